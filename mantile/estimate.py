@@ -1,0 +1,155 @@
+"""One estimate: a model, a scenario with its columns, and the numbers of the graph for each column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mantile.assembly import Equations, build
+from mantile.graph.evaluate import Program
+from mantile.graph.operations import format_text
+from mantile.graph.quantity import Named, Node, Quantity
+from mantile.ir.dense import build_ir
+from mantile.library.architecture import Model
+from mantile.library.errors import InputError, unknown
+from mantile.library.models import load_model
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import FIELDS, Column, Scenario, apply_model_overrides, columns
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A scenario worked out.
+
+    Args:
+        scenario: as given.
+        model: as loaded, before overrides of its facts.
+        columns: one per case, base first.
+        equations: the graph.
+    """
+
+    scenario: Scenario
+    model: Model
+    library: Library
+    columns: tuple[Column, ...]
+    equations: Equations
+
+    @property
+    def title(self) -> str:
+        """What the workbook is called: the scenario's title, or model and accelerators."""
+        if self.scenario.title:
+            return self.scenario.title
+        values = self.columns[0].values
+        count = int(values["tp"]) * int(values["pp"]) * int(values["dp"])
+        return f"{self.model.name} on {count} × {self.library.accelerator(str(values['accelerator'])).name}"
+
+    def inputs(self, column: int) -> dict[str, Any]:
+        """Values of all inputs that differ from the graph's own, for one column."""
+        chosen = self.columns[column]
+        values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in FIELDS}
+        for override in chosen.overrides:
+            if not override.id.startswith("model."):
+                values[f"{override.id}.override"] = override.value
+        return values
+
+    @cached_property
+    def program(self) -> Program:
+        """Every figure of the graph and every check, ready to run."""
+        return Program([*self.equations.figures.values(), *(check.result for check in self.equations.checks.checks)])
+
+    def values(self, column: int = 0) -> dict[Node, Any]:
+        """All numbers of one column."""
+        return self.program.run(self.inputs(column))
+
+    def figure(self, identifier: str) -> Named:
+        """A figure by id.
+
+        Raises:
+            InputError: with the nearest ids.
+        """
+        figures = self.equations.figures
+        if identifier not in figures:
+            raise unknown("quantity", identifier, figures)
+        return figures[identifier]
+
+    def results(self, column: int = 0) -> dict[str, Any]:
+        """The headline results of one column in SI units; the keys of `mantile estimate --json`."""
+        equations, values = self.equations, self.values(column)
+
+        def number(node: Node) -> float:
+            return float(values[node])
+
+        served, held = equations.serving, equations.memory
+        return {
+            "model": self.model.id,
+            "name": self.columns[column].name,
+            **{name: self.columns[column].values[name] for name in FIELDS},
+            "accelerators": number(equations.plan.accelerators),
+            "ttft_s": number(served.ttft),
+            "tpot_s": number(served.tpot),
+            "e2e_s": number(served.e2e),
+            "requests_per_s": number(served.requests_per_s),
+            "output_tokens_per_s": number(served.output_tokens_per_s),
+            "output_tokens_per_s_per_accelerator": number(served.output_tokens_per_s_per_accelerator),
+            "interactivity_tokens_per_s": number(served.interactivity),
+            "memory_per_accelerator_bytes": number(held.used),
+            "memory_capacity_bytes": number(equations.hardware.memory_capacity),
+            "kv_capacity_sequences": number(held.capacity_sequences),
+            "batch": number(held.batch),
+            "fits": bool(number(held.fits)),
+            "bottleneck": {"prefill": str(values[equations.prefill.bottleneck]), "decode": str(values[equations.decode.bottleneck])},
+            "split": {phase.phase.id: {kind: number(part) / number(phase.time) for kind, part in phase.parts.items()}
+                      for phase in (equations.prefill, equations.decode)},
+            "mfu": {"prefill": number(equations.prefill.mfu), "decode": number(equations.decode.mfu)},
+            "mbu": {"prefill": number(equations.prefill.mbu), "decode": number(equations.decode.mbu)},
+            "efficiency_profile": str(values[equations.efficiency.profile]),
+            "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
+        }  # fmt: skip
+
+    def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
+        """Error checks, or alerts, that do not hold: reason code, message, both sides."""
+        return [
+            {"code": check.code, "message": f"{check.label}: {_shown(values[check.left])} should be {_RULES[check.rule]} "
+             f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
+             "left": float(values[check.left]), "right": float(values[check.right])}
+            for check in self.equations.checks.checks
+            if check.error == errors and not values[check.result]
+        ]  # fmt: skip
+
+
+_RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
+
+
+def _shown(value: float) -> str:
+    return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
+
+
+def estimate(scenario: Scenario, model: Model | None = None, library: Library | None = None, name: str = "scenario") -> Estimate:
+    """Work a scenario out.
+
+    Args:
+        scenario: what is asked.
+        model: instead of loading the model the scenario names.
+        library: instead of the profiles we ship.
+        name: stands for the scenario in errors.
+
+    Raises:
+        InputError: naming the field that is wrong and what was expected.
+    """
+    library = library or load_library()
+    model = model or load_model(scenario.model)
+    changed = apply_model_overrides(model, scenario.overrides, name)
+    equations = build(build_ir(changed), library)
+    found = columns(scenario, model, library, name)
+    known = {figure.id.removesuffix(".override") for figure in equations.all_inputs() if figure.id.endswith(".override")}
+    for column in found:
+        for override in column.overrides:
+            if not override.id.startswith("model.") and override.id not in known:
+                raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
+    return Estimate(scenario, model, library, found, equations)
+
+
+def quantity_ids(made: Estimate) -> tuple[str, ...]:
+    """Ids of all worked-out figures."""
+    return tuple(figure.id for figure in made.equations.figures.values() if isinstance(figure, Quantity))

@@ -1,0 +1,58 @@
+"""Graph to formula text, with Excel's precedence and as few brackets as keep the order of evaluation."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
+from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity, Span
+
+
+class Cells(Protocol):
+    """Where named figures stand."""
+
+    def cell(self, node: Input | Quantity) -> str: ...
+
+    def range(self, members: Span) -> str: ...
+
+
+def formula(node: Node, cells: Cells) -> str:
+    """The text of a cell that holds `node`, with the leading equals sign. A named node prints as a link to its cell."""
+    return "=" + _expression(node, cells)[0]
+
+
+def body_formula(quantity: Quantity, cells: Cells) -> str:
+    """The text of the cell that works a quantity out."""
+    return "=" + _expression(quantity.body, cells)[0]
+
+
+def _expression(node: Node, cells: Cells) -> tuple[str, int]:
+    if isinstance(node, Input | Quantity):
+        return cells.cell(node), ATOM
+    if isinstance(node, Span):
+        return cells.range(node), ATOM
+    if isinstance(node, Literal):
+        return _literal(node)
+    if not isinstance(node, Apply):
+        raise TypeError(f"{node!r} cannot be printed as a formula")
+    operation = OPERATIONS[node.operation]
+    parts = [_expression(argument, cells) for argument in node.arguments]
+    if operation.precedence == ATOM:
+        texts = [text for text, _ in parts]
+    else:
+        # Every binary operator is left-associative: a right argument that binds equally needs brackets.
+        texts = [
+            f"({text})" if binds < operation.precedence + (index > 0) else text
+            for index, (text, binds) in enumerate(parts)
+        ]
+    return operation.excel.format(*texts, all=",".join(texts)), operation.precedence
+
+
+def _literal(node: Literal) -> tuple[str, int]:
+    if isinstance(node.value, str):
+        return '"' + node.value.replace('"', '""') + '"', ATOM
+    text = repr(node.value)
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        text = f"{mantissa}E{int(exponent):+d}"
+    return text, NEGATIVE if node.value < 0 else ATOM

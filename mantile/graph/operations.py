@@ -1,0 +1,201 @@
+"""Every operation an estimate may use, one line each: NumPy, Excel, words, precedence, unit.
+
+Precedence is Excel's own: unary minus binds tighter than ^, every binary operator is left-associative.
+An operation that is not in the table does not exist. The Excel side stays inside the subset on which Excel,
+LibreOffice and the `formulas` package agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+ATOM, NEGATIVE, POWER, PRODUCT, SUM, TEXT, COMPARISON = 9, 7, 6, 5, 4, 3, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How one operation computes, prints, reads, binds and what its unit is.
+
+    Args:
+        numpy: function of scalars or arrays; a span arrives as a list.
+        excel: template with {0}, {1}, ... or {all} for any number of arguments.
+        sentence: the same in words.
+        precedence: of the printed form; arguments that bind less tightly get brackets.
+        unit: name of the rule in `units` by which its unit follows from its arguments' units.
+    """
+
+    name: str
+    numpy: Callable[..., Any]
+    excel: str
+    sentence: str
+    precedence: int
+    unit: str
+
+
+def _flat(arguments: tuple[Any, ...]) -> list[Any]:
+    return [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
+
+
+def _maximum(*arguments: Any) -> Any:
+    return reduce(np.maximum, _flat(arguments))
+
+
+def _minimum(*arguments: Any) -> Any:
+    return reduce(np.minimum, _flat(arguments))
+
+
+def _total(*arguments: Any) -> Any:
+    return reduce(np.add, _flat(arguments))
+
+
+def _both(*arguments: Any) -> Any:
+    return reduce(np.logical_and, arguments)
+
+
+def _where(condition: Any, then: Any, otherwise: Any) -> Any:
+    if np.ndim(condition) == 0:
+        if isinstance(condition, float) and math.isnan(condition):
+            return math.nan
+        return then if condition else otherwise
+    return np.where(condition, then, otherwise)
+
+
+def _same(left: Any, right: Any) -> Any:
+    """Excel compares texts without case."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left.lower() == right.lower()
+    return np.equal(left, right)
+
+
+def _divide(left: Any, right: Any) -> Any:
+    if np.ndim(left) == 0 and np.ndim(right) == 0 and right == 0:
+        return math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.divide(left, right)
+
+
+def _element(members: list[Any], position: Any) -> Any:
+    if np.ndim(position) == 0:
+        if math.isnan(position) or not 1 <= position <= len(members):
+            return math.nan
+        return members[int(position) - 1]
+    index = np.asarray(position).astype(np.intp) - 1
+    if all(np.ndim(member) == 0 for member in members):
+        return np.asarray(members)[index]
+    stacked = np.stack(np.broadcast_arrays(*members, index)[:-1])
+    return np.take_along_axis(stacked, index[np.newaxis], axis=0)[0]
+
+
+def _position(key: Any, members: list[Any], _exact: int) -> Any:
+    if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
+        return next((i for i, member in enumerate(members, 1) if type(member) is type(key) and _same(member, key)
+                     or not isinstance(member, str) and not isinstance(key, str) and member == key), math.nan)
+    found: Any = np.nan
+    for i in range(len(members), 0, -1):
+        found = np.where(np.equal(members[i - 1], key), i, found)
+    return found
+
+
+def _position_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
+    count = reduce(np.add, (np.less_equal(member, key).astype(float) for member in members))
+    return np.where(count > 0, count, np.nan)[()]
+
+
+def _sum_where(values: list[Any], keys: list[Any], key: Any) -> Any:
+    return reduce(np.add, (np.multiply(value, _same(k, key)) for value, k in zip(values, keys, strict=True)))
+
+
+def _is_number(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return False
+    return ~np.isnan(value)
+
+
+def _is_error(value: Any) -> Any:
+    return False if isinstance(value, str) else np.isnan(value)
+
+
+def _if_error(value: Any, otherwise: Any) -> Any:
+    return _where(_is_error(value), otherwise, value)
+
+
+def _nth_largest(members: list[Any], rank: Any) -> Any:
+    ordered = np.sort(np.stack(np.broadcast_arrays(*members)), axis=0)[::-1]
+    return ordered[int(rank) - 1]
+
+
+def _round_up(value: Any, _digits: int) -> Any:
+    return np.copysign(np.ceil(np.abs(value)), value)
+
+
+def format_text(value: float, form: str) -> str:
+    """A number in one of the formats "0", "0.0", "#,##0.00", "0%", ..., rounded half away from zero as Excel does."""
+    if math.isnan(value):
+        return "#N/A"
+    scaled = Decimal(repr(float(value))) * (100 if form.endswith("%") else 1)
+    digits = len(form.rstrip("%").partition(".")[2])
+    rounded = scaled.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    if rounded == 0:
+        rounded = abs(rounded)
+    return f"{rounded:{',' if form.startswith('#,') else ''}.{digits}f}{'%' if form.endswith('%') else ''}"
+
+
+def _text(value: Any, form: str) -> Any:
+    return format_text(value, form) if np.ndim(value) == 0 else np.vectorize(format_text)(value, form)
+
+
+def _join(left: Any, right: Any) -> Any:
+    return left + right if isinstance(left, str) and isinstance(right, str) else np.char.add(left, right)
+
+
+def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def compare(left: Any, right: Any) -> Any:
+        if np.ndim(left) == 0 and np.ndim(right) == 0 and (_is_error(left) or _is_error(right)):
+            return math.nan
+        return function(left, right)
+
+    return compare
+
+
+_TABLE = (
+    #         name                NumPy                     Excel                      words                                       binds       unit
+    Operation("add",              np.add,                   "{0}+{1}",                 "{0} + {1}",                                SUM,        "same"),
+    Operation("subtract",         np.subtract,              "{0}-{1}",                 "{0} − {1}",                                SUM,        "same"),
+    Operation("multiply",         np.multiply,              "{0}*{1}",                 "{0} × {1}",                                PRODUCT,    "product"),
+    Operation("divide",           _divide,                  "{0}/{1}",                 "{0} ÷ {1}",                                PRODUCT,    "quotient"),
+    Operation("power",            np.power,                 "{0}^{1}",                 "{0} to the power {1}",                     POWER,      "power"),
+    Operation("negative",         np.negative,              "-{0}",                    "−{0}",                                     NEGATIVE,   "same"),
+    Operation("less",             _compare(np.less),        "{0}<{1}",                 "{0} is below {1}",                         COMPARISON, "comparison"),
+    Operation("less_equal",       _compare(np.less_equal),  "{0}<={1}",                "{0} is at most {1}",                       COMPARISON, "comparison"),
+    Operation("greater",          _compare(np.greater),     "{0}>{1}",                 "{0} is above {1}",                         COMPARISON, "comparison"),
+    Operation("greater_equal",    _compare(np.greater_equal), "{0}>={1}",              "{0} is at least {1}",                      COMPARISON, "comparison"),
+    Operation("equal",            _compare(_same),          "{0}={1}",                 "{0} is {1}",                               COMPARISON, "comparison"),
+    Operation("both",             _both,                    "AND({all})",              "{all:and}",                                ATOM,       "truth"),
+    Operation("where",            _where,                   "IF({0},{1},{2})",         "{1} where {0}, else {2}",                  ATOM,       "branch"),
+    Operation("maximum",          _maximum,                 "MAX({all})",              "the largest of {all:and}",                 ATOM,       "same"),
+    Operation("minimum",          _minimum,                 "MIN({all})",              "the smallest of {all:and}",                ATOM,       "same"),
+    Operation("total",            _total,                   "SUM({all})",              "sum of {all:and}",                         ATOM,       "same"),
+    Operation("absolute",         np.abs,                   "ABS({0})",                "size of {0}",                              ATOM,       "same"),
+    Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
+    Operation("whole",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
+    Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),
+    Operation("element",          _element,                 "INDEX({0},{1})",          "entry {1} of {0}",                         ATOM,       "first"),
+    Operation("position",         _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
+    Operation("position_at_most", _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
+    Operation("sum_where",        _sum_where,               "SUMIFS({0},{1},{2})",     "{0} where {1} is {2}",                     ATOM,       "first"),
+    Operation("nth_largest",      _nth_largest,             "LARGE({0},{1})",          "number {1} in size of {0}",                ATOM,       "first"),
+    Operation("is_number",        _is_number,               "ISNUMBER({0})",           "{0} is set",                               ATOM,       "truth"),
+    Operation("is_error",         _is_error,                "ISERROR({0})",            "{0} is an error",                          ATOM,       "truth"),
+    Operation("if_error",         _if_error,                "IFERROR({0},{1})",        "{0}, or {1} on an error",                  ATOM,       "same"),
+    Operation("text",             _text,                    "TEXT({0},{1})",           "{0}",                                      ATOM,       "truth"),
+    Operation("join",             _join,                    "{0}&{1}",                 "{0}{1}",                                   TEXT,       "truth"),
+)  # fmt: skip
+
+OPERATIONS = {operation.name: operation for operation in _TABLE}

@@ -1,0 +1,347 @@
+"""What a number of the estimate is: immutable nodes that neither compute nor print.
+
+`Input` is a figure somebody states, `Quantity` a named figure worked out from others, `Apply` one operation
+inside a quantity's body, `Span` a block of named figures that stand below each other. Readers of these nodes
+(`evaluate`, `excel`, `sentence`, `units`) live in files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
+
+Number = int | float
+Value = Number | str
+
+
+class Node:
+    """Anything that can stand in an expression. Arithmetic builds `Apply` nodes; nothing is computed."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} has no truth value: a quantity is not a number. Use where(condition, then, otherwise)."
+        )
+
+    def __add__(self, other: Operand) -> Apply:
+        return apply("add", self, other)
+
+    def __radd__(self, other: Operand) -> Apply:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Operand) -> Apply:
+        return apply("subtract", self, other)
+
+    def __rsub__(self, other: Operand) -> Apply:
+        return apply("subtract", other, self)
+
+    def __mul__(self, other: Operand) -> Apply:
+        return apply("multiply", self, other)
+
+    def __rmul__(self, other: Operand) -> Apply:
+        return apply("multiply", other, self)
+
+    def __truediv__(self, other: Operand) -> Apply:
+        return apply("divide", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Apply:
+        return apply("divide", other, self)
+
+    def __pow__(self, exponent: Operand) -> Apply:
+        power = Literal(exponent) if isinstance(exponent, int | float) else exponent
+        return apply("power", self, power)
+
+    def __neg__(self) -> Apply:
+        return apply("negative", self)
+
+    def __lt__(self, other: Operand) -> Apply:
+        return apply("less", self, other)
+
+    def __le__(self, other: Operand) -> Apply:
+        return apply("less_equal", self, other)
+
+    def __gt__(self, other: Operand) -> Apply:
+        return apply("greater", self, other)
+
+    def __ge__(self, other: Operand) -> Apply:
+        return apply("greater_equal", self, other)
+
+
+Operand = Node | int | float | str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal(Node):
+    """A bare constant: 0, 1, an exponent, or a text such as a format. Every other figure has a name."""
+
+    value: Value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Apply(Node):
+    """One operation of the table in `operations` on other nodes."""
+
+    operation: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Input(Node):
+    """A figure that somebody states.
+
+    Args:
+        id: unique in the whole estimate, never re-used; the handle in every reader.
+        label: what it is, unique among its neighbours.
+        unit: a unit of `units.registry`; "1" if there is none. Texts carry "1".
+        value: what holds unless a case says otherwise. None is an override that nobody has set.
+        note: what it means, in a sentence.
+        source: where it comes from, with date.
+        status: measured, fitted, datasheet, assumed, given (by the user), config, defined.
+        shared: one value for all cases.
+        fixed: part of the structure, not for editing.
+        choices: the texts or numbers it may take.
+        minimum, maximum, integer: the range it may take.
+        name: how a sentence calls it; the label where empty.
+    """
+
+    id: str
+    label: str
+    unit: str
+    value: Value | None
+    note: str = ""
+    source: str = ""
+    status: str = ""
+    shared: bool = False
+    fixed: bool = False
+    choices: tuple[Value, ...] = ()
+    minimum: Number | None = None
+    maximum: Number | None = None
+    integer: bool = False
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Input({self.id!r})"
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Quantity(Node):
+    """A named figure and the expression it follows from.
+
+    Args:
+        id, label, unit, name: as for `Input`.
+        body: the expression. Its unit must be `unit`, scale included.
+        note: why it is worked out so; printed instead of the generated sentence only where set.
+        source: the assumption or reference behind the form, if any.
+        factor: an efficiency factor, which the reader may want to calibrate.
+    """
+
+    id: str
+    label: str
+    unit: str
+    body: Node
+    note: str = ""
+    source: str = ""
+    name: str = ""
+    factor: bool = False
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.id!r})"
+
+
+Named = Input | Quantity
+Row = Named | tuple[Input, Quantity]
+"""What stands on one line: a figure, or a shared figure and beside it a quantity of each case that speaks of it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Span(Node):
+    """Named figures that stand below each other, for lookups and sums."""
+
+    members: tuple[Named, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Section:
+    """Quantities that are read together, in order.
+
+    Args:
+        title: of the block.
+        rows: its inputs and quantities.
+        note: what the block stands for: how often, how sharded.
+        total: 0 if no row is emphasised, 1 if the last row is a subtotal, 2 if it is the total of the phase.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    note: str = ""
+    total: int = 0
+
+    NONE: ClassVar[int] = 0
+    SUBTOTAL: ClassVar[int] = 1
+    TOTAL: ClassVar[int] = 2
+
+    def figures(self) -> tuple[Named, ...]:
+        """Every input and quantity of the block, one after the other."""
+        return tuple(figure for row in self.rows for figure in (row if isinstance(row, tuple) else (row,)))
+
+
+def as_node(operand: Operand) -> Node:
+    """Wrap a plain 0, 1 or text. Any other number must be an `Input` with a label and a unit.
+
+    Raises:
+        ValueError: for a magic number.
+    """
+    if isinstance(operand, Node):
+        return operand
+    if isinstance(operand, str) or operand in (0, 1):
+        return Literal(operand)
+    raise ValueError(f"{operand!r} is a magic number: state it as an Input with a label, a unit and a source")
+
+
+def apply(operation: str, *arguments: Operand) -> Apply:
+    """An operation of the table on operands."""
+    return Apply(operation, tuple(as_node(argument) for argument in arguments))
+
+
+def span(members: Iterable[Named]) -> Span:
+    """A block of figures that stand below each other."""
+    return Span(tuple(members))
+
+
+def maximum(*operands: Operand) -> Apply:
+    return apply("maximum", *operands)
+
+
+def minimum(*operands: Operand) -> Apply:
+    return apply("minimum", *operands)
+
+
+def where(condition: Node, then: Operand, otherwise: Operand) -> Apply:
+    return apply("where", condition, then, otherwise)
+
+
+def equal(left: Operand, right: Operand) -> Apply:
+    """Equality of texts or of whole numbers; never of measured figures."""
+    return apply("equal", left, right)
+
+
+def both(*conditions: Operand) -> Apply:
+    return apply("both", *conditions)
+
+
+def total(*operands: Operand) -> Apply:
+    return apply("total", *operands)
+
+
+def round_up(quotient: Node) -> Apply:
+    """The next whole number. For whole-number quotients only: engines disagree about ties."""
+    return apply("round_up", quotient, 0)
+
+
+def remainder(whole: Operand, divisor: Operand) -> Apply:
+    return apply("remainder", whole, divisor)
+
+
+def whole(quotient: Node) -> Apply:
+    """The whole part. For whole-number quotients only."""
+    return apply("whole", quotient)
+
+
+def element(members: Span, position: Operand) -> Apply:
+    """The member at a position counted from 1."""
+    return apply("element", members, position)
+
+
+def position(key: Operand, members: Span) -> Apply:
+    """Where a text or whole number stands in a span, counted from 1."""
+    return apply("position", key, members, 0)
+
+
+def position_at_most(key: Operand, members: Span) -> Apply:
+    """Where the largest member not above the key stands, for ascending members."""
+    return apply("position_at_most", key, members, 1)
+
+
+def sum_where(values: Span, keys: Span, key: Operand) -> Apply:
+    """The sum of the values whose key equals the given one."""
+    return apply("sum_where", values, keys, key)
+
+
+def is_number(operand: Operand) -> Apply:
+    return apply("is_number", operand)
+
+
+def is_error(operand: Operand) -> Apply:
+    return apply("is_error", operand)
+
+
+def if_error(operand: Operand, otherwise: Operand) -> Apply:
+    return apply("if_error", operand, otherwise)
+
+
+def absolute(operand: Operand) -> Apply:
+    return apply("absolute", operand)
+
+
+def nth_largest(members: Span, rank: Operand) -> Apply:
+    return apply("nth_largest", members, rank)
+
+
+def text(operand: Operand, form: str) -> Apply:
+    """A number as text in one of the formats of `operations.format_text`."""
+    return apply("text", operand, form)
+
+
+def join(*parts: Operand) -> Apply:
+    """Texts one after the other."""
+    first, *rest = parts
+    result: Node = as_node(first)
+    for part in rest:
+        result = apply("join", result, part)
+    assert isinstance(result, Apply)
+    return result
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes an expression is made of, one level down."""
+    if isinstance(node, Apply):
+        return node.arguments
+    if isinstance(node, Span):
+        return node.members
+    if isinstance(node, Quantity):
+        return (node.body,)
+    return ()
+
+
+def precedents(node: Node) -> tuple[Named, ...]:
+    """The named figures a quantity follows from directly, in order of appearance, each once."""
+    found: dict[Named, None] = {}
+    stack = list(reversed(children(node)))
+    while stack:
+        child = stack.pop()
+        if isinstance(child, Input | Quantity):
+            found[child] = None
+        else:
+            stack.extend(reversed(children(child)))
+    return tuple(found)
+
+
+def ancestors(*nodes: Node) -> Iterator[Node]:
+    """The nodes and all they follow from, every node once, precedents first."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(nodes)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(children(node)))
+
+
+def dependents(quantity: Named, among: Iterable[Named]) -> tuple[Quantity, ...]:
+    """The quantities of a collection that follow directly from a figure."""
+    return tuple(other for other in among if isinstance(other, Quantity) and quantity in precedents(other))

@@ -1,0 +1,1 @@
+"""What people hand us, validated: profiles, models, scenarios and HuggingFace configs."""

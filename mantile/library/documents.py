@@ -1,0 +1,128 @@
+"""YAML and JSON documents to validated objects, with errors that name file, line and field.
+
+PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 on both.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mantile.library.errors import InputError
+
+MAX_BYTES = 16 * 2**20  # no honest scenario or config.json comes near
+
+
+class Strict(BaseModel):
+    """Base of everything people hand us: immutable, no fields but ours."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+Document = TypeVar("Document", bound=BaseModel)
+
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]  # the base is C where PyYAML was built with it
+    """YAML 1.2 core schema for numbers and booleans; a key given twice is an error."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str) and key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
+            seen.add(key if isinstance(key, str) else str(key))
+        return super().construct_mapping(node, deep=deep)
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
+    ("float", r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
+     "-+0123456789."),
+    ("merge", r"^(?:<<)$", "<"),
+):  # fmt: skip
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of sane size.
+
+    Raises:
+        InputError: if it is missing, too large, or not text.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MAX_BYTES:,}")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def parse_yaml(text: str, name: str) -> Any:
+    """YAML text to plain objects. `name` stands for the file in errors."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader subclass
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{name}, line {mark.line + 1}, column {mark.column + 1}" if mark else name
+        raise InputError(f"{where}: not valid YAML: {error.problem}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(f"{name}: not valid YAML: {error}") from error
+
+
+def parse_json(text: str, name: str) -> Any:
+    """JSON text to plain objects; NaN and infinities are refused."""
+
+    def refuse(constant: str) -> float:
+        raise InputError(f"{name}: {constant} is not a JSON number")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise InputError(f"{name}: not valid JSON: nested too deeply") from error
+
+
+def validate(document: type[Document], data: Any, name: str) -> Document:
+    """Plain objects to a validated one.
+
+    Raises:
+        InputError: naming file and field, and what was expected.
+    """
+    if not isinstance(data, dict):
+        raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
+    try:
+        return document.model_validate(data)
+    except ValidationError as error:
+        problems = []
+        for problem in error.errors(include_url=False):
+            field = ".".join(str(part) for part in problem["loc"]) or "document"
+            given = problem.get("input")
+            shown = "" if isinstance(given, dict | list) or problem["type"] == "missing" else f" (found {given!r:.60})"
+            problems.append(f"{name}: field {field}: {problem['msg']}{shown}")
+        raise InputError("\n".join(problems)) from error
+
+
+def load(document: type[Document], path: Path) -> Document:
+    """Read and validate one YAML document."""
+    return validate(document, parse_yaml(read_text(path), str(path)), str(path))
+
+
+def finite(value: float) -> bool:
+    """Whether a number can stand in a cell."""
+    return math.isfinite(value)

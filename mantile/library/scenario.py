@@ -1,0 +1,207 @@
+"""A scenario file: what is asked, in one column or several. The same fields as the command line's flags.
+
+    title: 70B chat service
+    model: llama-3.3-70b
+    accelerator: h100-sxm
+    tp: 8
+    input_tokens: 2048        # ISL and the serving engines' spellings work too
+    output_tokens: 256
+    concurrency: 16
+    variants:
+      - {name: 2 x TP4, tp: 4, dp: 2}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
+
+from mantile.library.architecture import Architecture, Model
+from mantile.library.documents import Strict, parse_yaml, read_text, validate
+from mantile.library.errors import InputError
+from mantile.library.profiles import Library
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
+Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+Degree = Annotated[int, Field(ge=1, le=8, strict=True)]
+
+
+class Override(Strict):
+    """A figure that replaces the library's or the checkpoint's, and why.
+
+    `id` is that of the figure in use (efficiency.gemm_compute, hardware.memory_bandwidth) or of a fact (model.layers);
+    `value` is in the unit of its cell.
+    """
+
+    id: Text
+    value: float
+    reason: Text = "no reason given"
+
+
+class Case(Strict):
+    """The fields of one column. What a variant leaves out follows the base."""
+
+    name: Text | None = None
+    accelerator: Text | None = None
+    framework: Text | None = None
+    weights_dtype: Text | None = None
+    activation_dtype: Text | None = None
+    kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = None
+    head_dtype: Text | None = None
+    tp: Annotated[Degree | None, Field(validation_alias=AliasChoices("tp", "tensor_parallel_size"))] = None
+    pp: Annotated[Degree | None, Field(validation_alias=AliasChoices("pp", "pipeline_parallel_size"))] = None
+    dp: Annotated[
+        Annotated[int, Field(ge=1, le=64, strict=True)] | None,
+        Field(validation_alias=AliasChoices("dp", "data_parallel_size")),
+    ] = None
+    batching: Literal["continuous", "static"] | None = None
+    input_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("input_tokens", "isl", "input_len"))] = None
+    output_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("output_tokens", "osl", "output_len"))] = None
+    concurrency: Annotated[
+        Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None,
+        Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
+    ] = None
+    token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
+    overrides: tuple[Override, ...] = ()
+
+
+FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "overrides"))
+
+
+class Scenario(Case):
+    """A base column, with what belongs to the whole workbook, and variants of it."""
+
+    model: Text
+    title: Text | None = None
+    date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
+    why: Text = "first estimate"
+    variants: tuple[Case, ...] = Field(default=(), max_length=7)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Scenario:
+        for field in ("accelerator", "input_tokens", "output_tokens", "concurrency"):
+            if getattr(self, field) is None:
+                raise ValueError(f"{field} is missing")
+        for index, variant in enumerate(self.variants):
+            if any(override.id.startswith("model.") for override in variant.overrides):
+                raise ValueError(f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base")
+        return self
+
+
+class Column(Strict):
+    """One scenario with every field filled in."""
+
+    name: str
+    values: dict[str, str | int]
+    given: tuple[str, ...]
+    overrides: tuple[Override, ...]
+
+
+def load_scenario(path: str) -> Scenario:
+    """Read a scenario file.
+
+    Raises:
+        InputError: naming file and field.
+    """
+    from pathlib import Path
+
+    return parse_scenario(parse_yaml(read_text(Path(path)), path), path)
+
+
+def parse_scenario(data: Any, name: str) -> Scenario:
+    """Plain objects to a scenario; dates may be YAML dates."""
+    if isinstance(data, dict) and "date" in data and data["date"] is not None:
+        data = data | {"date": str(data["date"])}
+    return validate(Scenario, data, name)
+
+
+def columns(scenario: Scenario, model: Model, library: Library, name: str = "scenario") -> tuple[Column, ...]:
+    """The columns of a scenario with every default filled in and every name checked.
+
+    Raises:
+        InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
+    """
+    defaults: dict[str, str | int] = {
+        "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "tp": 1, "pp": 1, "dp": 1, "batching": "continuous",
+        "token_budget": 8192, "weights_dtype": model.architecture.weights_dtype.value,
+    }  # fmt: skip
+    base = defaults | {field: getattr(scenario, field) for field in FIELDS if getattr(scenario, field) is not None}
+    base.setdefault("activation_dtype", _activations(str(base["weights_dtype"]), str(base["accelerator"]), library, name))
+    result = []
+    for number, case in enumerate((scenario, *scenario.variants)):
+        given = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
+        values = base | given
+        if number and "weights_dtype" in given and "activation_dtype" not in given:
+            given["activation_dtype"] = _activations(str(values["weights_dtype"]), str(values["accelerator"]), library, name)
+            values |= given
+        where = name if number == 0 else f"{name}, variant {number}"
+        _check(values, library, where)
+        result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
+                             overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides)))  # fmt: skip
+    return tuple(result)
+
+
+def _merge(base: tuple[Override, ...], own: tuple[Override, ...]) -> tuple[Override, ...]:
+    merged = {override.id: override for override in base} | {override.id: override for override in own}
+    return tuple(override for override in merged.values() if not override.id.startswith("model."))
+
+
+def _activations(weights: str, accelerator: str, library: Library, name: str) -> str:
+    """Activations follow the weights where the accelerator multiplies in that format, else they are bf16."""
+    kind = _named(name, lambda: library.datatype(weights, "weights"))
+    chip = _named(name, lambda: library.accelerator(accelerator))
+    if kind.peak == "bf16" or getattr(chip, f"peak_{kind.peak}").value is None:
+        return "bf16"
+    return kind.id if "activations" in kind.roles else kind.peak
+
+
+def _check(values: dict[str, str | int], library: Library, name: str) -> None:
+    _named(name, lambda: library.accelerator(str(values["accelerator"])))
+    _named(name, lambda: library.framework(str(values["framework"])))
+    for field, role in (("weights_dtype", "weights"), ("head_dtype", "weights"), ("activation_dtype", "activations"),
+                        ("kv_dtype", "kv")):  # fmt: skip
+        _named(name, lambda field=field, role=role: library.datatype(str(values[field]), role))
+    system = library.system(str(values["accelerator"]))
+    assert system.accelerators.value is not None
+    for degree in ("tp", "pp"):
+        if int(values[degree]) > system.accelerators.value:
+            raise InputError(f"{name}: field {degree}: {values[degree]} is more than the {system.accelerators.value:.0f} "
+                             f"accelerators of {system.name}")  # fmt: skip
+    if int(values["tp"]) * int(values["pp"]) > system.accelerators.value:
+        raise InputError(f"{name}: fields tp and pp: {values['tp']} x {values['pp']} is more than the "
+                         f"{system.accelerators.value:.0f} accelerators of {system.name}")  # fmt: skip
+
+
+def _named(name: str, look: Any) -> Any:
+    try:
+        return look()
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _label(values: dict[str, str | int]) -> str:
+    parts = [f"{values['dp']} ×"] if int(values["dp"]) > 1 else []
+    parts.append(f"TP{values['tp']}")
+    if int(values["pp"]) > 1:
+        parts.append(f"PP{values['pp']}")
+    return " ".join(parts)
+
+
+def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:
+    """The model with facts replaced by those of a scenario, marked as overrides."""
+    facts: dict[str, Any] = {}
+    known = model.architecture.facts()
+    for override in overrides:
+        fact = override.id.removeprefix("model.")
+        if not override.id.startswith("model."):
+            continue
+        if fact not in known or not float(override.value).is_integer():
+            raise InputError(f"{name}: overrides: {override.id} = {override.value}: expected a whole number for one of "
+                             + ", ".join(f"model.{fact}" for fact in known))  # fmt: skip
+        facts[fact] = {"value": int(override.value), "origin": "override",
+                       "source": f"{override.reason}; was {known[fact].value} ({known[fact].source})"}  # fmt: skip
+    if not facts:
+        return model
+    data = model.architecture.model_dump() | facts
+    return model.model_copy(update={"architecture": validate(Architecture, data, f"{name}: overrides")})
