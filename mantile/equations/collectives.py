@@ -24,7 +24,7 @@ def all_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, facts: Fa
     message = row("message_bytes", "Message bytes", "B", phase.tokens * facts.hidden_size * RESULT_BYTES)
     factor = row("ring_factor", "Share of the message each rank sends", "1", RING_PHASES * (tp - 1) / tp)
     latency = row("latency", "Latency", "s", where(tp > 1, efficiency["all_reduce_time"], 0))
-    transfer = row("transfer_time", "Transfer time", "s", factor * message / efficiency["all_reduce_bytes"])
+    transfer = row("transfer_time", "Transfer time", "s", factor * message / efficiency["all_reduce_bandwidth"])
     one = row("layer_time", "Time of one", "s", latency + transfer)
     count = row("count", "Number in a pass", "1", ALL_REDUCES_PER_LAYER * facts.layers + 1,
                 note="all-reduces per layer × layers, and one after the embedding")  # fmt: skip

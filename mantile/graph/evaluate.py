@@ -2,65 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS
-from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity, Span, ancestors
+from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity, Span, ancestors, children
 
-CHUNK = 8192  # cases at a time: the working set then stays inside the processor's cache
+CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
+
+_Step = tuple[Node, Callable[..., Any], tuple[Node, ...]]
+
+
+def _as_list(*members: Any) -> list[Any]:
+    return list(members)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 class Program:
     """Nodes in an order in which each can be computed, ready to run on any inputs.
 
     Args:
-        outputs: the nodes wanted.
+        outputs: the nodes wanted; all they follow from is computed too.
     """
 
     def __init__(self, outputs: Iterable[Node]) -> None:
         self.outputs = tuple(outputs)
-        self.order = tuple(ancestors(*self.outputs))
+        self.inputs: list[Input] = []
+        self.literals: list[Literal] = []
+        self.steps: list[_Step] = []
+        for node in ancestors(*self.outputs):
+            if isinstance(node, Input):
+                self.inputs.append(node)
+            elif isinstance(node, Literal):
+                self.literals.append(node)
+            elif isinstance(node, Apply):
+                self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
+            elif isinstance(node, Span | Quantity):
+                self.steps.append((node, _as_list if isinstance(node, Span) else _itself, children(node)))
 
     def run(self, inputs: Mapping[str, Any]) -> dict[Node, Any]:
         """Values of all nodes. `inputs` maps input ids to a scalar, a text or an array; absent ones keep their value."""
-        values: dict[Node, Any] = {}
-        with np.errstate(invalid="ignore", divide="ignore"):
-            for node in self.order:
-                if isinstance(node, Apply):
-                    operation = OPERATIONS[node.operation]
-                    values[node] = operation.numpy(*[values[argument] for argument in node.arguments])
-                elif isinstance(node, Quantity):
-                    values[node] = values[node.body]
-                elif isinstance(node, Input):
-                    value = inputs.get(node.id, node.value)
-                    values[node] = np.nan if value is None else value
-                elif isinstance(node, Span):
-                    values[node] = [values[member] for member in node.members]
-                elif isinstance(node, Literal):
-                    values[node] = node.value
+        values: dict[Node, Any] = {literal: literal.value for literal in self.literals}
+        for node in self.inputs:
+            value = inputs.get(node.id, node.value)
+            values[node] = np.nan if value is None else value
+        _execute(self.steps, values)
         return values
 
-    def sweep(self, inputs: Mapping[str, Any]) -> dict[Node, Any]:
-        """Values of the outputs for many cases, computed in chunks that stay inside the cache.
+    def sweep(self, inputs: Mapping[str, Any], keep: Sequence[Node] | None = None) -> dict[Node, Any]:
+        """Values for many cases, in chunks on all cores.
 
-        Inputs that vary are 1-D arrays of one length; the rest are scalars.
+        What does not depend on an input that varies is computed once.
+
+        Args:
+            inputs: input ids to 1-D arrays of one length, where they vary, or to scalars and texts.
+            keep: the nodes to return, all outputs if None. Everything is computed either way.
         """
+        keep = self.outputs if keep is None else keep
         varying = {key: np.asarray(value) for key, value in inputs.items() if np.ndim(value) == 1}
         if not varying:
             values = self.run(inputs)
-            return {output: values[output] for output in self.outputs}
+            return {node: values[node] for node in keep}
         count = len(next(iter(varying.values())))
-        parts: dict[Node, list[Any]] = {output: [] for output in self.outputs}
-        for start in range(0, count, CHUNK):
-            stop = min(start + CHUNK, count)
-            chunk = {key: value[start:stop] for key, value in varying.items()}
-            values = self.run({**inputs, **chunk})
-            for output in self.outputs:
-                parts[output].append(np.broadcast_to(values[output], (stop - start,)))
-        return {output: np.concatenate(part) for output, part in parts.items()}
+        first = {key: value[0].item() for key, value in varying.items()}
+        fixed = self.run({**inputs, **first})
+        moving = {node for node in self.inputs if node.id in varying}
+        steps = []
+        for step in self.steps:
+            if any(argument in moving for argument in step[2]):
+                moving.add(step[0])  # type: ignore[arg-type]
+                steps.append(step)
+        sources = [node for node in self.inputs if node.id in varying]
+        results: dict[Node, Any] = {
+            node: np.empty(count, dtype=object if isinstance(fixed[node], str) else float) for node in keep
+        }
+
+        def work(start: int) -> None:
+            part = slice(start, min(start + CHUNK, count))
+            values = dict(fixed)
+            for node in sources:
+                values[node] = varying[node.id][part]
+            _execute(steps, values)
+            for node in keep:
+                results[node][part] = values[node]
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            list(pool.map(work, range(0, count, CHUNK)))
+        return results
+
+
+def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for node, function, arguments in steps:
+            values[node] = function(*[values[argument] for argument in arguments])
 
 
 def evaluate(node: Node, inputs: Mapping[str, Any] | None = None) -> Any:
