@@ -38,7 +38,7 @@ class Check:
     error: bool
 
     @cached_property
-    def result(self) -> Node:
+    def result(self) -> Quantity:
         """1 if it holds, 0 if not or if either side is an error."""
         left, right = self.left, self.right
         match self.rule:
@@ -50,7 +50,7 @@ class Check:
                 holds = left <= right
             case "at least":
                 holds = left >= right
-        return if_error(where(holds, 1, 0), 0)
+        return Quantity(f"check.{self.code}", self.label, "flag", if_error(where(holds, 1, 0), 0))
 
 
 def number(name: str, label: str, unit: str, value: float) -> Input:
@@ -74,7 +74,7 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     facts = ir.facts
     none_left = {unit: number(f"zero_{unit}", f"Zero, {unit}", unit, 0) for unit in ("head", "channel", "layer")}
     one = number("one", "One", "1", 1)
-    zero = number("zero", "Zero", "1", 0)
+    zero = number("zero", "Zero", "flag", 0)
     twenty = number("far", "Far from the floor", "1", 20)
     tiny = number("smallest", "Smallest sensible fraction", "1", 0.001)
 
@@ -98,8 +98,8 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     length = side("length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens)
     ttft_times = side("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
     tpot_times = side("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
-    narrow = side("narrow_asked", "Products below 16 bit asked for", "1", 1 - hardware.activations_sixteen_bit)
-    errors = side("errors", "Errors among the headline results", "1",
+    narrow = side("narrow_asked", "Products below 16 bit asked for", "flag", 1 - hardware.activations_sixteen_bit)
+    errors = side("errors", "Errors among the headline results", "flag",
                   where(is_error(results.e2e / held.used), 1, 0),
                   note="1 if end to end or memory is an error")  # fmt: skip
 

@@ -42,9 +42,10 @@ GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte"
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30")
 TERA = _constant("flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12")
 MICRO = _constant("us_per_s", "Microseconds per second", "us/s", 1e6, "definition", "1E6")
+MILLI = _constant("ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000")
 
 SECTION = Section("Constants", (
     FLOPS_PER_MAC, FLOPS_PER_PAIR, QK_AND_PV, KEYS_AND_VALUES, HALF, BOTH_WAYS, ADD_NORM_PASSES, RING_PHASES,
     ALL_REDUCES_PER_LAYER, ROPE_KERNELS, TOKENS_PER_STEP, RANKS_TO_ACCELERATORS, RESULT_BYTES, VECTOR_BYTES,
-    LOGIT_BYTES, ONE_REQUEST, ONE_TOKEN, BITS_PER_BYTE, GIGA, GIBI, TERA, MICRO,
+    LOGIT_BYTES, ONE_REQUEST, ONE_TOKEN, BITS_PER_BYTE, GIGA, GIBI, TERA, MICRO, MILLI,
 ), "definitions, the same for all scenarios")  # fmt: skip

@@ -117,7 +117,7 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware) -> Effici
               join(inputs.accelerator, "/", inputs.framework), "accelerator/framework"),
     )  # fmt: skip
     numbers = tuple(
-        Input(f"efficiency.level.{n}", f"Level number {n}", "1", n, "the higher, the more specific", "definition", "defined",
+        Input(f"efficiency.level.{n}", f"Level number {n}", "level", n, "the higher, the more specific", "definition", "defined",
               shared=True, fixed=True, name="level numbers")
         for n in range(1, len(chain) + 1)
     )  # fmt: skip
@@ -127,7 +127,7 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware) -> Effici
         key = Input(f"efficiency.profile.{profile.key}", f"Profile {profile.key}", "1", profile.key,
                     "level at which it holds for the scenario; 0 if it does not", f"version {profile.version}", "defined",
                     shared=True, fixed=True, name=f"profile {profile.key}")  # fmt: skip
-        levels[profile.key] = Quantity(f"efficiency.profile.{profile.key}.level", f"Level of {profile.key}", "1",
+        levels[profile.key] = Quantity(f"efficiency.profile.{profile.key}.level", f"Level of {profile.key}", "level",
                                        sum_where(span(numbers), span(chain), key),
                                        note="level at which it holds for the scenario", name=f"level of {profile.key}")  # fmt: skip
         profile_rows.append((key, levels[profile.key]))
@@ -244,7 +244,7 @@ def _library_row(kind: FactorKind, profile: EfficiencyProfile, factor: Factor, l
     figure = Input(identifier, f"{profile.key}{words} · {kind.label.lower().replace('gemm', 'GEMM')}", kind.unit, factor.value,
                    kind.note, f"{factor.status} {factor.date:%Y-%m}: {factor.source}", factor.status, shared=True,
                    minimum=kind.low, maximum=kind.high, name=f"{kind.label.lower()} figures")  # fmt: skip
-    applies = Quantity(f"{identifier}.level", f"Level of {figure.label}", "1", body,
+    applies = Quantity(f"{identifier}.level", f"Level of {figure.label}", "level", body,
                        note="level at which the figure holds for the scenario", name="levels")  # fmt: skip
     return figure, applies
 

@@ -69,7 +69,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
               fixed=True, name="accelerators")
         for item in library.accelerators
     )  # fmt: skip
-    number = Quantity("hardware.accelerator_number", "Number of the accelerator", "1", position(inputs.accelerator, span(ids)),
+    number = Quantity("hardware.accelerator_number", "Number of the accelerator", "number", position(inputs.accelerator, span(ids)),
                       note="place of the chosen accelerator in this block")  # fmt: skip
     sections.append(Section("Accelerators", (*ids, number)))
     generations = text_rows("library", "Generation", "architecture", {a.id: a.generation for a in library.accelerators},
@@ -157,7 +157,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     ]
 
     def number_of(name: str, dtype: Input) -> Quantity:
-        return Quantity(f"hardware.{name}_number", f"Number of the {dtype.name}", "1", position(dtype, span(kind_ids)),
+        return Quantity(f"hardware.{name}_number", f"Number of the {dtype.name}", "number", position(dtype, span(kind_ids)),
                         note="place in the block of data types")  # fmt: skip
 
     def stored(name: str, label: str, numbered: Quantity, per_token: bool = False) -> Quantity:
@@ -179,9 +179,9 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
 
     weights_key, weights_peak = peak_for("weights", "weights", weights)
     activation_key, activation_peak = peak_for("activation", "activations", activations)
-    sixteen = Quantity("hardware.activations_sixteen_bit", "Activations are 16 bit", "1",
+    sixteen = Quantity("hardware.activations_sixteen_bit", "Activations are 16 bit", "flag",
                        where(equal(activation_key, peak_keys[0]), 1, 0), note="1 if so: products run at the bf16 peak")  # fmt: skip
-    low = Quantity("hardware.low_precision", "Products run below 16 bit", "1",
+    low = Quantity("hardware.low_precision", "Products run below 16 bit", "flag",
                    where(minimum(weights_peak, activation_peak) > 0, 1 - sixteen, 0),
                    note="1 if activations are narrower than 16 bit and the accelerator has both peaks")  # fmt: skip
     linear_peak = Quantity("hardware.linear_peak", "Dense peak of linear layers", "FLOP/s",

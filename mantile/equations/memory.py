@@ -100,6 +100,9 @@ class Memory:
     """Bytes in the fullest accelerator, and the batch that its KV cache allows."""
 
     layer_weights: Quantity
+    embedding_weights: Quantity
+    head_weights: Quantity
+    logits: Quantity
     weights: Quantity
     kv: Quantity
     activations: Quantity
@@ -126,7 +129,9 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
                      stored.layer_matrices * hardware.weight_bytes + stored.layer_vectors * VECTOR_BYTES)  # fmt: skip
     embedding = Quantity("memory.embedding_weights", "Weights of the embedding", "B", stored.embedding * hardware.head_bytes)
     head = Quantity("memory.head_weights", "Weights of the LM head", "B",
-                    stored.head * hardware.head_bytes + stored.final_vectors * VECTOR_BYTES,
+                    stored.head * hardware.head_bytes + stored.final_vectors * VECTOR_BYTES
+                    + where(inputs.pp > 1, facts.tied_embeddings * embedding, 0),
+                    note="LM head and final norm; a copy of a tied embedding where there are several stages",
                     name="weights of the LM head")  # fmt: skip
     ends = Quantity("memory.end_weights", "Weights of the fuller end", "B",
                     where(inputs.pp > 1, maximum(embedding, head), embedding + head),
@@ -167,7 +172,7 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     headroom = Quantity("memory.headroom", "Headroom", "B", usable - used, note="usable memory − memory used; negative if it does not fit")
     free = Quantity("memory.free", "Free memory", "B", maximum(0, headroom))
     outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
-    fits = Quantity("memory.fits", "Fits in memory", "1", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
+    fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
     sections = (
         Section("Weights", (layer, embedding, head, ends, weights), "fullest accelerator", Section.SUBTOTAL),
         Section("KV cache", (per_token, length, kept, per_request), "per accelerator"),
@@ -176,5 +181,5 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
                 Section.SUBTOTAL),
         Section("Memory used", (kv, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
-    return Memory(layer, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
+    return Memory(layer, embedding, head, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
                   capacity, requests, batch, sections)  # fmt: skip

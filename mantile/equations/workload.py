@@ -77,7 +77,7 @@ def workload(library: Library) -> tuple[Workload, Quantity, tuple[Section, ...]]
         token_budget=given("token_budget", "Token budget", "token", 8192, "largest number of tokens in one step of the "
                            "engine; sizes its activation buffers", integer=True, minimum=1, maximum=10_000_000),
     )  # fmt: skip
-    continuous = Quantity("inputs.continuous", "Batching is continuous", "1",
+    continuous = Quantity("inputs.continuous", "Batching is continuous", "flag",
                           where(equal(inputs.batching, CONTINUOUS), 1, 0), note="1 for continuous, 0 for static batching",
                           name="continuous")  # fmt: skip
     deployment = ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "head_dtype", "tp", "pp", "dp")

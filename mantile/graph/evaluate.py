@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS
-from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity, Span, ancestors, children
+from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span, ancestors, children
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
@@ -36,23 +36,33 @@ class Program:
         self.outputs = tuple(outputs)
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
+        self.across: list[At] = []
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
                 self.inputs.append(node)
             elif isinstance(node, Literal):
                 self.literals.append(node)
+            elif isinstance(node, At):
+                self.across.append(node)
             elif isinstance(node, Apply):
                 self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
             elif isinstance(node, Span | Quantity):
                 self.steps.append((node, _as_list if isinstance(node, Span) else _itself, children(node)))
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[Node, Any]:
-        """Values of all nodes. `inputs` maps input ids to a scalar, a text or an array; absent ones keep their value."""
+    def run(self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]] = ()) -> dict[Node, Any]:
+        """Values of all nodes.
+
+        Args:
+            inputs: input ids to a scalar, a text or an array; absent ones keep their value.
+            cases: values of each case, for expressions that look across cases.
+        """
         values: dict[Node, Any] = {literal: literal.value for literal in self.literals}
-        for node in self.inputs:
-            value = inputs.get(node.id, node.value)
-            values[node] = np.nan if value is None else value
+        for given in self.inputs:
+            value = inputs.get(given.id, given.value)
+            values[given] = np.nan if value is None else value
+        for other in self.across:
+            values[other] = cases[other.case][other.figure]
         _execute(self.steps, values)
         return values
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
-from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span
 
 
 class Cells(Protocol):
     """Where named figures stand."""
 
     def cell(self, node: Input | Quantity) -> str: ...
+
+    def across(self, node: At) -> str: ...
 
     def range(self, members: Span) -> str: ...
 
@@ -21,14 +23,11 @@ def formula(node: Node, cells: Cells) -> str:
     return "=" + _expression(node, cells)[0]
 
 
-def body_formula(quantity: Quantity, cells: Cells) -> str:
-    """The text of the cell that works a quantity out."""
-    return "=" + _expression(quantity.body, cells)[0]
-
-
 def _expression(node: Node, cells: Cells) -> tuple[str, int]:
     if isinstance(node, Input | Quantity):
         return cells.cell(node), ATOM
+    if isinstance(node, At):
+        return cells.across(node), ATOM
     if isinstance(node, Span):
         return cells.range(node), ATOM
     if isinstance(node, Literal):

@@ -162,6 +162,14 @@ class Span(Node):
     members: tuple[Named, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class At(Node):
+    """A figure as one case has it, for expressions that look across cases."""
+
+    figure: Named
+    case: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Section:
     """Quantities that are read together, in order.

@@ -47,6 +47,9 @@ replica = count
 kernel = count
 matrix = count
 row = count
+flag = count
+level = count
+number = count
 message = count
 percent = 0.01 = _
 """

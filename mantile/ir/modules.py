@@ -22,12 +22,12 @@ LABELS = {
     "vocabulary": ("Vocabulary", "row", "rows of the embedding"),
     "max_positions": ("Longest context", "token/request", "positions the model was trained or extended for"),
     "sliding_window": ("Sliding window", "token/request", "how far back attention looks; 0 means without limit"),
-    "tied_embeddings": ("Tied embeddings", "1", "1 if the LM head is the embedding itself"),
-    "qkv_bias": ("QKV bias", "1", "1 if query, key and value projections have a bias"),
-    "output_bias": ("Output bias", "1", "1 if the attention output projection has a bias"),
-    "ffn_bias": ("FFN bias", "1", "1 if the FFN matrices have a bias"),
-    "norm_bias": ("Norm bias", "1", "1 if norms have a bias, as LayerNorm does"),
-    "qk_norm": ("QK norm", "1", "1 if every query and key head is normalised"),
+    "tied_embeddings": ("Tied embeddings", "flag", "1 if the LM head is the embedding itself"),
+    "qkv_bias": ("QKV bias", "flag", "1 if query, key and value projections have a bias"),
+    "output_bias": ("Output bias", "flag", "1 if the attention output projection has a bias"),
+    "ffn_bias": ("FFN bias", "flag", "1 if the FFN matrices have a bias"),
+    "norm_bias": ("Norm bias", "flag", "1 if norms have a bias, as LayerNorm does"),
+    "qk_norm": ("QK norm", "flag", "1 if every query and key head is normalised"),
 }
 # Structure: changing these changes which tensors and modules exist, so they are fixed when a workbook is generated.
 STRUCTURAL = ("tied_embeddings", "qkv_bias", "output_bias", "ffn_bias", "norm_bias", "qk_norm")

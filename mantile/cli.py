@@ -1,0 +1,365 @@
+"""The command line. Each command parses, calls one public function and prints; heavy modules are imported inside.
+
+Exit status: 0 fine, 1 a check or verification failed, 2 the input was wrong.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import wraps
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+import mantile
+from mantile.library.errors import InputError
+
+if TYPE_CHECKING:
+    from mantile.estimate import Estimate
+    from mantile.library.scenario import Scenario
+
+app = typer.Typer(
+    help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+)  # fmt: skip
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
+REQUIRED = ("accelerator", "input_tokens", "output_tokens", "concurrency")
+EXAMPLE: dict[str, Any] = {
+    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8,
+}  # fmt: skip
+
+
+def _flags(
+    accelerator: Annotated[str | None, typer.Option(help="Accelerator id; `mantile hardware list` shows them.")] = None,
+    framework: Annotated[str | None, typer.Option(help="Serving framework.  [default: vllm]")] = None,
+    weights_dtype: Annotated[str | None, typer.Option(help="Data type of the matrices.  [default: the checkpoint's]")] = None,
+    activation_dtype: Annotated[str | None, typer.Option(help="Data type of products.  [default: follows the weights]")] = None,
+    kv_dtype: Annotated[
+        str | None, typer.Option("--kv-dtype", "--kv-cache-dtype", help="Data type of the KV cache.  [default: bf16]")
+    ] = None,
+    head_dtype: Annotated[str | None, typer.Option(help="Data type of embedding and LM head.  [default: bf16]")] = None,
+    tp: Annotated[int | None, typer.Option("--tp", "--tensor-parallel-size", help="Tensor-parallel ranks.  [default: 1]")] = None,
+    pp: Annotated[
+        int | None, typer.Option("--pp", "--pipeline-parallel-size", help="Pipeline stages.  [default: 1]")
+    ] = None,
+    dp: Annotated[int | None, typer.Option("--dp", "--data-parallel-size", help="Replicas.  [default: 1]")] = None,
+    batching: Annotated[str | None, typer.Option(help="continuous or static.  [default: continuous]")] = None,
+    input_tokens: Annotated[
+        int | None, typer.Option("--input-tokens", "--isl", "--input-len", help="Mean prompt length per request.")
+    ] = None,
+    output_tokens: Annotated[
+        int | None, typer.Option("--output-tokens", "--osl", "--output-len", help="Mean generated length per request.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "--max-concurrency", help="Requests in flight over all replicas.")
+    ] = None,
+    token_budget: Annotated[
+        int | None,
+        typer.Option("--token-budget", "--max-num-batched-tokens", help="Most tokens in one engine step.  [default: 8192]"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the workbook.")] = None,
+    date: Annotated[str | None, typer.Option(help="Date of the workbook, YYYY-MM-DD.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the base column.")] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", metavar="ID=VALUE", help="Replace a figure, in its cell's unit; repeatable.")
+    ] = None,
+) -> dict[str, Any]:
+    """The flags of a scenario, as the fields they set; only those given."""
+    fields = {key: value for key, value in locals().items() if key != "override" and value is not None}
+    if override:
+        fields["overrides"] = [_override(text) for text in override]
+    return fields
+
+
+def _flag(field: str) -> str:
+    """The flag that sets a field of a scenario."""
+    return "--set" if field == "overrides" else f"--{field.replace('_', '-')}"
+
+
+def _override(text: str) -> dict[str, Any]:
+    from math import isfinite
+
+    identifier, equals, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not (identifier.strip() and equals and isfinite(number)):
+        raise InputError(f"--set {text}: expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7")
+    return {"id": identifier.strip(), "value": number, "reason": "set on the command line"}
+
+
+def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags of a scenario; it receives those given as its last argument, `flags`."""
+    own = inspect.signature(command, eval_str=True)
+    shared = inspect.signature(_flags, eval_str=True).parameters
+    mine = [parameter for parameter in own.parameters.values() if parameter.name != "flags"]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        flags = _flags(**{key: arguments.pop(key) for key in shared})
+        command(**arguments, flags=flags)
+
+    run.__signature__ = own.replace(parameters=[*mine, *shared.values()])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*mine, *shared.values())}
+    return run
+
+
+def _scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
+    """A scenario file or a model, and flags, to a scenario and the name that stands for it in errors."""
+    from mantile.library.scenario import Case, parse_scenario
+
+    if Path(what).suffix.lower() not in (".yaml", ".yml"):
+        missing = [_flag(field) for field in REQUIRED if field not in flags]
+        if missing:
+            raise InputError(f"{what}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them")
+        return parse_scenario({"model": what, **flags}, "command line"), "command line"
+
+    from mantile.library.documents import parse_yaml, read_text
+
+    data = parse_yaml(read_text(Path(what)), what)
+    name = f"{what} with {', '.join(map(_flag, flags))}" if flags else what
+    if isinstance(data, dict) and flags:
+        data = dict(data)
+        for field in flags:
+            alias = Case.model_fields[field].validation_alias if field in Case.model_fields else None
+            for spelling in getattr(alias, "choices", ()):
+                data.pop(spelling, None)
+        given = data.get("overrides") or []
+        if "overrides" in flags and isinstance(given, list):
+            fresh = {override["id"] for override in flags["overrides"]}
+            kept = [override for override in given if not (isinstance(override, dict) and override.get("id") in fresh)]
+            flags = flags | {"overrides": [*kept, *flags["overrides"]]}
+        data |= flags
+    return parse_scenario(data, name), name
+
+
+def _estimate(what: str, flags: dict[str, Any]) -> Estimate:
+    scenario, name = _scenario(what, flags)
+    from mantile.estimate import estimate
+
+    return estimate(scenario, name=name)
+
+
+def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:
+    """An estimate and what to call it; without a model or scenario, of a small example, changed by the flags."""
+    if what is not None:
+        found = _estimate(what, flags)
+        return found, found.title
+    found = _estimate(EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags)
+    values = found.columns[0].values
+    return found, (f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
+                   f"concurrency {values['concurrency']} (no MODEL given: the built-in example)")  # fmt: skip
+
+
+What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder or scenario .yaml.")]
+Maybe = Annotated[
+    str | None, typer.Argument(metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out.")
+]
+Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
+Workbook = Annotated[Path, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
+
+
+@app.command()
+@_with_flags
+def build(
+    what: What,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")],
+    flags: dict[str, Any],
+) -> None:
+    """Write the workbook of an estimate."""
+    if output.suffix.lower() != ".xlsx":
+        raise InputError(f"{output}: expected a file name that ends in .xlsx")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}")
+    if output.is_dir():
+        raise InputError(f"{output}: this is a folder, not a file")
+    found = _estimate(what, flags)
+    from mantile.printing import print_built
+    from mantile.workbook.layout import lay_out
+    from mantile.workbook.write import write_workbook
+
+    write_workbook(lay_out(found), output)
+    print_built(found, output)
+
+
+@app.command()
+@_with_flags
+def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
+    """Print the results of an estimate, without a workbook."""
+    found = _estimate(what, flags)
+    from mantile.printing import print_estimate, print_json
+
+    if as_json:
+        base, *variants = (found.results(column) for column in range(len(found.columns)))
+        print_json(base | {"variants": variants} if variants else base)
+    else:
+        print_estimate(found)
+
+
+@app.command()
+def verify(
+    file: Workbook,
+    engine: Annotated[Literal["formulas", "libreoffice"], typer.Option(help="What re-evaluates the file.")] = "formulas",
+    as_json: AsJson = False,
+) -> None:
+    """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything differs."""
+    _must_exist(file)
+    from mantile.printing import print_json, print_report, working
+    from mantile.verify import verify as verify_file
+
+    with working(f"verifying {file.name} with {engine}"):
+        report = verify_file(file, engine)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        print_report(report, file)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def lint(file: Workbook, as_json: AsJson = False) -> None:
+    """Check a workbook against the rules of professional modelling. Exit status 1 if any is broken."""
+    _must_exist(file)
+    from mantile.printing import print_findings, print_json, working
+    from mantile.workbook import rules
+
+    with working(f"reading {file.name}"):
+        findings = rules.lint(file)
+    if as_json:
+        print_json({"findings": [{key: getattr(finding, key) for key in ("rule", "sheet", "cell", "message")}
+                                 for finding in findings]})  # fmt: skip
+    else:
+        print_findings(findings, file)
+    if findings:
+        raise typer.Exit(1)
+
+
+@app.command()
+@_with_flags
+def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
+    """Say what a figure is, how it is worked out, from what and why."""
+    found, title = _estimate_or_example(what, flags)
+    from mantile import explanation
+    from mantile.printing import print_explanation, print_json
+
+    explained = explanation.explain(found, quantity)
+    if as_json:
+        print_json(explained.to_dict())
+    else:
+        print_explanation(explained, title)
+
+
+@app.command()
+@_with_flags
+def trace(
+    quantity: Figure,
+    flags: dict[str, Any],
+    what: Maybe = None,
+    depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 3,
+    dependents: Annotated[bool, typer.Option("--dependents", help="What follows from the figure instead.")] = False,
+) -> None:
+    """Show the figures that a figure follows from, as a tree."""
+    found, title = _estimate_or_example(what, flags)
+    from mantile import explanation
+    from mantile.printing import print_trace
+
+    print_trace(explanation.trace(found, quantity, depth=depth, forward=dependents), title)
+
+
+@app.command()
+def ir(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model id, config.json or model folder.")],
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    tokens: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.ir.counts import describe
+    from mantile.ir.dense import build_ir
+    from mantile.library.models import load_model
+    from mantile.printing import print_description, print_json
+
+    description = describe(build_ir(load_model(model)), tokens, tensors)
+    if as_json:
+        print_json(description)
+    else:
+        print_description(description)
+
+
+def _library(kind: str, text: str) -> None:
+    """The commands list and show of one part of the library."""
+    group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+
+    @group.command("list")
+    def _list(as_json: AsJson = False) -> None:
+        """List what we ship."""
+        from mantile import catalogue
+        from mantile.printing import print_json, print_rows
+
+        rows = catalogue.listing(kind)
+        if as_json:
+            print_json({kind: rows})
+        else:
+            print_rows(rows)
+
+    @group.command("show")
+    def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+        """Show one entry, every figure with its source."""
+        from mantile import catalogue
+        from mantile.printing import print_entry, print_json
+
+        entry = catalogue.entry(kind, identifier)
+        if as_json:
+            print_json(entry)
+        else:
+            print_entry(entry)
+
+    app.add_typer(group, name=kind)
+
+
+_library("models", "The models of the library.")
+_library("hardware", "Accelerators and the systems they come in.")
+_library("profiles", "Efficiency profiles: how much of the hardware is reached.")
+
+
+def _must_exist(file: Path) -> None:
+    if not file.is_file():
+        raise InputError(f"{file}: {'this is a folder, not a file' if file.is_dir() else 'no such file'}")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mantile {mantile.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; wrong input becomes a message and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names may hold characters that the terminal's encoding lacks
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="mantile")
+    except InputError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _fail(message: str) -> None:
+    for line in message.splitlines():
+        print(f"mantile: {line}", file=sys.stderr)
+    raise SystemExit(2)

@@ -1,0 +1,343 @@
+"""What the command line shows: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from mantile.graph.operations import format_text
+
+if TYPE_CHECKING:
+    from mantile.estimate import Estimate
+    from mantile.explanation import Branch, Explanation, Term
+    from mantile.verify import Report
+    from mantile.workbook.rules import Finding
+
+PIPE_WIDTH = 200  # columns where there is no terminal to ask
+WORST = 20  # mismatches listed; --json lists all
+
+
+def _console() -> Console:
+    terminal = sys.stdout.isatty()
+    return Console(width=None if terminal else PIPE_WIDTH, markup=False, highlight=False, emoji=False, soft_wrap=not terminal)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on stdout; what is not a number becomes null."""
+    print(json.dumps(_plain(data), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if hasattr(data, "item"):
+        data = data.item()
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr while something long runs; nothing where stderr is not a terminal."""
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+def _table(*heads: str, right: Iterable[int] = ()) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    numbers = set(right)
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index in numbers else "left", overflow="fold")
+    return table
+
+
+def number(value: Any, digits: int = 6) -> str:
+    """A value for people: thousands separated, as many significant digits as asked for."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    if not math.isfinite(value):
+        return "error"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}".rstrip("0").rstrip(".") if places else f"{value:,.0f}"
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    """A value and its unit, texts and unset figures without."""
+    return number(value) if unit == "1" or value is None or isinstance(value, str) else f"{number(value)} {unit}"
+
+
+def _shown(value: Any, unit: str) -> str:
+    """A result in the unit people quote."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "error"
+    match unit:
+        case "ms":
+            return format_text(value * 1e3, "#,##0.00" if value < 1 else "#,##0") + " ms"
+        case "GiB":
+            return format_text(value / 2**30, "#,##0.0") + " GiB"
+        case "%":
+            return format_text(value, "0%")
+        case "":
+            return number(value)
+        case _:
+            return format_text(value, "#,##0.0") + f" {unit}"
+
+
+_RESULTS: tuple[tuple[str, str, str], ...] = (
+    ("Accelerator", "accelerator", ""),
+    ("Accelerators", "accelerators", ""),
+    ("Framework", "framework", ""),
+    ("Weights", "weights_dtype", ""),
+    ("KV cache", "kv_dtype", ""),
+    ("TP", "tp", ""),
+    ("PP", "pp", ""),
+    ("DP", "dp", ""),
+    ("Input tokens", "input_tokens", ""),
+    ("Output tokens", "output_tokens", ""),
+    ("Concurrency", "concurrency", ""),
+    ("Fits", "fits", ""),
+    ("Memory used", "memory_per_accelerator_bytes", "GiB"),
+    ("Memory", "memory_capacity_bytes", "GiB"),
+    ("KV cache holds", "kv_capacity_sequences", "requests"),
+    ("TTFT", "ttft_s", "ms"),
+    ("TPOT", "tpot_s", "ms"),
+    ("End to end", "e2e_s", "ms"),
+    ("Interactivity", "interactivity_tokens_per_s", "tokens/s/user"),
+    ("Output", "output_tokens_per_s", "tokens/s"),
+    ("Output per accelerator", "output_tokens_per_s_per_accelerator", "tokens/s"),
+    ("Prefill is bound by", "bottleneck.prefill", ""),
+    ("Decode is bound by", "bottleneck.decode", ""),
+    ("Prefill MFU", "mfu.prefill", "%"),
+    ("Decode MBU", "mbu.decode", "%"),
+    ("Efficiency profile", "efficiency_profile", ""),
+)
+
+
+def print_estimate(estimate: Estimate) -> None:
+    """The results of all columns side by side, then the checks that do not hold."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = _console()
+    console.print(Text(estimate.title, style="bold"))
+    table = _table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    for label, path, unit in _RESULTS:
+        head, _, rest = path.partition(".")
+        table.add_row(label, *(_shown(result[head][rest] if rest else result[head], unit) for result in results))
+    console.print(table)
+    _print_checks(console, results)
+
+
+def print_built(estimate: Estimate, path: Path) -> None:
+    """A short summary of a workbook just written."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = _console()
+    console.print(f"{path}: {estimate.title}")
+    for result in results:
+        fits = "fits" if result["fits"] else "does not fit"
+        console.print(f"  {result['name']}: TTFT {_shown(result['ttft_s'], 'ms')}, TPOT {_shown(result['tpot_s'], 'ms')}, "
+                      f"{_shown(result['output_tokens_per_s'], 'tokens/s')}, {fits} "
+                      f"({_shown(result['memory_per_accelerator_bytes'], 'GiB')} "
+                      f"of {_shown(result['memory_capacity_bytes'], 'GiB')} per accelerator)")  # fmt: skip
+    _print_checks(console, results)
+
+
+def _print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
+    for result in results:
+        for kind, style in (("errors", "bold red"), ("alerts", "yellow")):
+            for check in result["checks"][kind]:
+                head = f"{result['name']}: " if len(results) > 1 else ""
+                console.print(Text(f"  {kind[:-1]} {check['code']}", style=style), f"{head}{check['message']}")
+
+
+def print_explanation(explained: Explanation, title: str) -> None:
+    """A figure, how it is worked out, and its precedents."""
+    console = _console()
+    console.print(Text(explained.figure.label, style="bold"), f"({explained.figure.id})")
+    console.print(f"for {title}")
+    figure = explained.figure
+    shown = _with_unit(figure.value, figure.unit)
+    for label, text in (
+        ("value", shown),
+        ("unit", "" if shown.endswith(f" {figure.unit}") else figure.unit),
+        ("how" if explained.formula else "meaning", explained.how),
+        ("formula", explained.formula),
+        ("source", explained.source),
+        ("status", explained.status),
+    ):
+        if text:
+            console.print(f"  {label:<8} {text}")
+    for head, terms in (("Follows from", explained.precedents), ("Leads to", explained.dependents)):
+        if terms:
+            console.print(Text(head, style="bold"))
+            grid = Table.grid(padding=(0, 2))
+            for term in terms:
+                grid.add_row(f"  {term.id}", Text(_with_unit(term.value, term.unit), justify="right"), term.label)
+            console.print(grid)
+
+
+def print_trace(root: Branch, title: str) -> None:
+    """A figure and what it follows from, or leads to, as a tree."""
+
+    def grow(tree: Tree, branch: Branch) -> None:
+        for inner in branch.branches:
+            grow(tree.add(_line(inner)), inner)
+
+    tree = Tree(_line(root))
+    grow(tree, root)
+    console = _console()
+    console.print(f"for {title}")
+    console.print(tree)
+
+
+def _line(branch: Branch) -> Text:
+    term: Term = branch.term
+    after = "  (shown elsewhere)" if branch.repeated else "  …" if branch.deeper else ""
+    value = "" if term.members else f" = {_with_unit(term.value, term.unit)}"
+    return Text.assemble((term.id, "bold"), value, (f"  {term.label}{after}", "dim"))
+
+
+def print_description(description: dict[str, Any]) -> None:
+    """What a model is made of."""
+    console = _console()
+    console.print(Text(description["id"], style="bold"), f"({description['model_type']}, {description['layers']} layers)")
+    counts, kv = description["parameters"], description["kv_bytes_per_token"]
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(justify="right")
+    for name, value in counts.items():
+        grid.add_row(f"parameters, {name.replace('_', ' ')}", number(value))
+    grid.add_row("KV bytes per token at 2 B", number(kv["all_layers"]))
+    if kv["beyond_window"] != kv["all_layers"]:
+        grid.add_row("KV bytes per token beyond the window", number(kv["beyond_window"]))
+    flops = dict(description.get("prefill_flops", {}))
+    tokens = flops.pop("tokens", 0)
+    for name, value in flops.items():
+        grid.add_row(f"FLOPs of {number(tokens)} tokens, {name.replace('_', ' ')}", number(value))
+    console.print(grid)
+    table = _table("fact", "value", "origin", "source", right=(1,))
+    for name, fact in description["facts"].items():
+        table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
+    console.print(table)
+    table = _table("module", "kind", "times", right=(2,))
+    for module in description["modules"]:
+        table.add_row(module["label"], module["kind"], number(module["count"]))
+    console.print(table)
+    if "tensors" in description:
+        table = _table("tensor", "shape", "times", right=(2,))
+        for tensor in description["tensors"]:
+            table.add_row(tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"]))
+        console.print(table)
+
+
+_QUOTED = (("_bytes_per_s", "GB/s", 10**9), ("_per_token", "B/token", 1), ("_bytes", "GiB", 2**30), ("_flops", "TFLOP/s", 10**12))
+
+
+def print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """One line for each entry of a list, figures in the unit people quote."""
+    heads, scales = [], []
+    for key in rows[0]:
+        suffix, unit, scale = next((quoted for quoted in _QUOTED if key.endswith(quoted[0])), ("", "", 1))
+        words = key.removesuffix(suffix).replace("_", " ") if suffix else key.replace("_", " ")
+        heads.append(f"{words}, {unit}" if unit else words)
+        scales.append(scale)
+    figures = {index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)}
+    table = _table(*heads, right=figures)
+    for row in rows:
+        table.add_row(*(number(value / scale if scale != 1 and value is not None else value)
+                        for value, scale in zip(row.values(), scales, strict=True)))  # fmt: skip
+    _console().print(table)
+
+
+def print_entry(entry: dict[str, Any]) -> None:
+    """All that is known of one entry: single facts above, figures with their sources as tables."""
+    console = _console()
+    grid = Table.grid(padding=(0, 2))
+    console.print(Text(str(entry["id"]), style="bold"))
+    for key, value in entry.items():
+        if not isinstance(value, dict | list) and key != "id":
+            grid.add_row(f"  {key}", number(value))
+    console.print(grid)
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            words = {name: item for name, item in value.items() if not isinstance(item, dict) and item is not None}
+            if words:
+                console.print(Text(key, style="bold"), ", ".join(f"{name} {number(item)}" for name, item in words.items()))
+            _print_figures(console, [{key: name, **item} for name, item in value.items() if isinstance(item, dict)])
+        elif isinstance(value, list):
+            _print_figures(console, value)
+
+
+def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
+    keys = list(dict.fromkeys(key for figure in figures for key in figure if any(item.get(key) for item in figures)))
+    table = _table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
+    for figure in figures:
+        table.add_row(*(number(figure[key]) if key in figure and (figure[key] is not None or key == "value") else "" for key in keys))
+    console.print(table)
+
+
+def print_report(report: Report, path: Path) -> None:
+    """What verification found, sheet by sheet."""
+    found, console = report.to_dict(), _console()
+    table = _table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
+                   "edited formulas", "overwritten", right=range(1, 9))  # fmt: skip
+    counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
+    for sheet in found["sheets"]:
+        table.add_row(sheet["sheet"], *(number(sheet[key]) for key in ("cells", "formulas", "compared")),
+                      number(sheet["max_relative_error"], 2),
+                      *(number(_count(sheet[key])) for key in counted))  # fmt: skip
+    edited = found["edited"]
+    table.add_section()
+    table.add_row("all", number(found["cells"]), number(found["formulas"]), number(found["compared"]),
+                  number(found["max_relative_error"], 2), number(len(found["mismatches"])), number(len(edited["inputs"])),
+                  number(len(edited["formulas"])), number(len(edited["overwritten"])))  # fmt: skip
+    console.print(table)
+    for head, items in (("mismatch", found["mismatches"]), ("edited input", edited["inputs"]),
+                        ("edited formula", edited["formulas"]), ("overwritten", edited["overwritten"])):  # fmt: skip
+        for item in items[:WORST]:
+            console.print(f"  {head}: {_one_line(item)}")
+        if len(items) > WORST:
+            console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+    verdict = "every compared cell agrees" if report.ok else "verification FAILED"
+    console.print(f"{path}: {verdict} ({found['engine']})")
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list | tuple) else int(value)
+
+
+def _one_line(item: Any) -> str:
+    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items()) if isinstance(item, dict) else str(item)
+
+
+def print_findings(findings: Sequence[Finding], path: Path) -> None:
+    """Every broken rule with its cell."""
+    console = _console()
+    if findings:
+        table = _table("rule", "sheet", "cell", "message")
+        for finding in findings:
+            table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
+        console.print(table)
+    console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")

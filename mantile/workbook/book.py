@@ -1,0 +1,261 @@
+"""A workbook before it is written: sheets of cells, each formula cell holding the expression it shows.
+
+The writer prints these expressions, the native engine computes them, and verification compares a file with both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from xlsxwriter.utility import xl_cell_to_rowcol, xl_col_to_name
+
+import mantile
+from mantile.estimate import Estimate
+from mantile.graph.evaluate import Program
+from mantile.graph.excel import formula
+from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors
+from mantile.workbook.charts import Chart
+from mantile.workbook.style import Style
+
+Family = Literal["front", "inputs", "workings", "outputs", "control"]
+SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
+BUNDLE_SHEET = "_bundle"
+ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
+CHUNK = 32_000  # characters of the bundle in one cell; Excel's limit is 32,767
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a figure stands: at a fixed place, or in the columns of the scenarios."""
+
+    sheet: str
+    row: int
+    column: int | None = None
+    absolute: bool = False
+
+
+@dataclass
+class Cell:
+    """What stands in a cell.
+
+    `expression` is printed and computed for scenario `column`; ACROSS looks across scenarios. `entry` is the input a user
+    may type here. `reference` is printed instead of the expression where a cell repeats the cell in which the input is
+    typed: the selector on Summary, or the base's column, until somebody types over it.
+    """
+
+    style: Style
+    text: str | None = None
+    number: float | None = None
+    expression: Node | None = None
+    column: int = 0
+    entry: Input | None = None
+    reference: str | None = None
+    link: str | None = None
+    note: str | None = None
+
+
+@dataclass
+class Sheet:
+    """A sheet: cells and everything about them that is not a value."""
+
+    name: str
+    family: Family
+    purpose: str = ""
+    cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+    widths: list[float] = field(default_factory=list)
+    heights: dict[int, float] = field(default_factory=dict)
+    freeze: tuple[int, int] | None = None
+    repeat_rows: tuple[int, int] | None = None
+    one_page: bool = False
+    print_area: tuple[int, int, int, int] | None = None
+    charts: list[tuple[int, int, Chart]] = field(default_factory=list)
+    conditional: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = field(default_factory=list)
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    links: dict[Node, Home] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
+    default_height: float = 18
+
+    def put(self, row: int, column: int, cell: Cell) -> None:
+        """Place a cell; a place is used once."""
+        if (row, column) in self.cells:
+            raise AssertionError(f"{self.name}: two cells at {xl_col_to_name(column)}{row + 1}")
+        self.cells[row, column] = cell
+
+    def text(self, row: int, column: int, text: str, style: Style, link: str | None = None) -> None:
+        """A label. Always written as text, whatever it begins with."""
+        self.put(row, column, Cell(style, text=text, link=link))
+
+    def formula(self, row: int, column: int, expression: Node, style: Style, of: int = 0, link: str | None = None) -> None:
+        """A live cell for scenario `of`."""
+        self.put(row, column, Cell(style, expression=expression, column=of, link=link))
+
+    def band(self, row: int, first: int, last: int, style: Style) -> None:
+        """Empty cells that carry a style."""
+        for column in range(first, last + 1):
+            if (row, column) not in self.cells:
+                self.put(row, column, Cell(style))
+
+
+class Book:
+    """All sheets of an estimate, with the places of its figures."""
+
+    def __init__(self, estimate: Estimate) -> None:
+        self.estimate = estimate
+        self.sheets: dict[str, Sheet] = {}
+        self.homes: dict[Node, Home] = {}
+        self.entries: dict[tuple[str, int], tuple[str, int, int]] = {}
+        self.names: dict[str, str] = {}
+        self.lists: dict[str, Span] = {}
+        self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
+        self.columns = len(estimate.columns)
+
+    def add(self, sheet: Sheet) -> Sheet:
+        """Append a sheet."""
+        self.sheets[sheet.name] = sheet
+        return sheet
+
+    def settle(self, figure: Named, home: Home) -> None:
+        """Say where a figure stands; only once."""
+        if figure in self.homes:
+            raise AssertionError(f"{figure.id} stands in two places")
+        self.homes[figure] = home
+
+    def place(self, sheet: Sheet, row: int, column: int, figure: Quantity, style: Style, of: int = 0, link: str | None = None) -> None:
+        """A quantity at a place of its own, on sheets that are not in scenario columns."""
+        self.settle(figure, Home(sheet.name, row, column))
+        sheet.put(row, column, Cell(style, expression=figure.body, column=of, link=link))
+
+    def fix(self, sheet: Sheet, row: int, column: int, figure: Input, style: Style) -> None:
+        """A fixed number or text that formulas refer to."""
+        self.settle(figure, Home(sheet.name, row, column, absolute=True))
+        is_text = isinstance(figure.value, str)
+        sheet.put(row, column, Cell(style, text=str(figure.value) if is_text else None,
+                                    number=None if is_text else float(figure.value or 0)))  # fmt: skip
+
+    def anchor(self, figure: Named, column: int = 0) -> str:
+        """A link to a figure's row."""
+        home = self.homes[figure]
+        return f"internal:'{home.sheet}'!{xl_col_to_name(home.column if home.column is not None else FIRST + column)}{home.row + 1}"
+
+    def address(self, figure: Named, column: int, sheet: str | None) -> str:
+        """The reference to a figure from a sheet, for one scenario; absolute with a sheet name where `sheet` is None."""
+        local = self.sheets[sheet].links.get(figure) if sheet else None
+        home = local or self.homes.get(figure)
+        if home is None:
+            raise AssertionError(f"{figure.id} stands nowhere")
+        letter = xl_col_to_name(home.column if home.column is not None else FIRST + max(column, 0))
+        if sheet is None:
+            return f"='{home.sheet}'!${letter}${home.row + 1}"
+        place = f"${letter}${home.row + 1}" if home.absolute else f"{letter}{home.row + 1}"
+        return place if home.sheet == sheet else f"{_quoted(home.sheet)}!{place}"
+
+    def printed(self, sheet: Sheet, cell: Cell) -> str:
+        """The formula text of a cell."""
+        assert cell.expression is not None
+        if cell.reference is not None:
+            return f"={cell.reference}"
+        return formula(cell.expression, _Cells(self, sheet.name, cell.column))
+
+    @cached_property
+    def program(self) -> list[Program]:
+        """For each scenario, and last across them, the program of every expression shown."""
+        found: list[list[Node]] = [[] for _ in range(self.columns + 1)]
+        for sheet in self.sheets.values():
+            for cell in sheet.cells.values():
+                if cell.expression is not None:
+                    found[cell.column].append(cell.expression)
+        for node in ancestors(*found[ACROSS]):
+            if isinstance(node, At):
+                found[node.case].append(node.figure)
+        return [Program(nodes) for nodes in found]
+
+    def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
+        """Native values of every expression, for the given inputs of each scenario; last those across scenarios."""
+        *each, across = self.program
+        found = [program.run(values | stamps) for program, values, stamps in zip(each, inputs, self.stamps, strict=True)]
+        return [*found, across.run({}, found)]
+
+    @cached_property
+    def estimate_values(self) -> list[dict[Node, Any]]:
+        """Values of the graph's own figures as generated, for each scenario."""
+        return [self.estimate.values(column) for column in range(self.columns)]
+
+    def formulas(self) -> Iterable[tuple[Sheet, int, int, Cell]]:
+        """Every formula cell."""
+        for sheet in self.sheets.values():
+            for (row, column), cell in sorted(sheet.cells.items()):
+                if cell.expression is not None:
+                    yield sheet, row, column, cell
+
+    @cached_property
+    def bundle(self) -> str:
+        """Everything the workbook was made from, as JSON with sorted keys."""
+        estimate = self.estimate
+        data = {
+            "format": 1,
+            "generator": f"mantile {mantile.__version__}",
+            "scenario": estimate.scenario.model_dump(mode="json", exclude_defaults=True),
+            "model": estimate.model.model_dump(mode="json"),
+            "library": estimate.library.model_dump(mode="json"),
+        }
+        return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def imprint(self) -> str:
+        """Generator, date and bundle digest, as they stand in footers."""
+        date = self.estimate.scenario.date
+        return f"Mantile {mantile.__version__}{f' · {date}' if date else ''} · bundle {self.digest}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the bundle's SHA-256."""
+        found = hashlib.sha256(self.bundle.encode()).hexdigest()
+        return f"{found[:4]} {found[4:8]}"
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Addresses as one sheet and scenario see them."""
+
+    book: Book
+    sheet: str
+    column: int
+
+    def cell(self, node: Input | Quantity) -> str:
+        return self.book.address(node, self.column, self.sheet)
+
+    def across(self, node: At) -> str:
+        return self.book.address(node.figure, node.case, self.sheet)
+
+    def range(self, members: Span) -> str:
+        book = self.book
+        homes = [book.homes[member] for member in members.members]
+        first, last = homes[0], homes[-1]
+        together = all(home.sheet == first.sheet and home.column == first.column and home.row == first.row + index
+                       for index, home in enumerate(homes))  # fmt: skip
+        if not together:
+            raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} do not stand below each other")
+        letter = xl_col_to_name(first.column if first.column is not None else FIRST + self.column)
+        fixed = "$" if first.absolute else ""
+        text = f"{fixed}{letter}{fixed}{first.row + 1}:{fixed}{letter}{fixed}{last.row + 1}"
+        return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
+
+
+def _quoted(sheet: str) -> str:
+    return sheet if sheet.isidentifier() else f"'{sheet}'"
+
+
+def reference(sheet: str, row: int, column: int) -> str:
+    """An absolute reference to a cell of another sheet."""
+    return f"{_quoted(sheet)}!${xl_col_to_name(column)}${row + 1}"
+
+
+def coordinates(address: str) -> tuple[int, int]:
+    """Row and column, from 0, of an address such as H12."""
+    row, column = xl_cell_to_rowcol(address)
+    return int(row), int(column)

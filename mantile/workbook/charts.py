@@ -1,0 +1,135 @@
+"""Charts as plain descriptions, in one look; the writer hands them to XlsxWriter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xlsxwriter.utility import xl_col_to_name
+
+from mantile.workbook import style
+
+Range = tuple[str, int, int, int, int]
+"""Sheet, first row, first column, last row, last column, from 0."""
+
+
+@dataclass
+class Chart:
+    """What XlsxWriter needs for one chart.
+
+    The finding stands in the cell above the chart, where it is live; `series` and axes are XlsxWriter's own words.
+    """
+
+    kind: dict[str, str]
+    alt: str
+    size: tuple[int, int]
+    plot: tuple[float, float, float, float]
+    series: list[dict[str, Any]]
+    x_axis: dict[str, Any] = field(default_factory=dict)
+    y_axis: dict[str, Any] = field(default_factory=dict)
+    legend: dict[str, Any] = field(default_factory=lambda: {"none": True})
+
+
+_AXIS_FONT = {"name": "Calibri", "size": 8, "color": style.GREY}
+_CATEGORY_FONT = {"name": "Calibri", "size": 9, "color": style.INK}
+_GRID = {"visible": True, "line": {"color": style.GRID, "width": 0.5}}
+_NO_LINE = {"none": True}
+
+
+def cells(place: Range) -> list[Any]:
+    """A range as XlsxWriter takes it."""
+    sheet, row, column, last_row, last_column = place
+    return [sheet, row, column, last_row, last_column]
+
+
+def cell(sheet: str, row: int, column: int) -> str:
+    """A cell as a formula, for titles and series names."""
+    return f"='{sheet}'!${xl_col_to_name(column)}${row + 1}"
+
+
+def _value_axis(unit: str, **more: Any) -> dict[str, Any]:
+    return {"num_font": _AXIS_FONT, "num_format": f'#,##0" {unit}"' if unit else "#,##0", "major_gridlines": _GRID,
+            "line": _NO_LINE, "min": 0, "major_tick_mark": "none", **more}  # fmt: skip
+
+
+def _category_axis(**more: Any) -> dict[str, Any]:
+    """Top to bottom, with the value axis kept at the bottom."""
+    return {"reverse": True, "num_font": _CATEGORY_FONT, "line": _NO_LINE, "major_tick_mark": "none", "crossing": "max",
+            "major_gridlines": {"visible": False}, **more}  # fmt: skip
+
+
+def bars(alt: str, categories: Range, series: list[tuple[str, Range]], unit: str, size: tuple[int, int],
+         plot: tuple[float, float, float, float], gap: int = 38) -> Chart:  # fmt: skip
+    """Stacked horizontal bars, one series per limit or plain colour."""
+    return Chart(
+        {"type": "bar", "subtype": "stacked"}, alt, size, plot,
+        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": gap}
+         for colour, values in series],
+        x_axis=_category_axis(), y_axis=_value_axis(unit),
+    )  # fmt: skip
+
+
+def split(alt: str, categories: Range, series: list[tuple[str, str, Range]], size: tuple[int, int],
+          plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+    """Two bars of 100 %, labelled where there is room."""
+    return Chart(
+        {"type": "bar", "subtype": "percent_stacked"}, alt, size, plot,
+        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "gap": 35,
+          "border": {"color": style.WHITE, "width": 1},
+          "data_labels": {"value": True, "position": "center", "num_format": style.FRONT["share"],
+                          "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": text}}}
+         for colour, text, values in series],
+        x_axis=_category_axis(), y_axis={"visible": False, "major_gridlines": {"visible": False}},
+    )  # fmt: skip
+
+
+def stack(alt: str, series: list[tuple[str, str, Range]], size: tuple[int, int],
+          plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+    """One bar up to a capacity; the names of the series carry their values and stand in the one legend."""
+    return Chart(
+        {"type": "bar", "subtype": "stacked"}, alt, size, plot,
+        [{"name": name, "values": cells(values), "fill": {"color": colour}, "gap": 20,
+          "border": {"color": style.SECOND, "width": 0.75} if colour == style.WHITE else {"none": True}}
+         for colour, name, values in series],
+        x_axis={"visible": False, "major_gridlines": {"visible": False}},
+        y_axis=_value_axis("GB") | {"major_gridlines": {"visible": False}},
+        legend={"position": "bottom", "font": {"name": "Calibri", "size": 8, "color": style.GREY}},
+    )  # fmt: skip
+
+
+def roofline(alt: str, roof: list[tuple[Range, Range, str, bool]],
+             points: list[tuple[str | None, Range, Range, str, str, str]], size: tuple[int, int],
+             plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+    """Log-log: roofs as lines, a point per module.
+
+    Args:
+        roof: x, y, colour and whether dashed.
+        points: label (None for none), x, y, colour, marker, label position.
+    """
+    series: list[dict[str, Any]] = [
+        {"categories": cells(x), "values": cells(y), "marker": {"type": "none"},
+         "line": {"color": colour, "width": 1.5 if not dashed else 1, **({"dash_type": "dash"} if dashed else {})}}
+        for x, y, colour, dashed in roof
+    ]  # fmt: skip
+    for label, x, y, colour, marker, position in points:
+        one: dict[str, Any] = {"categories": cells(x), "values": cells(y), "line": {"none": True},
+                               "marker": {"type": marker, "size": 8, "fill": {"color": colour}, "border": {"color": colour}}}  # fmt: skip
+        if label is not None:
+            one |= {"name": label, "data_labels": {"series_name": True, "value": False, "position": position,
+                    "font": {"name": "Calibri", "size": 8.5, "bold": True,
+                             "color": style.MEMORY_TEXT if colour == style.MEMORY else colour}}}  # fmt: skip
+        series.append(one)
+    axis = {"log_base": 10, "crossing": 1, "num_font": _AXIS_FONT, "num_format": "#,##0", "major_gridlines": _GRID,
+            "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False}, "line": {"color": style.GRID}}  # fmt: skip
+    return Chart({"type": "scatter", "subtype": "straight"}, alt, size, plot, series,
+                 x_axis=axis | {"min": 1, "max": 10_000, "name": "arithmetic intensity, FLOP per byte"},
+                 y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"})  # fmt: skip
+
+
+def timeline(alt: str, categories: Range, start: Range, series: list[tuple[str, Range]], size: tuple[int, int],
+             plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+    """Steps one after the other: an invisible bar up to the start, then the step in the colour of its limit."""
+    made = bars(alt, categories, series, "us", size, plot, gap=20)
+    made.series.insert(0, {"categories": cells(categories), "values": cells(start), "fill": {"none": True},
+                           "border": {"none": True}, "gap": 20})  # fmt: skip
+    return made

@@ -1,0 +1,78 @@
+"""An estimate laid out as a workbook: which sheets, in which order, and the handles of its headline figures."""
+
+from __future__ import annotations
+
+from mantile.equations.workload import Workload
+from mantile.estimate import Estimate
+from mantile.graph.quantity import Quantity, span
+from mantile.workbook.book import Book, Sheet, reference
+from mantile.workbook.sheets.assumptions import assumptions_sheet
+from mantile.workbook.sheets.checks import checks_sheet, verdict
+from mantile.workbook.sheets.cover import cover_sheet, fill_cover
+from mantile.workbook.sheets.layers import layers_sheet
+from mantile.workbook.sheets.log import log_sheet, stamp
+from mantile.workbook.sheets.plan import plan_sheet
+from mantile.workbook.sheets.summary import select, summary_sheet
+from mantile.workbook.sheets.workings import workings
+
+NAMED_INPUTS = ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "tp", "pp", "dp", "batching",
+                "input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype")  # fmt: skip
+
+
+def lay_out(estimate: Estimate) -> Book:
+    """The workbook of an estimate, ready to be written or verified."""
+    book = Book(estimate)
+    equations = estimate.equations
+    made = stamp(book)
+    says = verdict(book, made.unchanged)
+    master = says.headline
+    sheets = equations.sheets
+
+    cover_sheet(book)
+    select(book)
+    book.add(Sheet("Checks", "front"))
+    workings(book, "Inputs", "inputs", "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
+             "typed on Summary.", sheets["Inputs"], master, linked=False)  # fmt: skip
+    workings(book, "Hardware", "inputs", "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
+             "offers.", sheets["Hardware"], master)  # fmt: skip
+    workings(book, "Efficiency", "inputs", "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
+             "level is used.", sheets["Efficiency"], master)  # fmt: skip
+    workings(book, "Model", "inputs", f"Architecture of {estimate.model.name} ({estimate.model.architecture.model_type}), each fact with "
+             "where it comes from.", sheets["Model"], master)  # fmt: skip
+    workings(book, "Tensors", "inputs", "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
+             sheets["Tensors"], master)  # fmt: skip
+    plan_sheet(book, master)
+    workings(book, "Memory", "workings", "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
+             (*sheets["Plan"], *sheets["Memory"]), master)  # fmt: skip
+    workings(book, "Prefill", "workings", "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
+             "ms and us.", sheets["Prefill"], master)  # fmt: skip
+    workings(book, "Decode", "workings", "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
+             "as ms and us.", sheets["Decode"], master)  # fmt: skip
+    layers_sheet(book, master)
+    workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput in a closed loop.",
+             (*sheets["Serving"], made.section), master)  # fmt: skip
+    assumptions_sheet(book, master)
+    checks_sheet(book, says)
+    summary_sheet(book, says, made)
+    log_sheet(book, made, master)
+    fill_cover(book, says)
+    book.lists[equations.inputs.accelerator.id] = span(
+        figure for figure in equations.hardware.sections[0].figures() if figure.id.endswith(".id")
+    )
+    book.names = _names(book, equations.inputs, says.master)
+    return book
+
+
+def _names(book: Book, inputs: Workload, master: Quantity) -> dict[str, str]:
+    """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
+    equations = book.estimate.equations
+    served, held = equations.serving, equations.memory
+    names = {f"in_{name}": "=" + reference(*book.entries[getattr(inputs, name).id, 0]) for name in NAMED_INPUTS}
+    results = {
+        "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
+        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
+        "interactivity": served.interactivity, "memory_per_accelerator": held.used,
+        "memory_capacity": equations.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
+        "fits": held.fits, "master_check": master,
+    }  # fmt: skip
+    return names | {name: book.address(figure, 0, None) for name, figure in results.items()}

@@ -1,0 +1,1 @@
+"""One file per sheet, or per kind of sheet where several share a layout."""

@@ -1,0 +1,130 @@
+"""The Assumptions sheet: what the estimate takes on trust, most consequential first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.efficiency import KINDS
+from mantile.graph.quantity import Input, Quantity, absolute, where
+from mantile.workbook import style
+from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.sheets.furniture import furnish
+
+_NUDGE = 1.1
+_STATEMENTS = {
+    "gemm_launch": "A matrix product costs this before its first byte",
+    "gemm_compute": "A large matrix product reaches this share of the dense peak",
+    "gemm_bandwidth": "A product that streams its weights reaches this share of memory bandwidth",
+    "gemm_bandwidth_scale": "Products in a serving run reach this multiple of the measured bandwidth",
+    "launch_scale": "Kernels launched from a graph cost this share of their measured overhead",
+    "attention_launch": "An attention kernel costs this before its first byte",
+    "attention_prefill": "Fused causal attention reaches this share of the bf16 peak",
+    "attention_prefill_scale": "Prefill attention in a serving run reaches this share of its measured rate",
+    "attention_decode": "Decode attention reads the KV cache at this share of bandwidth",
+    "attention_decode_scale": "Decode attention in a serving run reaches this share of its measured rate",
+    "small_kernel": "A fused elementwise kernel costs this before its bytes",
+    "elementwise_bandwidth": "Norms and activations stream at this share of bandwidth",
+    "step_host": "The scheduler spends this per step on the host",
+    "step_row": "The scheduler spends this per request and step on the host",
+    "all_reduce_latency": "One all-reduce costs this before its bytes",
+    "all_reduce_latency_scale": "All-reduces in a serving run cost this share of their measured latency",
+    "all_reduce_bandwidth": "A large all-reduce moves its bytes at this bus bandwidth",
+    "p2p_latency": "A message between pipeline stages costs this before its bytes",
+    "p2p_bandwidth": "A message between stages reaches this share of the link",
+    "interference": "Other requests' prefills delay decode by this share of their time",
+    "queueing": "A new request waits for this share of the other requests' prefill time",
+    "first_token": "Request handling adds this to the first token",
+    "memory_usable": "The engine takes this share of memory for weights and KV cache",
+    "runtime_reserve": "Context, graphs and communication buffers take this much memory",
+}
+
+
+@dataclass(frozen=True)
+class _Line:
+    figure: Quantity
+    statement: str
+    source: str
+    status: str
+    ttft: float
+    tpot: float
+
+
+def _lines(book: Book) -> list[_Line]:
+    """Every factor with the effect of raising it by a tenth, as the native engine finds it when the file is made."""
+    estimate = book.estimate
+    equations = estimate.equations
+    inputs = estimate.inputs(0)
+    base = book.estimate_values[0]
+    served = equations.serving
+    program = estimate.program
+    found = []
+    for kind in KINDS:
+        figure = equations.efficiency.factors[kind.name]
+        scale = {"us": 1e6, "GB": 1e-9, "GB/s": 1e-9}.get(kind.unit, 1.0)
+        changed = program.run(inputs | {f"{figure.id}.override": float(base[figure]) * scale * _NUDGE})
+        ttft, tpot = (float(changed[result]) / float(base[result]) - 1 for result in (served.ttft, served.tpot))
+        used = _figure_in_use(book, kind.name)
+        status, _, source = used.source.partition(": ")
+        found.append(_Line(figure, _STATEMENTS[kind.name], source, status.split(" ")[0], ttft, tpot))
+    return sorted(found, key=lambda line: -max(abs(line.ttft), abs(line.tpot)))
+
+
+def _figure_in_use(book: Book, name: str) -> Input:
+    """The library figure that the base scenario uses for a factor."""
+    section = next(section for section in book.estimate.equations.efficiency.sections
+                   if section.figures()[-1].id == f"efficiency.{name}")  # fmt: skip
+    values = book.estimate_values[0]
+    rows = [row for row in section.rows if isinstance(row, tuple)]
+    return max(rows, key=lambda row: float(values[row[1]]))[0]
+
+
+def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
+    """Lay out the Assumptions sheet."""
+    sheet = book.add(Sheet("Assumptions", "control", "Everything this estimate takes on trust, most consequential first. Effect = change "
+                           "of the result if the figure is a tenth higher, as generated."))  # fmt: skip
+    sheet.widths = [48, 450, 116, 64, 116, 90, 380, 84, 80, 80]
+    sheet.default_height = 24
+    last = 9
+    furnish(book, sheet, "Assumptions", last, master)
+    sheet.heights |= {2: 6, 3: 22}
+    heads = ("no.", "assumption", "value", "unit", "as generated", "changed", "source", "status", "TTFT", "TPOT")
+    for column, head in enumerate(heads):
+        sheet.text(3, column, head, style.HEADER_RIGHT if column in (2, 4, 8, 9) else style.HEADER)
+    sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+    tolerance = next(figure for figure in book.estimate.equations.checks.section.figures() if figure.id == "checks.tolerance")
+    under = (style.THIN, style.FAINT)
+    row = 4
+    for number, line in enumerate(_lines(book), 1):
+        unit = line.figure.unit
+        sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
+        sheet.text(row, 1, line.statement, style.LABEL.but(bottom=under))
+        sheet.formula(row, 2, line.figure, style.value(unit, role="link").but(bottom=under), link=book.anchor(line.figure))
+        sheet.text(row, 3, style.shown_unit(unit), style.UNIT.but(bottom=under))
+        default = Input(f"assumption.{line.figure.id}", f"As generated, {line.figure.label}", unit,
+                        float(book.estimate_values[0][line.figure]), shared=True, fixed=True)  # fmt: skip
+        book.fix(sheet, row, 4, default, style.value(unit, role="fixed").but(bottom=under))
+        sheet.formula(row, 5, where(absolute(line.figure - default) > tolerance * absolute(default), 1, 0),
+                      style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
+        sheet.text(row, 6, line.source[:74], style.SOURCE.but(bottom=under))
+        assumed = line.status == "assumed"
+        sheet.text(row, 7, "! assumed" if assumed else line.status,
+                   style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip
+        for column, effect in ((8, line.ttft), (9, line.tpot)):
+            look = style.front("effect", align="right").but(form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under)
+            sheet.put(row, column, Cell(look, number=round(effect, 6)))
+        sheet.ids[row] = line.figure.id
+        row += 1
+    for column in (8, 9):
+        sheet.conditional.append(((4, column, row - 1, column), {
+            "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR,
+            "bar_negative_color": style.CAPACITY_BAR, "bar_axis_color": style.HAIRLINE, "min_type": "num", "max_type": "num",
+            "min_value": -0.15, "max_value": 0.3}))  # fmt: skip
+    row += 1
+    for words in ("Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
+                  "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
+                  "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly."):  # fmt: skip
+        sheet.text(row, 0, words, style.PURPOSE)
+        row += 1
+    sheet.print_area = (0, 0, row - 1, last)
+    return sheet
+

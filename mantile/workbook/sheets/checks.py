@@ -1,0 +1,153 @@
+"""The Checks sheet: every check with both sides, and the verdict that stands on each sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.checks import Check
+from mantile.graph.quantity import At, Input, Node, Quantity, join, span, text, total, where
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, FIRST, Book, Home, Sheet
+from mantile.workbook.sheets.furniture import furnish
+
+HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
+_SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all checks say together; these figures stand on the Checks sheet.
+
+    `passed` and `clear` are per scenario, the rest of the whole workbook.
+    """
+
+    checks: tuple[Check, ...]
+    unchanged: Check
+    passed: Quantity
+    clear: Quantity
+    error_count: Input
+    alert_count: Input
+    master: Quantity
+    headline: Quantity
+    alerts: Quantity
+    stamp: Quantity
+
+
+def verdict(book: Book, unchanged: Check) -> Verdict:
+    """The verdict over the standing checks and the alert that inputs changed."""
+    checks = (*book.estimate.equations.checks.checks, unchanged)
+    errors = [check for check in checks if check.error]
+    alerts = [check for check in checks if not check.error]
+
+    def count(name: str, label: str, number: int) -> Input:
+        return Input(f"checks.{name}", label, "number", number, shared=True, fixed=True)
+
+    error_count = count("error_count", "Checks", len(errors) * book.columns)
+    alert_count = count("alert_count", "Alerts", len(alerts) * book.columns)
+    groups: list[Node] = [total(span([check.result for check in errors if check.group == group]))
+                          for group in dict.fromkeys(check.group for check in errors)]  # fmt: skip
+    passed = Quantity("checks.passed", "Error checks that pass", "flag", _plus(groups))
+    clear = Quantity("checks.clear", "Alerts that are clear", "flag", total(span([check.result for check in alerts])))
+    all_passed = _plus([At(passed, column) for column in range(book.columns)])
+    all_clear = _plus([At(clear, column) for column in range(book.columns)])
+    master = Quantity("checks.master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
+    headline = Quantity(
+        "checks.headline", "Verdict", "1",
+        where(master > 0, join("✓ ", text(all_passed, "0"), " of ", text(error_count, "0"), " checks pass"),
+              join("✗ ", text(error_count - all_passed, "0"), " of ", text(error_count, "0"), " checks FAIL")),
+    )  # fmt: skip
+    raised = Quantity("checks.alerts", "Alerts", "1",
+                      join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"))  # fmt: skip
+    stamp = Quantity("checks.stamp", "As generated", "1",
+                     where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"))  # fmt: skip
+    return Verdict(checks, unchanged, passed, clear, error_count, alert_count, master, headline, raised, stamp)
+
+
+def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
+    """Lay out the Checks sheet; its place in the book is kept by the caller."""
+    sheet = book.sheets["Checks"]
+    sheet.purpose = "Every check states both sides. A failed error check turns the master red on every sheet; an alert asks for attention only."
+    last = FIRST + book.columns + 1
+    sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110]
+    furnish(book, sheet, "Checks", last, verdict.headline)
+    sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
+    tile = style.TILE.but(top=(style.THICK, style.NAVY), size=8.5, bold=True, colour=style.NAVY)
+    big = style.TILE.but(size=16, bold=True, colour=style.INK)
+    note = style.TILE.but(size=9)
+    for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
+        sheet.text(3, column, head, tile)
+    book.place(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), of=ACROSS)
+    sheet.conditional.append(((4, 0, 4, 0), {"type": "text", "criteria": "begins with", "value": "✗",
+                                             "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+    book.place(sheet, 4, 2, verdict.alerts, big, of=ACROSS)
+    book.place(sheet, 4, 5, verdict.stamp, big, of=0)
+    sheet.text(5, 0, "", note)
+    book.place(sheet, 5, 1, verdict.master, note.but(form='[=1]"master check: none failed";"master check: failed"'), of=ACROSS)
+    sheet.text(5, 2, "an alert asks for attention and does not fail the book", note)
+    sheet.text(5, 5, "live results against those stored when the file was made", note)
+    for row, look in ((3, tile), (4, big), (5, note)):
+        sheet.band(row, 0, last, look)
+
+    for column, head in enumerate(HEADS):
+        sheet.text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
+    for index, chosen in enumerate(book.estimate.columns):
+        sheet.text(7, FIRST + index, "result" if book.columns == 1 else chosen.name[:14], style.HEADER)
+    sheet.text(7, last - 1, "kind", style.HEADER)
+    sheet.text(7, last, "go to", style.HEADER)
+    sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
+
+    row, number = 8, 0
+    for group in dict.fromkeys(check.group for check in verdict.checks):
+        sheet.text(row, 0, group, style.BLOCK_HEAD)
+        sheet.band(row, 1, last, style.BLOCK_HEAD)
+        row += 1
+        for check in (check for check in verdict.checks if check.group == group):
+            number += 1
+            _line(book, sheet, row, number, check, last)
+            row += 1
+    sheet.heights |= {row: 8}
+    row += 1
+    for label, figure, counted in (("Error checks that pass", verdict.passed, verdict.error_count),
+                                   ("Alerts that are clear", verdict.clear, verdict.alert_count)):  # fmt: skip
+        look = style.emphasised(style.LABEL, 1)
+        sheet.text(row, 1, label, look)
+        book.fix(sheet, row, 3, counted, style.emphasised(style.value("number", role="fixed"), 1))
+        sheet.text(row, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
+        book.settle(figure, Home(sheet.name, row))
+        for column in range(book.columns):
+            sheet.formula(row, FIRST + column, figure.body, style.emphasised(style.value("number"), 1).but(align="left"), of=column)
+        sheet.band(row, 0, last, look)
+        row += 1
+    sheet.print_area = (0, 0, row - 1, last)
+    sheet.default_height = 20
+    return sheet
+
+
+def _line(book: Book, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
+    sheet.text(row, 0, str(number), style.SOURCE)
+    sheet.text(row, 1, check.label, style.LABEL)
+    look = style.value(check.left.unit, role="link")
+    sheet.formula(row, 2, check.left, look)
+    sheet.formula(row, 3, check.right, look)
+    sheet.text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
+    sheet.formula(row, 5, check.left - check.right, style.value(check.left.unit))
+    sheet.text(row, 6, _SIGNS[check.rule], style.UNIT)
+    book.settle(check.result, Home(sheet.name, row))
+    form = "check" if check.error else "alert"
+    for column in range(book.columns):
+        cell = (row, FIRST + column, row, FIRST + column)
+        sheet.formula(row, FIRST + column, check.result.body, style.front(form, colour=style.PASS), of=column)
+        bad = style.Style(colour=style.FAIL, fill=style.FAIL_FILL, bold=True) if check.error else style.Style(
+            colour=style.ALERT, fill=style.ALERT_FILL, bold=True)  # fmt: skip
+        sheet.conditional.append((cell, {"type": "cell", "criteria": "==", "value": 0, "format": bad}))
+    sheet.text(row, last - 1, "error" if check.error else "alert", style.UNIT)
+    home = book.homes[check.left]
+    sheet.text(row, last, f"{home.sheet} ›", style.UNIT, link=book.anchor(check.left))
+    sheet.ids[row] = check.code
+
+
+def _plus(parts: list[Node]) -> Node:
+    result = parts[0]
+    for part in parts[1:]:
+        result = result + part
+    return result

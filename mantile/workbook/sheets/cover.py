@@ -1,0 +1,144 @@
+"""The Cover: contents, how to use the workbook, what colours mean, the answer, limits, provenance."""
+
+from __future__ import annotations
+
+import mantile
+from mantile.equations.constants import MILLI
+from mantile.graph.quantity import At, join, text
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, BUNDLE_SHEET, Book, Cell, Sheet
+from mantile.workbook.sheets.checks import Verdict
+
+_CONTENTS = (
+    ("front", (("Summary", "one page: fit, speed, limits, evidence"), ("Checks", "both sides of every check"))),
+    ("inputs", (("Inputs", "workload, parallelism, data types"), ("Hardware", "accelerators and links, with sources"),
+                ("Efficiency", "how much of the hardware is reached"), ("Model", "architecture facts with provenance"),
+                ("Tensors", "all tensors, parameters of each"))),
+    ("workings", (("Plan", "which accelerator holds what"), ("Memory", "weights, KV cache, activations, runtime"),
+                  ("Prefill", "module by module"), ("Decode", "module by module"), ("Layers", "the same times, by layer"),
+                  ("Serving", "TTFT, TPOT, queueing, throughput"))),
+    ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
+)  # fmt: skip
+_USE = (
+    "Change any yellow cell on Summary or Inputs: every number and chart follows.",
+    "Read Summary. The link behind each number leads to its row.",
+    "A row says how it is worked out, its source and its id; trace arrows work.",
+    "Before you rely on it: Checks, then Assumptions, then Log.",
+    "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
+)
+_LIMITS = (
+    "Steady state under a closed loop of fixed concurrency; no arrival bursts, no failures.",
+    "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
+    "No prefix caching, no speculative decoding; lengths are the same for all requests.",
+    "One system: tensor and pipeline parallelism stay within its link domain.",
+)
+
+
+def cover_sheet(book: Book) -> Sheet:
+    """Reserve the first place; `fill_cover` writes it once everything else is laid out."""
+    sheet = book.add(Sheet("Cover", "front"))
+    sheet.widths = [24, 150, 330, 110, 40, 130, 300, 130, 140]
+    sheet.default_height = 22
+    return sheet
+
+
+def fill_cover(book: Book, verdict: Verdict) -> None:
+    """Lay out the Cover."""
+    sheet = book.sheets["Cover"]
+    estimate = book.estimate
+    sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
+    sheet.text(0, 1, "MANTILE  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY))
+    sheet.text(1, 1, estimate.title, style.COVER_TITLE)
+    sheet.text(2, 1, "What latency, throughput and memory can this deployment really reach?", style.Style(size=12, colour=style.GREY))
+    sheet.formula(1, 8, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.conditional.append(((1, 8, 1, 8), {"type": "text", "criteria": "begins with", "value": "✗",
+                                             "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+    sheet.formula(2, 8, join(verdict.alerts, " · ", At(verdict.stamp, 0)), style.BACK, of=ACROSS)
+
+    rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
+    sheet.text(4, 1, "Contents", rule)
+    sheet.band(4, 2, 3, rule)
+    row = 6
+    for family, entries in _CONTENTS:
+        for name, words in entries:
+            sheet.put(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
+            sheet.text(row, 1, name, style.Style(bold=True, colour=style.NAVY, indent=1), link=f"internal:'{name}'!A1")
+            sheet.text(row, 2, words, style.PURPOSE)
+            sheet.text(row, 3, _extent(book, name), style.BACK)
+            row += 1
+        sheet.heights[row] = 8
+        row += 1
+    left = row
+    sheet.text(left, 1, "Limits and weaknesses", rule)
+    sheet.band(left, 2, 3, rule)
+    for offset, words in enumerate(_LIMITS, 2):
+        sheet.text(left + offset, 1, words, style.LABEL)
+
+    sheet.text(4, 5, "How to use this workbook", rule)
+    sheet.band(4, 6, 8, rule)
+    for offset, words in enumerate(_USE):
+        sheet.text(6 + offset, 5, f"{offset + 1}   {words}", style.LABEL)
+    colours = 13
+    sheet.text(colours, 5, "What the colours mean", rule)
+    sheet.band(colours, 6, 8, rule)
+    samples = (
+        (style.value("token", role="input").but(unlocked=False), 2048.0, "input: typed, unlocked; blue on pale yellow"),
+        (style.value("1"), 0.245, "calculation: black, locked"),
+        (style.value("FLOP/s", role="link"), 989.4e12, "link to another sheet: green"),
+        (style.value("1").but(left=(style.THICK, style.FACTOR_EDGE)), 0.77, "efficiency factor: purple edge"),
+        (style.value("1", role="fixed"), 2.0, "definition or structure: grey, locked"),
+        (style.front("check", colour=style.PASS, align="right"), 1.0, "check holds"),
+        (style.front("alert", colour=style.ALERT, fill=style.ALERT_FILL, bold=True, align="right"), 0.0, "needs attention; the estimate stands"),
+        (style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"), 0.0,
+         "failed check: red is used for nothing else"),
+    )  # fmt: skip
+    for offset, (look, number, words) in enumerate(samples, colours + 1):
+        sheet.put(offset, 5, Cell(look, number=number))
+        sheet.text(offset, 6, words, style.LABEL.but(indent=1))
+    served = estimate.equations.serving
+    answer = colours + len(samples) + 2
+    sheet.text(answer, 5, "The answer", rule)
+    sheet.band(answer, 6, 8, rule)
+    results = (
+        (served.ttft * MILLI, "ms", "to the first token"), (served.tpot * MILLI, "ms1", "per further token"),
+        (served.output_tokens_per_s_per_accelerator, "whole", "output tokens per second and accelerator"),
+    )  # fmt: skip
+    for offset, (figure, form, words) in enumerate(results, answer + 1):
+        sheet.formula(offset, 5, figure, style.front(form, bold=True, align="right"))
+        sheet.text(offset, 6, words, style.LABEL.but(indent=1))
+    origin = answer + len(results) + 2
+    sheet.text(origin, 5, "Provenance", rule)
+    sheet.band(origin, 6, 8, rule)
+    provenance = (
+        ("generator", f"Mantile {mantile.__version__}"),
+        ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
+        ("profiles", "accelerators " + ", ".join(sorted({item.version for item in estimate.library.accelerators}))),
+        ("model", f"{estimate.model.hub_id or estimate.model.id}: {estimate.model.source}"[:78]),
+        ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
+        ("licence", "Apache-2.0"),
+    )  # fmt: skip
+    for offset, (label, words) in enumerate(provenance, origin + 1):
+        sheet.text(offset, 5, label, style.PURPOSE)
+        sheet.text(offset, 6, words, style.LABEL)
+    sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), origin + len(provenance)), 8)
+    sheet.one_page = True
+
+
+def _extent(book: Book, name: str) -> str:
+    sheet = book.sheets[name]
+    if name == "Summary":
+        return "1 page"
+    if name == "Checks":
+        return f"{sum(1 for code in sheet.ids.values() if code)} checks"
+    if name in ("Inputs", "Hardware", "Efficiency"):
+        return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None)} inputs"
+    if name == "Model":
+        return f"{len(book.estimate.equations.ir.facts.rows())} facts"
+    if name == "Tensors":
+        layers = book.estimate.model.architecture.layers.value
+        return f"{sum(layers if tensor.per_layer else 1 for tensor in book.estimate.equations.ir.tensors())} tensors"
+    if name == "Layers":
+        return f"{book.estimate.model.architecture.layers.value} layers"
+    return f"{len(sheet.ids)} rows" if sheet.ids else ""
+
+

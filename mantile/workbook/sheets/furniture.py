@@ -1,0 +1,33 @@
+"""What every sheet has: title, purpose, the master check, the way back to the Cover."""
+
+from __future__ import annotations
+
+from mantile.graph.quantity import Quantity
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, Book, Sheet
+
+
+def furnish(book: Book, sheet: Sheet, title: str, last_column: int, master: Quantity | None) -> None:
+    """Rows 1 and 2: title and purpose on the left, master check and link to the Cover on the right."""
+    sheet.text(0, 0, title, style.SHEET_TITLE)
+    sheet.text(1, 0, sheet.purpose, style.PURPOSE)
+    sheet.heights |= {0: 34, 1: 20}
+    if master is not None:
+        show_master(sheet, 0, last_column, master)
+        sheet.text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
+
+
+def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
+    """The verdict of all checks, green or red."""
+    sheet.formula(row, column, master, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.conditional.append(((row, column, row, column), {
+        "type": "text", "criteria": "begins with", "value": "✗", "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+
+
+def column_heads(book: Book) -> list[str]:
+    """A · base, B, C, ... with the scenario's name below."""
+    letters = "ABCDEFGH"
+    return [
+        f"{letters[index]}{' · base' if index == 0 else ''}  \n{column.name[:18]}  "
+        for index, column in enumerate(book.estimate.columns)
+    ]

@@ -1,0 +1,392 @@
+"""The Summary sheet: the run's selectors, the answer in tiles, what limits it, and how far one may trust it: one page."""
+
+from __future__ import annotations
+
+from mantile.equations.constants import GIGA, MILLI, TERA
+from mantile.equations.forward import Pass
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
+from mantile.equations.workload import Workload
+from mantile.graph.quantity import (
+    At, Input, Node, Quantity, element, equal, join, maximum, minimum, nth_largest, position, span, text, where,
+)  # fmt: skip
+from mantile.workbook import charts, style
+from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.sheets.checks import Verdict
+from mantile.workbook.sheets.log import Stamp
+
+FIRST, LAST = 1, 9
+SELECTORS = (
+    ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "tp", "pp", "dp", "batching"),
+    ("input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype"),
+)
+_HEIGHTS = {0: 36, 1: 22, 2: 8, 3: 19, 4: 21, 5: 19, 6: 21, 7: 10, 8: 18, 9: 17, 10: 36, 11: 17, 12: 32, 13: 16, 14: 20, 15: 10,
+            16: 22, 30: 6, 31: 22, 45: 6, 46: 22, 47: 18, 48: 18, 49: 18}  # fmt: skip
+_CHART = (442, 232)
+_DATA = 53
+_SHOWN = 8
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Attention projections", ("qkv", "output")),
+    ("Attention core", ("attention",)),
+    ("FFN gate + up", ("ffn_up",)),
+    ("FFN down", ("ffn_down",)),
+    ("All-reduce", ("all_reduce",)),
+    ("Norms, elementwise", ("embedding", "attention_norm", "qk_norm", "rope", "ffn_norm", "activation", "final_norm")),
+    ("LM head", ("lm_head",)),
+    ("Stage to stage", ("p2p",)),
+    ("Step overhead", ("step",)),
+)
+LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
+
+
+def select(book: Book) -> Sheet:
+    """Make the sheet with the selectors, the cells in which the base scenario's inputs are typed."""
+    sheet = book.add(Sheet("Summary", "front"))
+    sheet.widths = [12, *([152] * 9)]
+    sheet.heights = dict(_HEIGHTS)
+    sheet.default_height = 20
+    inputs: Workload = book.estimate.equations.inputs
+    chosen = book.estimate.inputs(0)
+    for row, names in zip((3, 5), SELECTORS, strict=True):
+        for column, name in enumerate(names, FIRST):
+            figure: Input = getattr(inputs, name)
+            sheet.text(row, column, figure.label, style.Style(size=8.5, colour=style.GREY, valign="bottom"))
+            value = chosen[figure.id]
+            is_text = isinstance(value, str)
+            look = style.value(figure.unit, is_text=is_text, role="input").but(align="left")
+            sheet.put(row + 1, column, Cell(look, entry=figure, text=value if is_text else None,
+                                            number=None if is_text else float(value)))  # fmt: skip
+            book.entries[figure.id, 0] = ("Summary", row + 1, column)
+    return sheet
+
+
+def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
+    """Fill the Summary sheet."""
+    sheet = book.sheets["Summary"]
+    equations = book.estimate.equations
+    served, inputs, plan = equations.serving, equations.inputs, equations.plan
+    sheet.formula(0, FIRST, join(
+        f"{book.estimate.model.name} on ", text(plan.accelerators, "0"), " × ", inputs.accelerator, ": ",
+        text(served.ttft * MILLI, "#,##0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
+    ), style.SUMMARY_TITLE)  # fmt: skip
+    workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
+                    text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
+    shape = Quantity("summary.workload", "Workload", "1", workload)
+    book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
+    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · TP", text(inputs.tp, "0"), " PP", text(inputs.pp, "0"),
+                                 " DP", text(inputs.dp, "0"), " · ", inputs.framework, " · ", inputs.batching, " batching"),
+                  style.PURPOSE)  # fmt: skip
+    sheet.formula(0, LAST, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.conditional.append(((0, LAST, 0, LAST), {"type": "text", "criteria": "begins with", "value": "✗",
+                                                   "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+    sheet.formula(1, LAST, join(verdict.alerts, " · ", At(verdict.stamp, 0)), style.BACK, of=ACROSS, link="internal:'Log'!A1")
+    _tiles(book, sheet)
+    _heading(sheet, 16, "What limits it")
+    for column, (limit, colour) in enumerate(zip(LIMITS, (style.COMPUTE, style.MEMORY_TEXT, style.NETWORK_TEXT, style.GREY), strict=True), 6):
+        sheet.cells[16, column] = Cell(style.SECTION_HEAD.but(size=9.5, colour=colour, align="right"), text=f"■ {limit}")
+    _heading(sheet, 31, "How far from the limits, and what the times are made of")
+    _charts(book, sheet)
+    _footer(book, sheet, verdict, made)
+    sheet.print_area = (0, FIRST, 49, LAST)
+    sheet.one_page = True
+
+
+def _heading(sheet: Sheet, row: int, words: str) -> None:
+    sheet.text(row, FIRST, words, style.SECTION_HEAD)
+    sheet.band(row, FIRST + 1, LAST, style.SECTION_HEAD)
+
+
+def _tiles(book: Book, sheet: Sheet) -> None:
+    equations = book.estimate.equations
+    served, held, inputs = equations.serving, equations.memory, equations.inputs
+    prefill, decode = equations.prefill, equations.decode
+    floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
+    capacity = equations.hardware.memory_capacity
+
+    def largest(phase: Pass) -> Node:
+        return join(text(maximum(*phase.parts.values()) / phase.time, "0%"), " of the ", text(phase.time * MILLI, "0.0"), " ms pass")
+
+    def tile(column: int, label: str, number: Node, form: str, line: Node, definition: str | Node, second: str, other: Node,
+             other_form: str, anchor: Quantity) -> None:  # fmt: skip
+        edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
+        look = style.TILE.but(right=edge)
+        sheet.text(9, column, label, look)
+        sheet.formula(10, column, number, look.but(size=22, bold=True, colour=style.NAVY, form=style.FRONT[form]), link=book.anchor(anchor))
+        sheet.formula(11, column, line, look.but(colour=style.INK))
+        small = look.but(size=8, wrap=True, valign="top")
+        if isinstance(definition, str):
+            sheet.text(12, column, definition, small)
+        else:
+            sheet.formula(12, column, definition, small)
+        sheet.text(13, column, second, look)
+        sheet.formula(14, column, other, look.but(size=11, bold=True, colour=style.NAVY, form=style.FRONT[other_form]))
+
+    for column, question in ((1, "DOES IT FIT?"), (3, "HOW FAST FOR ONE USER?"), (6, "HOW MUCH IN TOTAL?"), (8, "WHAT LIMITS IT?")):
+        sheet.text(8, column, question, style.TILE.but(size=8.5, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY)))
+    for column in range(FIRST, LAST + 1):
+        edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
+        look = style.TILE.but(size=8.5, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY), right=edge)
+        if (8, column) in sheet.cells:
+            sheet.cells[8, column].style = look
+        else:
+            sheet.put(8, column, Cell(look))
+    tile(1, "Fits in memory", held.fits, "yes", join(text(held.used / held.usable, "0%"), " of usable memory"),
+         join("usable: ", text(held.usable / capacity, "0%"), " of ", text(capacity / GIGA, "0.0"), " GB"),
+         "Room for KV cache", held.capacity_sequences, "sequences", held.fits)  # fmt: skip
+    sheet.conditional.append(((10, 1, 10, 1), {"type": "cell", "criteria": "==", "value": 0,
+                                               "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+    tile(2, "Memory per accelerator", held.used / GIGA, "GB1", join("KV cache ", text(held.kv / GIGA, "0.0"), " GB"),
+         "weights, KV cache, activations and runtime, fullest one", "of which weights", held.weights / GIGA, "GB1", held.used)  # fmt: skip
+    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", join("floor ", text(floor_ttft * MILLI, "#,##0"), " ms"),
+         "arrival to first token, mean, queueing included", "Prefill compute used, MFU", prefill.mfu, "percent", served.ttft)  # fmt: skip
+    tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", join("floor ", text(floor_tpot * MILLI, "0.0"), " ms"),
+         "mean gap between tokens of one request", "Decode bandwidth used, MBU", decode.mbu, "percent", served.tpot)  # fmt: skip
+    tile(5, "End to end", served.e2e, "s2", join(text(served.ttft / served.e2e, "0%"), " of it to the first token"),
+         "TTFT and one TPOT for every further token", "Interactivity", served.interactivity, "per_user", served.e2e)  # fmt: skip
+    tile(6, "Output tokens per second", served.output_tokens_per_s, "whole",
+         join(text(inputs.concurrency, "#,##0"), " requests in flight"), "whole deployment, all replicas",
+         "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
+    tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
+         join("batch ", text(held.batch, "#,##0"), " per replica"), "output tokens per second and accelerator",
+         "Tokens per second", served.total_tokens_per_s, "total", served.output_tokens_per_s_per_accelerator)  # fmt: skip
+    for column, phase, label in ((8, prefill, "Prefill is limited by"), (9, decode, "Decode is limited by")):
+        words = "largest of compute, memory, network and overhead time"
+        tile(column, label, phase.bottleneck, "text", largest(phase), words,
+             "Prefill of a prompt" if phase is prefill else "Decode step", phase.time * MILLI, "ms1", phase.bottleneck)  # fmt: skip
+        for limit, colour in ((COMPUTE, style.COMPUTE), (MEMORY, style.MEMORY_TEXT), (NETWORK, style.NETWORK_TEXT)):
+            sheet.conditional.append(((10, column, 10, column), {"type": "cell", "criteria": "==", "value": f'"{limit}"',
+                                                                 "format": style.Style(colour=colour, bold=True)}))  # fmt: skip
+
+
+def _charts(book: Book, sheet: Sheet) -> None:
+    equations = book.estimate.equations
+    sheet.text(_DATA, FIRST, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
+    row = _split_chart(book, sheet, _DATA + 3)
+    row = _memory_chart(book, sheet, row + 2)
+    row = _module_chart(book, sheet, row + 2, equations.prefill, 4)
+    row = _module_chart(book, sheet, row + 2, equations.decode, 7)
+    row = _roofline_chart(book, sheet, row + 2)
+    row = _made_of(book, sheet, row + 2, "TTFT", list(zip(
+        ("Request handling", "Prefill of the prompt", "Wait behind prompts", "First decode step", "Wait for a seat"),
+        equations.serving.ttft_parts, (style.OVERHEAD, style.COMPUTE, style.SECOND, style.MEMORY, style.SECOND), strict=True)),
+        equations.serving.ttft, 4, "0")  # fmt: skip
+    decode = equations.decode
+    parts: list[tuple[str, Node, str]] = [(f"Decode, {limit}", decode.parts[limit], style.BOUND_COLOURS[limit]) for limit in LIMITS]
+    parts.append(("Prefill of others", equations.serving.tpot_parts[1], style.SECOND))
+    _made_of(book, sheet, row + 2, "TPOT", parts, equations.serving.tpot, 7, "0.0")
+
+
+_SMALL = style.Style(size=9)
+_NUMBER = style.Style(size=9, form="#,##0.000", align="right")
+
+
+def _title(book: Book, sheet: Sheet, row: int, column: int, name: str, body: Node) -> None:
+    book.place(sheet, row, column, Quantity(f"summary.title.{name}", "Chart title", "1", body), style.Style(size=10.5, bold=True))
+
+
+def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
+    equations = book.estimate.equations
+    phases = {"Prefill": equations.prefill, "Decode": equations.decode}
+    for column, limit in enumerate(LIMITS, 2):
+        sheet.text(row, column, limit, _SMALL)
+    for offset, (name, phase) in enumerate(phases.items(), 1):
+        sheet.text(row + offset, FIRST, name, _SMALL)
+        for column, limit in enumerate(LIMITS, 2):
+            sheet.formula(row + offset, column, phase.parts[limit] / phase.time, _NUMBER)
+    both = join(equations.prefill.bottleneck, " limits prefill, ", equations.decode.bottleneck, " limits decode")
+    _title(book, sheet, 17, 1, "split", both)
+    labels = (style.WHITE, style.INK, style.INK, style.INK)
+    sheet.charts.append((18, 1, charts.split(
+        "Share of prefill and decode time by compute, memory, network and overhead", ("Summary", row + 1, 1, row + 2, 1),
+        [(style.BOUND_COLOURS[limit], labels[index], ("Summary", row + 1, 2 + index, row + 2, 2 + index))
+         for index, limit in enumerate(LIMITS)], (442, 98), (0.12, 0.04, 0.86, 0.92))))  # fmt: skip
+    return row + 2
+
+
+def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
+    held, hardware = book.estimate.equations.memory, book.estimate.equations.hardware
+    parts = (
+        ("weights", held.weights, style.NAVY), ("KV cache", held.kv, style.MEMORY),
+        ("activations", held.activations + held.logits, style.ACTIVATIONS), ("runtime", held.reserve, style.OVERHEAD),
+        ("free", held.free, style.WHITE), ("reserve", held.outside, style.RESERVE),
+    )  # fmt: skip
+    series = []
+    for column, (name, part, colour) in enumerate(parts, 2):
+        amount = Quantity(f"summary.memory.{name}", name, "GB", part / GIGA)
+        book.place(sheet, row + 1, column, amount, _NUMBER)
+        sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
+        series.append((colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column)))
+    _title(book, sheet, 23, 1, "memory", join(text(held.used / GIGA, "0.0"), " of ", text(hardware.memory_capacity / GIGA, "0.0"),
+                                              " GB used: room for ", text(held.capacity_sequences, "#,##0"), " sequences"))  # fmt: skip
+    sheet.charts.append((24, 1, charts.stack(
+        "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
+        series, (442, 118), (0.03, 0.04, 0.94, 0.42))))  # fmt: skip
+    return row + 1
+
+
+def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -> int:
+    """Time by group of modules, sorted live: groups, then their order, then the sorted series."""
+    name = phase.phase.id
+    tolerance = next(figure for figure in book.estimate.equations.checks.section.figures() if figure.id == "checks.tolerance")
+    index = {block.id: number for number, block in enumerate(phase.blocks)} | {"step": len(phase.blocks)}
+    parts = {COMPUTE: phase.compute_parts, MEMORY: phase.memory_parts, NETWORK: phase.network_parts, OVERHEAD: phase.launch_parts}
+    for column, head in enumerate((f"{name}: group", "number", "key, s", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
+        sheet.text(row, column, head, _SMALL)
+    groups = [(label, [identifier for identifier in members if identifier in index]) for label, members in _GROUPS]
+    names, keys = [], []
+    series: dict[str, list[Quantity]] = {limit: [] for limit in LIMITS}
+    for number, (label, members) in enumerate(groups, 1):
+        line = row + number
+        title = label if label != "FFN gate + up" else next(block.label for block in phase.blocks if block.id == "ffn_up")
+        named = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", title, shared=True, fixed=True)
+        order = Input(f"summary.{name}.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True)
+        book.fix(sheet, line, 1, named, _SMALL)
+        book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
+        names.append(named)
+        key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
+                       _plus([phase.module_times[index[member]] for member in members]) + order * tolerance * tolerance)  # fmt: skip
+        book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
+        keys.append(key)
+        for column, limit in enumerate(LIMITS, 4):
+            figure = Quantity(f"summary.{name}.{limit}.{number}", limit, "ms",
+                              _times(_plus([parts[limit][index[member]] for member in members])))  # fmt: skip
+            book.place(sheet, line, column, figure, _NUMBER)
+            series[limit].append(figure)
+    row += len(groups) + 1
+    for column, head in enumerate((f"{name}: sorted", "rank", "entry", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
+        sheet.text(row, column, head, _SMALL)
+    entries: list[Quantity] = []
+    for number in range(1, _SHOWN + 1):
+        line = row + number
+        rank = Input(f"summary.{name}.rank.{number}", f"Rank {number}", "number", number, shared=True, fixed=True)
+        book.fix(sheet, line, 2, rank, _NUMBER.but(form="0"))
+        entry = Quantity(f"summary.{name}.entry.{number}", "Entry", "number", position(nth_largest(span(keys), rank), span(keys)))
+        book.place(sheet, line, 3, entry, _NUMBER.but(form="0"))
+        entries.append(entry)
+        sheet.formula(line, 1, join(element(span(names), entry), "   ", text(element(span(keys), entry) * MILLI, "0.00")), _SMALL)
+        for column, limit in enumerate(LIMITS, 4):
+            sheet.formula(line, column, element(span(series[limit]), entry), _NUMBER)
+    first, second = (element(span(names), entry) for entry in entries[:2])
+    share = (element(span(keys), entries[0]) + element(span(keys), entries[1])) / phase.time
+    both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
+    book.place(sheet, row + _SHOWN + 1, 3, both, _NUMBER)
+    sheet.text(row + _SHOWN + 1, 1, "share of the two largest", _SMALL)
+    head = "Prefill, " if name == "prefill" else "Decode step, "
+    _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "0.0"), " ms: ", first, " and ", second, " take ",
+                                              text(both, "0%")))  # fmt: skip
+    sheet.charts.append((18, place, charts.bars(
+        f"{name.capitalize()} time by group of modules in ms, largest first, coloured by what limits it",
+        ("Summary", row + 1, 1, row + _SHOWN, 1),
+        [(style.BOUND_COLOURS[limit], ("Summary", row + 1, 4 + offset, row + _SHOWN, 4 + offset)) for offset, limit in enumerate(LIMITS)],
+        "ms", _CHART, (0.345, 0.03, 0.62, 0.85))))  # fmt: skip
+    return row + _SHOWN + 1
+
+
+def _times(seconds: Node) -> Node:
+    return seconds * MILLI
+
+
+def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
+    equations = book.estimate.equations
+    hardware, reached = equations.hardware, equations.efficiency
+    for column, head in enumerate(("roofline", "FLOP per byte", "peak, TFLOP/s", "FLOP per byte", "reached, TFLOP/s"), FIRST):
+        sheet.text(row, column, head, _SMALL)
+    ends = [Input(f"summary.roof.{name}", name, "1", value, shared=True, fixed=True) for name, value in (("left", 1), ("right", 10_000))]
+    roofs = ((hardware.linear_peak, hardware.memory_bandwidth, 2), (reached["gemm_flops"], reached["gemm_bytes"], 4))
+    for peak, bandwidth, column in roofs:
+        xs: list[Node] = [ends[0], peak / bandwidth, ends[1]]
+        for offset, x in enumerate(xs, 1):
+            if isinstance(x, Input):
+                if column == 2:
+                    book.fix(sheet, row + offset, column, x, _NUMBER)
+                else:
+                    sheet.formula(row + offset, column, x, _NUMBER)
+            else:
+                sheet.formula(row + offset, column, x, _NUMBER)
+            sheet.formula(row + offset, column + 1, minimum(peak, x * bandwidth) / TERA, _NUMBER)
+    row += 5
+    points = []
+    for phase, marker in ((equations.prefill, "circle"), (equations.decode, "diamond")):
+        blocks = [block for block in phase.blocks if block.flops is not None and block.bytes is not None]
+        times = {block.id: float(book.estimate_values[0][block.time]) for block in blocks}
+        total = float(book.estimate_values[0][phase.time])
+        largest = max(times, key=lambda identifier: times[identifier])
+        for block in blocks:
+            if times[block.id] < 0.05 * total and not (phase is equations.decode and block.id == "attention"):
+                continue
+            shown = block.id == largest or (phase is equations.decode and block.id == "attention")
+            label = f"{phase.phase.id} {'FFN' if block.id.startswith('ffn') else block.label.split(' ')[0]}".replace("decode Attention", "attention")
+            points.append((row, label if shown else None, marker, block))
+            sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
+            _point(book, sheet, row, block)
+            row += 1
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(hardware.linear_peak / TERA, "#,##0"), " TFLOP/s, memory ",
+                                                text(hardware.memory_bandwidth / GIGA, "#,##0"), " GB/s"))  # fmt: skip
+    base = points[0][0] - 5
+    sheet.charts.append((33, 1, charts.roofline(
+        "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
+        "the dashed line is what matrix products reach",
+        [(("Summary", base + 1, 2, base + 3, 2), ("Summary", base + 1, 3, base + 3, 3), style.INK, False),
+         (("Summary", base + 1, 4, base + 3, 4), ("Summary", base + 1, 5, base + 3, 5), "#B8C1C9", True)],
+        [(label, ("Summary", place, 2, place, 2), ("Summary", place, 3, place, 3),
+          style.COMPUTE if marker == "circle" else style.MEMORY, marker, "below" if marker == "circle" else "right")
+         for place, label, marker, _ in points], _CHART, (0.105, 0.03, 0.86, 0.74))))  # fmt: skip
+    return row
+
+
+def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:
+    assert block.flops is not None and block.bytes is not None
+    sheet.formula(row, 2, block.flops / block.bytes, _NUMBER)
+    sheet.formula(row, 3, block.flops / block.layer_time / TERA, _NUMBER)
+
+
+def _made_of(book: Book, sheet: Sheet, row: int, name: str, parts: list[tuple[str, Node, str]], whole: Quantity, place: int,
+             digits: str) -> int:  # fmt: skip
+    """What a time consists of: a bar per part, each in a series of its own colour."""
+    colours = list(dict.fromkeys(colour for _, _, colour in parts))
+    sheet.text(row, FIRST, f"{name}: part", _SMALL)
+    amounts = []
+    for offset, (label, part, colour) in enumerate(parts, 1):
+        amount = Quantity(f"summary.{name}.{offset}", label, "ms", part * MILLI)
+        book.place(sheet, row + offset, 2 + colours.index(colour), amount, _NUMBER)
+        sheet.formula(row + offset, FIRST, join(f"{label}   ", text(amount, digits)), _SMALL)
+        amounts.append(amount)
+    largest = maximum(*amounts)
+    head = Quantity(f"summary.{name}.largest", "Largest part", "ms", largest)
+    book.place(sheet, row + len(parts) + 1, 2, head, _NUMBER)
+    sheet.text(row + len(parts) + 1, 1, "largest part, ms", _SMALL)
+    _title(book, sheet, 32, place, name, join(f"{name} of ", text(whole * MILLI, digits), " ms: largest part ", text(head, digits),
+                                              " ms"))  # fmt: skip
+    sheet.charts.append((33, place, charts.bars(
+        f"{name} in ms by what it is made of", ("Summary", row + 1, 1, row + len(parts), 1),
+        [(colour, ("Summary", row + 1, 2 + index, row + len(parts), 2 + index)) for index, colour in enumerate(colours)],
+        "ms", _CHART, (0.345, 0.03, 0.62, 0.85))))  # fmt: skip
+    return row + len(parts) + 1
+
+
+def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
+    equations = book.estimate.equations
+    line = style.Style(size=9.5)
+    for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
+        sheet.text(46, column, head, style.SECTION_HEAD)
+    sheet.band(46, FIRST, LAST, style.SECTION_HEAD)
+    sheet.formula(47, 1, join("Efficiency profile ", equations.efficiency.profile, ", wider ones where it is silent"), line)
+    sheet.text(48, 1, "Kernel figures are measured, serving scales fitted; each cell on Efficiency says which", line)
+    sheet.text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
+    sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)
+    served = equations.serving
+    floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
+    sheet.formula(48, 4, join("Above the independent floor: TTFT ", text(served.ttft / floor_ttft, "0.0"), " ×, TPOT ",
+                              text(served.tpot / floor_tpot, "0.0"), " ×"), line)  # fmt: skip
+    sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
+                               "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
+    sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "#,##0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
+                              " ms · ", text(made.stored[2], "#,##0"), " tokens/s"), line)  # fmt: skip
+    sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
+    sheet.text(49, 7, book.imprint, line)
+
+
+def _plus(parts: list[Node] | list[Quantity]) -> Node:
+    result: Node = parts[0]
+    for part in parts[1:]:
+        result = result + part
+    return result

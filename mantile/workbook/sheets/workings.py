@@ -1,0 +1,202 @@
+"""Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
+
+Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then one per
+scenario. Figures of other sheets are linked in once, at the top.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from mantile.graph.quantity import Input, Named, Quantity, Section, children, precedents
+from mantile.graph.quantity import Span as _Span
+from mantile.graph.sentence import sentence
+from mantile.workbook import style
+from mantile.workbook.book import FIRST, SHARED, Book, Cell, Family, Home, Sheet, reference
+from mantile.workbook.sheets.furniture import column_heads, furnish
+
+HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
+WIDTHS = (104, 236, 66, 420, 118, 236)
+_LINE = 84  # characters of the "how" column that fit on a line at 9.5 pt
+_ROW, _EXTRA = 18, 13
+
+
+def workings(book: Book, name: str, family: Family, purpose: str, sections: tuple[Section, ...], master: Quantity,
+             linked: bool = True) -> Sheet:  # fmt: skip
+    """Lay out blocks of quantities on a sheet of their own.
+
+    Args:
+        linked: whether figures of other sheets get a block of links; without it formulas refer to them directly.
+    """
+    sheet = book.add(Sheet(name, family, purpose))
+    shared = any(_has_shared(section) for section in sections)
+    sheet.widths = [*WIDTHS, 112 if shared else 4, *([124] * book.columns)]
+    last = FIRST + book.columns - 1
+    furnish(book, sheet, name, last, master)
+    sheet.heights |= {2: 6, 3: 36}
+    for column, head in enumerate(HEADS):
+        sheet.text(3, column, head, style.HEADER)
+    sheet.text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
+    for index, head in enumerate(column_heads(book)):
+        sheet.text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
+    sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+
+    row = 4
+    imports = _imports(sections) if linked else ()
+    if imports:
+        row = _block_head(sheet, row, "Linked in", "from sheets to the left; green = link, purple edge = efficiency factor", last)
+        for figure in imports:
+            _labels(sheet, row, "Linked in", figure, figure.id)
+            for index in range(book.columns):
+                _value(book, sheet, row, FIRST + index, figure, index, link=True)
+            sheet.links[figure] = Home(name, row)
+            row += 1
+    for section in sections:
+        row = _block(book, sheet, row, section, last)
+    return sheet
+
+
+def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
+    own = {figure for section in sections for figure in section.figures()}
+    found: dict[Named, None] = {}
+    for section in sections:
+        for figure in section.figures():
+            if isinstance(figure, Quantity):
+                in_spans = {member for member in _span_members(figure)}
+                for other in precedents(figure):
+                    if other not in own and other not in in_spans:
+                        found[other] = None
+    return tuple(found)
+
+
+def _span_members(figure: Quantity) -> set[Named]:
+    found: set[Named] = set()
+    stack = list(children(figure))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _Span):
+            found |= set(node.members)
+        elif not isinstance(node, Input | Quantity):
+            stack.extend(children(node))
+    return found
+
+
+def _has_shared(section: Section) -> bool:
+    return any(isinstance(figure, Input) and figure.shared for figure in section.figures())
+
+
+def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
+    sheet.heights |= {row: 6, row + 1: 21}
+    sheet.text(row + 1, 0, title, style.BLOCK_HEAD)
+    sheet.text(row + 1, 3, note, style.BLOCK_NOTE)
+    sheet.band(row + 1, 1, last, style.BLOCK_HEAD)
+    return row + 2
+
+
+def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> int:
+    start = row
+    row = _block_head(sheet, row, section.title, section.note, last)
+    sheet.blocks.append((start, row + len(section.rows) - 1))
+    for index, entry in enumerate(section.rows):
+        total = section.total if index == len(section.rows) - 1 else 0
+        figure, level = entry if isinstance(entry, tuple) else (entry, None)
+        _labels(sheet, row, section.title, figure, figure.id, total)
+        if isinstance(figure, Input):
+            _input(book, sheet, row, figure)
+        else:
+            book.settle(figure, Home(sheet.name, row))
+            for column in range(book.columns):
+                _value(book, sheet, row, FIRST + column, figure, column, total=total)
+        if level is not None:
+            book.settle(level, Home(sheet.name, row))
+            for column in range(book.columns):
+                sheet.put(row, FIRST + column, Cell(style.LEVEL, expression=level.body, column=column))
+        if total:
+            sheet.band(row, 0, last, style.emphasised(style.VALUE, total))
+        row += 1
+    return row
+
+
+def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0) -> None:
+    how, source = _how(figure)
+    styles = [style.SECTION, style.LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
+    if total:
+        styles = [style.emphasised(item, total).but(bold=item is style.LABEL) for item in styles]
+    for column, (text, look) in enumerate(zip(
+        (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True)):  # fmt: skip
+        sheet.text(row, column, text, look)
+    sheet.ids[row] = identifier
+    lines = max(1, ceil(len(how) / _LINE))
+    sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
+
+
+def _how(figure: Named) -> tuple[str, str]:
+    if isinstance(figure, Quantity):
+        return sentence(figure), figure.source
+    status, _, source = figure.source.partition(": ")
+    if not source:
+        return figure.note, figure.source
+    return " · ".join(part for part in (figure.note if not figure.id.startswith("efficiency.") else "", source) if part), status
+
+
+def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
+    is_text = isinstance(figure.value, str)
+    if figure.shared:
+        look = style.value(figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input")
+        if figure.id == "checks.tolerance":
+            look = look.but(form=style.number_format("tolerance"))
+        if figure.fixed:
+            book.fix(sheet, row, SHARED, figure, look)
+        else:
+            book.settle(figure, Home(sheet.name, row, SHARED, absolute=True))
+            sheet.put(row, SHARED, _entry(figure, look, figure.value))
+            for column in range(book.columns):
+                book.entries[figure.id, column] = (sheet.name, row, SHARED)
+        return
+    book.settle(figure, Home(sheet.name, row))
+    if figure.fixed:
+        for column, stamps in enumerate(book.stamps):
+            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column))
+        return
+    look = style.value(figure.unit, is_text=is_text, role="input")
+    for column, chosen in enumerate(book.estimate.columns):
+        value = book.estimate.inputs(column).get(figure.id, figure.value)
+        place = book.entries.get((figure.id, column))
+        if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
+            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, is_text=is_text, role="link"), expression=figure,
+                                                column=column, reference=reference(*place)))  # fmt: skip
+            continue
+        name = figure.id.removeprefix("inputs.")
+        own = name in chosen.given or any(f"{item.id}.override" == figure.id for item in chosen.overrides)
+        if column == 0 or own or figure.value is None:
+            sheet.put(row, FIRST + column, _entry(figure, look, value, column))
+        else:
+            sheet.put(row, FIRST + column, Cell(look.but(colour=style.INK), expression=figure, column=column, entry=figure,
+                                                reference=f"$H{row + 1}"))  # fmt: skip
+        book.entries[figure.id, column] = (sheet.name, row, FIRST + column)
+
+
+def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> Cell:
+    cell = Cell(look, entry=figure, column=column)
+    if isinstance(value, str):
+        cell.text = value
+    elif isinstance(value, int | float):
+        cell.number = float(value)
+    return cell
+
+
+def _value(book: Book, sheet: Sheet, row: int, column: int, figure: Named, of: int, link: bool = False, total: int = 0) -> None:
+    is_text = isinstance(book.estimate_values[of].get(figure), str)
+    if link:
+        look = style.value(figure.unit, is_text=is_text, role="link")
+        expression = figure
+    else:
+        assert isinstance(figure, Quantity)
+        expression = figure.body
+        look = style.value(figure.unit, is_text=is_text, role="link" if isinstance(figure.body, Input | Quantity)
+                           and figure.body in book.homes and book.homes[figure.body].sheet != sheet.name else "calculation")  # fmt: skip
+    if isinstance(figure, Quantity) and figure.factor:
+        look = look.but(left=(style.THICK, style.FACTOR_EDGE))
+    if total:
+        look = style.emphasised(look, total)
+    sheet.put(row, column, Cell(look, expression=expression, column=of))

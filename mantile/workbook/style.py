@@ -1,0 +1,154 @@
+"""Every colour, font and number format of the workbook. No other file names one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#85909B"
+HAIRLINE, FAINT, PANEL, BAND, GRID = "#D6DCE2", "#EDF0F3", "#F5F7F9", "#E9EEF4", "#E9EDF1"
+INPUT, INPUT_FILL, INPUT_EDGE = "#0000FF", "#FFFBE0", "#D9C98C"
+LINK, FACTOR_EDGE, WHITE = "#00703C", "#7A4FA3", "#FFFFFF"
+PASS, ALERT, ALERT_FILL, FAIL, FAIL_FILL = "#1E6B3A", "#8A5A00", "#FFF2CC", "#C00000", "#FDE9E7"
+COMPUTE, MEMORY, NETWORK, OVERHEAD = "#234E9A", "#E08A1E", "#36A374", "#C5CCD3"
+MEMORY_TEXT, NETWORK_TEXT = "#B4610A", "#1E6B3A"
+ACTIVATIONS, RESERVE, SECOND = "#8FB3D9", "#E4E8EC", "#85909B"
+STAGES = ("#DCE8F5", "#D9EFEA", "#FBE7CB", "#E8E2F1")
+SHARE_BAR, CAPACITY_BAR = "#F3CFA0", "#B9CDE4"
+BOUND_COLOURS = {"compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD}
+
+TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK, "control": FACTOR_EDGE}
+
+_AIR = "_)_)"
+_SECONDS = r"0.000\ 000\ 0"
+_ENGINEERING = "##0.00E+0"
+_WHOLE = "#,##0"
+_BY_UNIT = {
+    "s": _SECONDS, "B": _WHOLE, "FLOP": _ENGINEERING, "FLOP/s": _ENGINEERING, "B/s": _ENGINEERING, "B/GB": _ENGINEERING,
+    "B/GiB": _ENGINEERING, "FLOP/TFLOP": _ENGINEERING, "us/s": _ENGINEERING, "ms/s": _WHOLE, "1": "0.000", "us": "#,##0.0",
+    "GB": "#,##0.0", "GiB": "#,##0.0", "GB/s": "#,##0.0", "TFLOP/s": "#,##0.0", "token/s": "#,##0.0", "bit": "0.00",
+    "token/s/accelerator": "#,##0.0", "token/request/s": "#,##0.0", "request/s": "0.000", "request": "#,##0.0",
+    "B/request": _WHOLE, "B/token": "#,##0.00", "tolerance": "0E+0", "flag": "0", "level": "0", "number": "0",
+}  # fmt: skip
+
+
+def number_format(unit: str) -> str:
+    """The number format of a unit, the same everywhere."""
+    return _air(_BY_UNIT.get(unit, _WHOLE))
+
+
+def _air(form: str) -> str:
+    """Air between a right-aligned number and the next column, in every section of a format."""
+    return ";".join(section + _AIR for section in form.split(";"))
+
+
+# Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the value.
+FRONT = {
+    "ms": '#,##0" ms"', "ms1": '0.0" ms"', "s2": '0.00" s"', "GB1": '#,##0.0" GB"', "whole": _WHOLE, "one": "#,##0.0",
+    "percent": "0%", "percent1": "0.0%", "yes": '[=1]"Yes";[=0]"No"', "per_user": '#,##0" tokens/s/user"',
+    "sequences": '#,##0" sequences"', "per_second": '0.0" per second"', "stage": '"stage "0', "gpu": '"GPU "0',
+    "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
+    "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
+    "us1": "#,##0.0", "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0',
+    "layers": '#,##0" layers"', "text": "@", "general": "General", "share": "[>=0.07]0%;;", "seconds": _SECONDS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a cell looks. `form` is a number format; the rest are xlsxwriter's words."""
+
+    size: float = 10
+    bold: bool = False
+    colour: str = INK
+    fill: str | None = None
+    form: str = "General"
+    align: str = "left"
+    wrap: bool = False
+    font: str = "Calibri"
+    top: tuple[int, str] | None = None
+    bottom: tuple[int, str] | None = None
+    left: tuple[int, str] | None = None
+    right: tuple[int, str] | None = None
+    unlocked: bool = False
+    valign: str = "vcenter"
+    indent: int = 0
+    shrink: bool = False
+
+    def but(self, **changes: Any) -> Style:
+        """The same with changes."""
+        return replace(self, **changes)
+
+    def properties(self) -> dict[str, Any]:
+        """As xlsxwriter takes it."""
+        found: dict[str, Any] = {
+            "font_name": self.font, "font_size": self.size, "font_color": self.colour, "bold": self.bold,
+            "num_format": self.form, "align": self.align, "valign": self.valign, "text_wrap": self.wrap,
+            "locked": not self.unlocked, "shrink": self.shrink,
+        }  # fmt: skip
+        if self.indent:
+            found["indent"] = self.indent
+        if self.fill:
+            found |= {"bg_color": self.fill, "pattern": 1}
+        for side in ("top", "bottom", "left", "right"):
+            edge = getattr(self, side)
+            if edge:
+                found |= {side: edge[0], f"{side}_color": edge[1]}
+        return found
+
+
+HAIR, THIN, THICK, DOUBLE = 7, 1, 2, 6
+
+COVER_TITLE = Style(size=28, bold=True, colour=NAVY)
+SUMMARY_TITLE = Style(size=20, bold=True, colour=NAVY)
+SHEET_TITLE = Style(size=18, bold=True, colour=NAVY)
+PURPOSE = Style(colour=GREY)
+MASTER = Style(size=10.5, bold=True, colour=PASS, align="right")
+BACK = Style(size=9, colour=GREY, align="right")
+SECTION_HEAD = Style(size=12, bold=True, colour=NAVY, bottom=(THIN, HAIRLINE))
+BLOCK_HEAD = Style(size=11, bold=True, colour=NAVY, fill=PANEL, top=(THIN, HAIRLINE))
+BLOCK_NOTE = Style(size=9.5, colour=GREY, fill=PANEL, top=(THIN, HAIRLINE))
+HEADER = Style(size=9.5, bold=True, colour=NAVY, fill=BAND, bottom=(THICK, NAVY))
+HEADER_RIGHT = HEADER.but(align="right", form=_air("@"))
+HEADER_WRAP = HEADER.but(align="right", wrap=True)
+SECTION = Style(size=8.5, colour=MUTE)
+LABEL = Style()
+UNIT = Style(size=9, colour=GREY, shrink=True)
+SENTENCE = Style(size=9.5, colour=GREY, wrap=True)
+SOURCE = Style(size=9, colour=GREY, shrink=True)
+IDENTIFIER = Style(size=8.5, colour=GREY, font="Consolas", shrink=True)
+VALUE = Style(align="right")
+TEXT_VALUE = Style(align="right", form=_air("@"))
+LEVEL = Style(size=9, colour=GREY, align="right", form='[=0]"–"_)_);"level "0_)_)')
+TILE = Style(size=9, colour=GREY, fill=PANEL)
+
+
+def value(unit: str, *, is_text: bool = False, role: str = "calculation") -> Style:
+    """A value cell of a workings sheet. Roles: calculation, link, input, fixed."""
+    style = VALUE.but(form=_air("@") if is_text else number_format(unit))
+    match role:
+        case "link":
+            return style.but(colour=LINK)
+        case "input":
+            edge = (THIN, INPUT_EDGE)
+            return style.but(colour=INPUT, fill=INPUT_FILL, unlocked=True, top=edge, bottom=edge, left=edge, right=edge)
+        case "fixed":
+            return style.but(colour=GREY)
+        case _:
+            return style
+
+
+def front(form: str, **changes: Any) -> Style:
+    """A value cell of a front sheet in one of the `FRONT` formats."""
+    return Style(form=FRONT[form], **changes)
+
+
+def emphasised(style: Style, total: int) -> Style:
+    """A subtotal: thin rule above, bold. A phase total: double rule below as well."""
+    style = style.but(bold=True, top=(THIN, INK))
+    return style.but(bottom=(DOUBLE, INK)) if total > 1 else style
+
+
+def shown_unit(unit: str) -> str:
+    """A unit as readers write it."""
+    return unit.replace("**2", "²").replace("*", "·")
