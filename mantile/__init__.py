@@ -1,2 +1,36 @@
 """Mantile: what an LLM deployment can really reach, as a workbook in which every number is a live formula."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mantile.explanation import explain
+    from mantile.library.errors import InputError
+    from mantile.library.models import load_model
+    from mantile.library.scenario import load_scenario
+    from mantile.workbook.rules import lint
+    from mantile.workbook.write import build_workbook
+
 __version__ = "0.1.0"
+__all__ = ["InputError", "__version__", "build_workbook", "explain", "lint", "load_model", "load_scenario"]
+
+_HOMES = {  # imported on first use: `import mantile` itself costs nothing
+    "InputError": "mantile.library.errors",
+    "build_workbook": "mantile.workbook.write",
+    "explain": "mantile.explanation",
+    "lint": "mantile.workbook.rules",
+    "load_model": "mantile.library.models",
+    "load_scenario": "mantile.library.scenario",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

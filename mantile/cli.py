@@ -173,18 +173,15 @@ def build(
     flags: dict[str, Any],
 ) -> None:
     """Write the workbook of an estimate."""
-    if output.suffix.lower() != ".xlsx":
+    if output.suffix != ".xlsx":
         raise InputError(f"{output}: expected a file name that ends in .xlsx")
     if not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
-    if output.is_dir():
-        raise InputError(f"{output}: this is a folder, not a file")
     found = _estimate(what, flags)
     from mantile.printing import print_built
-    from mantile.workbook.layout import lay_out
-    from mantile.workbook.write import write_workbook
+    from mantile.workbook.write import build_workbook
 
-    write_workbook(lay_out(found), output)
+    build_workbook(found, output)
     print_built(found, output)
 
 

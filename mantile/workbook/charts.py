@@ -65,7 +65,7 @@ def bars(alt: str, categories: Range, series: list[tuple[str, Range]], unit: str
         {"type": "bar", "subtype": "stacked"}, alt, size, plot,
         [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": gap}
          for colour, values in series],
-        x_axis=_category_axis(), y_axis=_value_axis(unit),
+        x_axis=_value_axis(unit), y_axis=_category_axis(),
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def split(alt: str, categories: Range, series: list[tuple[str, str, Range]], siz
           "data_labels": {"value": True, "position": "center", "num_format": style.FRONT["share"],
                           "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": text}}}
          for colour, text, values in series],
-        x_axis=_category_axis(), y_axis={"visible": False, "major_gridlines": {"visible": False}},
+        x_axis={"visible": False, "major_gridlines": {"visible": False}}, y_axis=_category_axis(),
     )  # fmt: skip
 
 
@@ -91,8 +91,8 @@ def stack(alt: str, series: list[tuple[str, str, Range]], size: tuple[int, int],
         [{"name": name, "values": cells(values), "fill": {"color": colour}, "gap": 20,
           "border": {"color": style.SECOND, "width": 0.75} if colour == style.WHITE else {"none": True}}
          for colour, name, values in series],
-        x_axis={"visible": False, "major_gridlines": {"visible": False}},
-        y_axis=_value_axis("GB") | {"major_gridlines": {"visible": False}},
+        x_axis=_value_axis("GB") | {"major_gridlines": {"visible": False}},
+        y_axis={"visible": False, "major_gridlines": {"visible": False}},
         legend={"position": "bottom", "font": {"name": "Calibri", "size": 8, "color": style.GREY}},
     )  # fmt: skip
 

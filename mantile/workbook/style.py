@@ -120,12 +120,12 @@ IDENTIFIER = Style(size=8.5, colour=GREY, font="Consolas", shrink=True)
 VALUE = Style(align="right")
 TEXT_VALUE = Style(align="right", form=_air("@"))
 LEVEL = Style(size=9, colour=GREY, align="right", form='[=0]"–"_)_);"level "0_)_)')
-TILE = Style(size=9, colour=GREY, fill=PANEL)
+TILE = Style(size=9, colour=GREY, fill=PANEL, indent=1)
 
 
-def value(unit: str, *, is_text: bool = False, role: str = "calculation") -> Style:
+def value(unit: str, *, is_text: bool = False, role: str = "calculation", integer: bool = False) -> Style:
     """A value cell of a workings sheet. Roles: calculation, link, input, fixed."""
-    style = VALUE.but(form=_air("@") if is_text else number_format(unit))
+    style = VALUE.but(form=_air("@") if is_text else _air(_WHOLE) if integer else number_format(unit))
     match role:
         case "link":
             return style.but(colour=LINK)

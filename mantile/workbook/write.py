@@ -21,7 +21,7 @@ from mantile.workbook.style import Style
 
 # A fixed moment, so that the same scenario gives the same bytes.
 _CREATED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-_PAGE_WIDTH, _PAGE_HEIGHT = 1047, 700  # pixels of an A4 landscape page inside its margins at 100 %
+_PAGE_WIDTH, _PAGE_HEIGHT = 940, 640  # pixels of an A4 landscape page inside its margins at 100 %, with some to spare
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+
 import mantile
 from mantile.equations.constants import MILLI
 from mantile.graph.quantity import At, join, text
@@ -74,11 +77,19 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     for offset, words in enumerate(_LIMITS, 2):
         sheet.text(left + offset, 1, words, style.LABEL)
 
+    spacers = {row for row, height in sheet.heights.items() if height == 8}
+
+    def below(row: int) -> Iterator[int]:
+        """Rows that are not the narrow ones between families of sheets."""
+        return (number for number in count(row) if number not in spacers)
+
     sheet.text(4, 5, "How to use this workbook", rule)
     sheet.band(4, 6, 8, rule)
-    for offset, words in enumerate(_USE):
-        sheet.text(6 + offset, 5, f"{offset + 1}   {words}", style.LABEL)
-    colours = 13
+    free = below(6)
+    for number, words in enumerate(_USE, 1):
+        sheet.text(next(free), 5, f"{number}   {words}", style.LABEL)
+    next(free)
+    colours = next(free)
     sheet.text(colours, 5, "What the colours mean", rule)
     sheet.band(colours, 6, 8, rule)
     samples = (
@@ -92,35 +103,41 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         (style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"), 0.0,
          "failed check: red is used for nothing else"),
     )  # fmt: skip
-    for offset, (look, number, words) in enumerate(samples, colours + 1):
-        sheet.put(offset, 5, Cell(look, number=number))
-        sheet.text(offset, 6, words, style.LABEL.but(indent=1))
+    for look, number, words in samples:
+        row = next(free)
+        sheet.put(row, 5, Cell(look, number=number))
+        sheet.text(row, 6, words, style.LABEL.but(indent=1))
     served = estimate.equations.serving
-    answer = colours + len(samples) + 2
+    next(free)
+    answer = next(free)
     sheet.text(answer, 5, "The answer", rule)
     sheet.band(answer, 6, 8, rule)
     results = (
         (served.ttft * MILLI, "ms", "to the first token"), (served.tpot * MILLI, "ms1", "per further token"),
         (served.output_tokens_per_s_per_accelerator, "whole", "output tokens per second and accelerator"),
     )  # fmt: skip
-    for offset, (figure, form, words) in enumerate(results, answer + 1):
-        sheet.formula(offset, 5, figure, style.front(form, bold=True, align="right"))
-        sheet.text(offset, 6, words, style.LABEL.but(indent=1))
-    origin = answer + len(results) + 2
+    for figure, form, words in results:
+        row = next(free)
+        sheet.formula(row, 5, figure, style.front(form, bold=True, align="right"))
+        sheet.text(row, 6, words, style.LABEL.but(indent=1))
+    next(free)
+    origin = next(free)
     sheet.text(origin, 5, "Provenance", rule)
     sheet.band(origin, 6, 8, rule)
     provenance = (
         ("generator", f"Mantile {mantile.__version__}"),
         ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
         ("profiles", "accelerators " + ", ".join(sorted({item.version for item in estimate.library.accelerators}))),
-        ("model", f"{estimate.model.hub_id or estimate.model.id}: {estimate.model.source}"[:78]),
+        ("model", estimate.model.hub_id or estimate.model.id),
+        ("architecture", estimate.model.source[:96]),
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
         ("licence", "Apache-2.0"),
     )  # fmt: skip
-    for offset, (label, words) in enumerate(provenance, origin + 1):
-        sheet.text(offset, 5, label, style.PURPOSE)
-        sheet.text(offset, 6, words, style.LABEL)
-    sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), origin + len(provenance)), 8)
+    for label, words in provenance:
+        row = next(free)
+        sheet.text(row, 5, label, style.PURPOSE)
+        sheet.text(row, 6, words, style.LABEL)
+    sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), row), 8)
     sheet.one_page = True
 
 
@@ -130,7 +147,9 @@ def _extent(book: Book, name: str) -> str:
         return "1 page"
     if name == "Checks":
         return f"{sum(1 for code in sheet.ids.values() if code)} checks"
-    if name in ("Inputs", "Hardware", "Efficiency"):
+    if name == "Inputs":
+        return f"{len(book.estimate.equations.inputs.rows())} inputs"
+    if name in ("Hardware", "Efficiency"):
         return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None)} inputs"
     if name == "Model":
         return f"{len(book.estimate.equations.ir.facts.rows())} facts"

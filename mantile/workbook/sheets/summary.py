@@ -52,7 +52,7 @@ def select(book: Book) -> Sheet:
             sheet.text(row, column, figure.label, style.Style(size=8.5, colour=style.GREY, valign="bottom"))
             value = chosen[figure.id]
             is_text = isinstance(value, str)
-            look = style.value(figure.unit, is_text=is_text, role="input").but(align="left")
+            look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer).but(align="left", indent=1)
             sheet.put(row + 1, column, Cell(look, entry=figure, text=value if is_text else None,
                                             number=None if is_text else float(value)))  # fmt: skip
             book.entries[figure.id, 0] = ("Summary", row + 1, column)
@@ -192,7 +192,7 @@ def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
         sheet.text(row + offset, FIRST, name, _SMALL)
         for column, limit in enumerate(LIMITS, 2):
             sheet.formula(row + offset, column, phase.parts[limit] / phase.time, _NUMBER)
-    both = join(equations.prefill.bottleneck, " limits prefill, ", equations.decode.bottleneck, " limits decode")
+    both = join("Prefill is limited by ", equations.prefill.bottleneck, ", decode by ", equations.decode.bottleneck)
     _title(book, sheet, 17, 1, "split", both)
     labels = (style.WHITE, style.INK, style.INK, style.INK)
     sheet.charts.append((18, 1, charts.split(

@@ -142,7 +142,7 @@ def _how(figure: Named) -> tuple[str, str]:
 def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
     is_text = isinstance(figure.value, str)
     if figure.shared:
-        look = style.value(figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input")
+        look = style.value(figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input", integer=figure.integer)
         if figure.id == "checks.tolerance":
             look = look.but(form=style.number_format("tolerance"))
         if figure.fixed:
@@ -158,12 +158,12 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
         for column, stamps in enumerate(book.stamps):
             sheet.put(row, FIRST + column, Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column))
         return
-    look = style.value(figure.unit, is_text=is_text, role="input")
+    look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     for column, chosen in enumerate(book.estimate.columns):
         value = book.estimate.inputs(column).get(figure.id, figure.value)
         place = book.entries.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
-            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, is_text=is_text, role="link"), expression=figure,
+            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer), expression=figure,
                                                 column=column, reference=reference(*place)))  # fmt: skip
             continue
         name = figure.id.removeprefix("inputs.")
