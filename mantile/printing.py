@@ -301,18 +301,16 @@ def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
 def print_report(report: Report, path: Path) -> None:
     """What verification found, sheet by sheet."""
     found, console = report.to_dict(), _console()
+    edited = found["edited"]
     table = _table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
                    "edited formulas", "overwritten", right=range(1, 9))  # fmt: skip
     counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
+    whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
+    whole |= {key: sum(sheet[key] for sheet in found["sheets"]) for key in counted}
     for sheet in found["sheets"]:
-        table.add_row(sheet["sheet"], *(number(sheet[key]) for key in ("cells", "formulas", "compared")),
-                      number(sheet["max_relative_error"], 2),
-                      *(number(_count(sheet[key])) for key in counted))  # fmt: skip
-    edited = found["edited"]
+        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in whole))
     table.add_section()
-    table.add_row("all", number(found["cells"]), number(found["formulas"]), number(found["compared"]),
-                  number(found["max_relative_error"], 2), number(len(found["mismatches"])), number(len(edited["inputs"])),
-                  number(len(edited["formulas"])), number(len(edited["overwritten"])))  # fmt: skip
+    table.add_row("all", *(number(value, 2) for value in whole.values()))
     console.print(table)
     for head, items in (("mismatch", found["mismatches"]), ("edited input", edited["inputs"]),
                         ("edited formula", edited["formulas"]), ("overwritten", edited["overwritten"])):  # fmt: skip
@@ -320,16 +318,14 @@ def print_report(report: Report, path: Path) -> None:
             console.print(f"  {head}: {_one_line(item)}")
         if len(items) > WORST:
             console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+    if not found.get("stored_values_compared", True):
+        console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
     console.print(f"{path}: {verdict} ({found['engine']})")
 
 
-def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list | tuple) else int(value)
-
-
-def _one_line(item: Any) -> str:
-    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items()) if isinstance(item, dict) else str(item)
+def _one_line(item: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items() if value != "")
 
 
 def print_findings(findings: Sequence[Finding], path: Path) -> None:

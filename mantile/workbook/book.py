@@ -142,9 +142,9 @@ class Book:
         home = self.homes[figure]
         return f"internal:'{home.sheet}'!{xl_col_to_name(home.column if home.column is not None else FIRST + column)}{home.row + 1}"
 
-    def address(self, figure: Named, column: int, sheet: str | None) -> str:
+    def address(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
         """The reference to a figure from a sheet, for one scenario; absolute with a sheet name where `sheet` is None."""
-        local = self.sheets[sheet].links.get(figure) if sheet else None
+        local = self.sheets[sheet].links.get(figure) if sheet and linked else None
         home = local or self.homes.get(figure)
         if home is None:
             raise AssertionError(f"{figure.id} stands nowhere")
@@ -159,6 +159,8 @@ class Book:
         assert cell.expression is not None
         if cell.reference is not None:
             return f"={cell.reference}"
+        if isinstance(cell.expression, Input | Quantity):  # a link leads straight to the figure's own row
+            return "=" + self.address(cell.expression, cell.column, sheet.name, linked=False)
         return formula(cell.expression, _Cells(self, sheet.name, cell.column))
 
     @cached_property

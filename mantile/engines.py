@@ -1,0 +1,101 @@
+"""Other engines that recalculate a workbook file: the `formulas` package and headless LibreOffice."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from mantile.library.errors import InputError
+
+Values = dict[str, dict[tuple[int, int], Any]]
+
+_KEY = re.compile(r"^'\[[^\]]*\](?P<sheet>[^']+)'!(?P<cell>[A-Z]{1,3}[0-9]+)$")
+_RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"
+ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+ <item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+  <prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item>
+</oor:items>
+"""
+
+
+def with_formulas(path: Path, sheets: tuple[str, ...], fast: bool = True) -> Values:
+    """Every cell of a workbook as the `formulas` package works it out.
+
+    Args:
+        sheets: names of the sheets, whose capitals the package does not keep.
+        fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
+    """
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")  # of the package and what it is built on; ours are raised elsewhere
+        logging.getLogger("schedula").setLevel(logging.ERROR)
+        import formulas
+        import numpy as np
+
+
+        model = (formulas.ExcelModel)().loads(str(path)).finish(circular=False)
+        solution = model.calculate()
+    names = {name.upper(): name for name in sheets}
+    found: Values = {name: {} for name in sheets}
+    for key, ranges in solution.items():
+        match = _KEY.match(str(key))
+        if match is None or match["sheet"] not in names:
+            continue
+        value = np.asarray(ranges.value, dtype=object).ravel()[0]
+        found[names[match["sheet"]]][_coordinates(match["cell"])] = value
+    return found
+
+
+def soffice() -> str | None:
+    """The LibreOffice program, if there is one."""
+    return shutil.which("soffice") or shutil.which("libreoffice")
+
+
+def with_libreoffice(path: Path) -> Values:
+    """Every cell of a workbook as LibreOffice works it out, recalculation forced.
+
+    Without the forcing profile LibreOffice would only echo the values stored in the file.
+
+    Raises:
+        InputError: if LibreOffice is not installed or cannot convert the file.
+    """
+    from mantile.workbook.read import _cells
+
+    with tempfile.TemporaryDirectory() as folder:
+        return _cells(recalculate(path, Path(folder)), stored=True)
+
+
+def recalculate(path: Path, folder: Path) -> Path:
+    """Let LibreOffice open, recalculate and save a workbook into a folder."""
+    program = soffice()
+    if program is None:
+        raise InputError("LibreOffice is not installed; expected soffice or libreoffice on the PATH")
+    profile = folder / "profile"
+    (profile / "user").mkdir(parents=True)
+    (profile / "user" / "registrymodifications.xcu").write_text(_RECALCULATE, encoding="utf-8")
+    out = folder / "recalculated"
+    done = subprocess.run(
+        [program, f"-env:UserInstallation={profile.resolve().as_uri()}", "--headless", "--norestore", "--convert-to", "xlsx",
+         "--outdir", str(out), str(path.resolve())],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    converted = out / f"{path.stem}.xlsx"
+    if not converted.exists():
+        raise InputError(f"{path}: LibreOffice could not recalculate it: {(done.stderr or done.stdout).strip()[-300:]}")
+    return converted
+
+
+def _coordinates(address: str) -> tuple[int, int]:
+    letters = address.rstrip("0123456789")
+    column = 0
+    for letter in letters:
+        column = column * 26 + ord(letter) - 64
+    return int(address[len(letters):]) - 1, column - 1

@@ -1,0 +1,209 @@
+"""Does the file say what the engine says? Every formula recomputed, every text compared, every edit named."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from openpyxl.utils import get_column_letter
+
+from mantile.engines import Values, with_formulas, with_libreoffice
+from mantile.library.errors import InputError
+from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.read import File, open_file, typed_inputs
+
+TOLERANCE = 1e-9
+_SHOWN = 200  # mismatches listed; all are counted
+
+
+@dataclass
+class SheetReport:
+    """What was found on one sheet."""
+
+    sheet: str
+    cells: int = 0
+    formulas: int = 0
+    compared: int = 0
+    max_relative_error: float = 0.0
+    edited_inputs: int = 0
+    edited_formulas: int = 0
+    overwritten: int = 0
+    mismatches: int = 0
+
+
+@dataclass
+class Report:
+    """What was found in a file. `mismatches` compare the engine with ours, and the stored values with ours."""
+
+    path: str
+    engine: str
+    sheets: list[dict[str, Any]] = field(default_factory=list)
+    mismatches: list[dict[str, Any]] = field(default_factory=list)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    formulas: list[dict[str, Any]] = field(default_factory=list)
+    overwritten: list[dict[str, Any]] = field(default_factory=list)
+    stored_values: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Edited inputs are fine; edited formulas, constants over formulas and differing values are not."""
+        return not (self.formulas or self.overwritten or any(sheet["mismatches"] for sheet in self.sheets))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile verify --json` prints."""
+        return {
+            "ok": self.ok,
+            "engine": self.engine,
+            "cells": sum(sheet["cells"] for sheet in self.sheets),
+            "formulas": sum(sheet["formulas"] for sheet in self.sheets),
+            "compared": sum(sheet["compared"] for sheet in self.sheets),
+            "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
+            "stored_values_compared": self.stored_values,
+            "mismatches": self.mismatches,
+            "edited": {"inputs": self.inputs, "formulas": self.formulas, "overwritten": self.overwritten},
+            "sheets": self.sheets,
+        }
+
+
+def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formulas") -> Report:
+    """Recompute a workbook with another engine and compare it, cell by cell, with ours on the inputs in the file.
+
+    Args:
+        path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
+        engine: "formulas" (the Python package) or "libreoffice" (headless, recalculation forced).
+
+    Raises:
+        InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
+    """
+    file = open_file(Path(path))
+    book = file.book
+    report = Report(str(path), engine)
+    sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in book.sheets}
+    inputs, report.inputs = typed_inputs(file)
+    for edit in report.inputs:
+        sheets[edit["cell"].partition("!")[0]].edited_inputs += 1
+    _texts(file, report, sheets)
+
+    native = book.values(inputs)
+    match engine:
+        case "formulas":
+            other = with_formulas(file.path, tuple(book.sheets))
+        case "libreoffice":
+            other = with_libreoffice(file.path)
+        case _:
+            raise InputError(f"engine {engine!r}; expected formulas or libreoffice")
+    report.stored_values = any(
+        file.cached[sheet.name].get((row, column)) is not None for sheet, row, column, _ in book.formulas()
+    )
+    touched = {item["cell"] for item in report.formulas + report.overwritten}
+    for sheet, row, column, cell in book.formulas():
+        expected = native[cell.column][cell.expression]  # type: ignore[index]
+        found = sheets[sheet.name]
+        found.formulas += 1
+        if not isinstance(file.contents[sheet.name].get((row, column)), str):
+            continue
+        _compare(report, found, sheet, row, column, expected, other, engine)
+        found.compared += 1
+        if report.stored_values and _place(sheet, row, column) not in touched:
+            _compare(report, found, sheet, row, column, expected, file.cached, "stored value")
+    report.sheets = [asdict(item) for item in sheets.values()]
+    return report
+
+
+def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
+    """Every formula's text and every fixed content against what the bundle emits; formulas where none belong."""
+    book = file.book
+    for name, sheet in book.sheets.items():
+        contents = file.contents[name]
+        for (row, column), cell in sheet.cells.items():
+            found = contents.get((row, column))
+            if cell.expression is not None:
+                _formula_text(book, sheet, row, column, cell, found, report, sheets[name])
+            elif cell.entry is None and not _same_constant(cell, found):
+                sheets[name].overwritten += 1
+                report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""),
+                                           "generated": cell.number if cell.number is not None else cell.text, "found": found})  # fmt: skip
+        for (row, column), found in contents.items():
+            if (row, column) not in sheet.cells and isinstance(found, str) and found.startswith("="):
+                sheets[name].edited_formulas += 1
+                report.formulas.append({"cell": _place(sheet, row, column), "id": "", "generated": None, "found": found})
+
+
+def _formula_text(book: Book, sheet: Sheet, row: int, column: int, cell: Cell, found: Any, report: Report,
+                  counted: SheetReport) -> None:  # fmt: skip
+    expected = book.printed(sheet, cell)
+    if isinstance(found, str) and found.startswith("="):
+        if _plain(found) != _plain(expected):
+            counted.edited_formulas += 1
+            report.formulas.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
+                                    "found": found})  # fmt: skip
+    elif cell.entry is None:  # typing over a following input is an edit of that input
+        counted.overwritten += 1
+        report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
+                                   "found": found})  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """A formula without the spaces and quotes round sheet names that other programs add, outside its texts."""
+    parts = text.split('"')
+    return '"'.join(part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts))
+
+
+def _same_constant(cell: Cell, found: Any) -> bool:
+    if cell.number is not None:
+        return isinstance(found, int | float) and abs(found - cell.number) <= 1e-12 * abs(cell.number)
+    if cell.text:
+        return str(found) == cell.text
+    return found is None or found == " "
+
+
+def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, column: int, expected: Any, values: Values,
+             source: str) -> None:  # fmt: skip
+    found = values.get(sheet.name, {}).get((row, column))
+    error = _difference(expected, found)
+    if error > TOLERANCE:
+        counted.mismatches += 1
+        if len(report.mismatches) < _SHOWN:
+            report.mismatches.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "source": source,
+                                      "expected": _json(expected), "found": _json(found), "relative_error": _json(error)})  # fmt: skip
+    elif math.isfinite(error):
+        counted.max_relative_error = max(counted.max_relative_error, error)
+
+
+def _difference(expected: Any, found: Any) -> float:
+    """Relative difference; infinite where one is a text, an error or missing and the other is not."""
+    if isinstance(expected, str):
+        return 0.0 if str("" if found is None else found) == expected else math.inf
+    value = float(expected)
+    if math.isnan(value):
+        return 0.0 if isinstance(found, str) and found.startswith("#") or _error(found) else math.inf
+    if isinstance(found, bool) or type(found).__name__ == "bool_":
+        found = float(found)
+    try:
+        other = float(found)
+    except (TypeError, ValueError):
+        return math.inf
+    if value == other:
+        return 0.0
+    # Differences of times that cancel are judged against what they were differences of: a nanosecond, a byte.
+    return abs(value - other) / max(abs(value), abs(other), 1e-12)
+
+
+def _error(found: Any) -> bool:
+    return type(found).__name__ in ("XlError",) or str(found).startswith("#")
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, str) or value is None:
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return number if math.isfinite(number) else str(number)
+
+
+def _place(sheet: Sheet, row: int, column: int) -> str:
+    return f"{sheet.name}!{get_column_letter(column + 1)}{row + 1}"
