@@ -34,7 +34,11 @@ class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
         self.inputs = OrderedDict((ranges[index].ranges[0]["name"], None) for index in order)
         self._function = function
         self.func = self._run
-        self._run.__func__.__name__ = "pattern"
+
+    @property
+    def __name__(self) -> str:
+        """Unique, or the package searches long for a free name."""
+        return f"pattern of {self.output}"
 
     def compile(self, references: Any = None, context: Any = None) -> PatternCell:
         return self
@@ -54,6 +58,21 @@ class PatternModel(formulas.ExcelModel):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
+        self._read: set[tuple[str, int, int]] | None = None
+
+    def push(self, worksheet: Any, context: Any) -> Any:
+        """As the package does, but only cells that compute or are computed with: most of a sheet is labels."""
+        worksheet, context = self.add_sheet(worksheet, context)
+        references, formula_references = self.references, self.formula_references(context)
+        context = {"external_links": self.external_links(context)} | context
+        if self._read is None:
+            self._read = _read_by_formulas(worksheet.parent)
+        for row in worksheet.iter_rows():
+            for cell in row:
+                if cell.data_type == "f" or (worksheet.title, cell.row, cell.column) in self._read:
+                    made = self.compile_cell(cell, context, references, formula_references)
+                    self.add_cell(made, context, self.formula_ranges(context))
+        return self
 
     def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
         """As the package does, but for formulas whose pattern is known, and numbers are not rounded to 15 decimals."""
@@ -87,6 +106,23 @@ class PatternModel(formulas.ExcelModel):  # type: ignore[misc]
         if wanted and sorted(wanted) == sorted(names):
             self._patterns[key] = (made.func.func, [names.index(name) for name in wanted])
         return made
+
+
+def _read_by_formulas(workbook: Any) -> set[tuple[str, int, int]]:
+    """Sheet, row and column of every cell that a formula of the workbook refers to."""
+    found: set[tuple[str, int, int]] = set()
+    for sheet in workbook.worksheets:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.data_type != "f" or not isinstance(cell.value, str):
+                    continue
+                for match in _REFERENCE.finditer(cell.value):
+                    quoted, other, column, first, last_column, last = match.groups()
+                    if quoted is None:
+                        title = other.rstrip("!").strip("'") if other else sheet.title
+                        columns = range(_number(column), _number(last_column or column) + 1)
+                        found |= {(title, line, place) for line in range(int(first), int(last or first) + 1) for place in columns}
+    return found
 
 
 def _number(letters: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from openpyxl.utils import get_column_letter
 
 from mantile.engines import Values, with_formulas, with_libreoffice
+from mantile.graph.quantity import Apply, Node, Quantity
 from mantile.library.errors import InputError
 from mantile.workbook.book import Book, Cell, Sheet
 from mantile.workbook.read import File, open_file, typed_inputs
@@ -104,10 +105,11 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
         found.formulas += 1
         if not isinstance(file.contents[sheet.name].get((row, column)), str):
             continue
-        _compare(report, found, sheet, row, column, expected, other, engine)
+        scale = _scale(cell.expression, native[cell.column])  # type: ignore[arg-type]
+        _compare(report, found, sheet, row, column, expected, scale, other, engine)
         found.compared += 1
         if report.stored_values and _place(sheet, row, column) not in touched:
-            _compare(report, found, sheet, row, column, expected, file.cached, "stored value")
+            _compare(report, found, sheet, row, column, expected, scale, file.cached, "stored value")
     report.sheets = [asdict(item) for item in sheets.values()]
     return report
 
@@ -159,10 +161,10 @@ def _same_constant(cell: Cell, found: Any) -> bool:
     return found is None or found == " "
 
 
-def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, column: int, expected: Any, values: Values,
-             source: str) -> None:  # fmt: skip
+def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, column: int, expected: Any, scale: float,
+             values: Values, source: str) -> None:  # fmt: skip
     found = values.get(sheet.name, {}).get((row, column))
-    error = _difference(expected, found)
+    error = _difference(expected, found, scale)
     if error > TOLERANCE:
         counted.mismatches += 1
         if len(report.mismatches) < _SHOWN:
@@ -172,13 +174,32 @@ def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, colum
         counted.max_relative_error = max(counted.max_relative_error, error)
 
 
-def _difference(expected: Any, found: Any) -> float:
+def _scale(node: Node, values: dict[Node, Any]) -> float:
+    """The size a result is judged against: its own, or that of the terms it is the sum or difference of."""
+    value = values.get(node)
+    size = 0.0 if value is None or isinstance(value, str) or math.isnan(float(value)) else abs(float(value))
+    if isinstance(node, Quantity):
+        return max(size, _scale(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
+    if isinstance(node, Apply) and node.operation in _TERMS:
+        return max([size, *(_scale(argument, values) for argument in node.arguments if not isinstance(argument, Quantity)),
+                    *(_size(values.get(argument)) for argument in node.arguments)])  # fmt: skip
+    return size
+
+
+_TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
+
+
+def _size(value: Any) -> float:
+    return 0.0 if value is None or isinstance(value, str | list) or math.isnan(float(value)) else abs(float(value))
+
+
+def _difference(expected: Any, found: Any, scale: float = 0.0) -> float:
     """Relative difference; infinite where one is a text, an error or missing and the other is not."""
     if isinstance(expected, str):
         return 0.0 if str("" if found is None else found) == expected else math.inf
     value = float(expected)
     if math.isnan(value):
-        return 0.0 if isinstance(found, str) and found.startswith("#") or _error(found) else math.inf
+        return 0.0 if _error(found) else math.inf
     if isinstance(found, bool) or type(found).__name__ == "bool_":
         found = float(found)
     try:
@@ -187,8 +208,7 @@ def _difference(expected: Any, found: Any) -> float:
         return math.inf
     if value == other:
         return 0.0
-    # Differences of times that cancel are judged against what they were differences of: a nanosecond, a byte.
-    return abs(value - other) / max(abs(value), abs(other), 1e-12)
+    return abs(value - other) / max(abs(value), abs(other), scale)
 
 
 def _error(found: Any) -> bool:

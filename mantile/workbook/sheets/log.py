@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import Check
 from mantile.equations.constants import MILLI
-from mantile.graph.quantity import Input, Quantity, Section, absolute, maximum, where
+from mantile.graph.quantity import Input, Quantity, Section, absolute, span, total, where
 from mantile.workbook import style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -34,12 +34,17 @@ def stamp(book: Book) -> Stamp:
     )  # fmt: skip
     for column, values in enumerate(book.estimate_values):
         book.stamps[column] |= {then.id: float(values[figure]) for figure, then in zip(figures, stored, strict=True)}
-    apart = [absolute(figure - then) / maximum(absolute(figure), absolute(then)) for figure, then in zip(figures, stored, strict=True)]
-    distance = Quantity("stamp.distance", "As generated: largest change", "1", maximum(*apart),
-                        note="largest relative difference between a live result and its stamp")  # fmt: skip
     tolerance = next(figure for figure in equations.checks.section.figures() if figure.id == "checks.tolerance")
-    unchanged = Check("INPUTS_CHANGED", "Alerts", "Headline results equal those of generation", distance, "at most", tolerance, False)
-    section = Section("As generated", (*stored, distance), "headline results stored as values; live ones differ once an input is edited")
+    changed = tuple(
+        Quantity(f"{then.id}.changed", f"Changed: {figure.label}", "flag",
+                 where(absolute(figure - then) <= tolerance * absolute(then), 0, 1), note="1 if the live result differs from its stamp")
+        for figure, then in zip(figures, stored, strict=True)
+    )  # fmt: skip
+    distance = Quantity("stamp.changed", "Headline results that changed", "flag", total(span(changed)), note="sum of the rows above")
+    none = Input("stamp.none", "No change", "flag", 0, "fixed side of a check", "definition", "defined", shared=True, fixed=True)
+    unchanged = Check("INPUTS_CHANGED", "Alerts", "Headline results equal those of generation", distance, "exactly", none, False)
+    section = Section("As generated", (*stored, *changed, distance, none),
+                      "headline results stored as values; live ones differ once an input is edited")  # fmt: skip
     return Stamp(figures, stored, unchanged, section)
 
 

@@ -76,7 +76,7 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
         return where(used(index) > 0, words, "")
 
     def run(low: Node, high: Node) -> Node:
-        return join(text(low, "#,##0"), " – ", text(high, "#,##0"))
+        return join(text(low, "0"), " – ", text(high, "0"))
 
     line("used", "In use", "1 if the plan uses it",
          lambda i, gpu: where(gpu < plan.accelerators, 1, 0),
