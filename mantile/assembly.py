@@ -65,20 +65,25 @@ def _architecture(ir: ModelGraph) -> tuple[Quantity, Section]:
     facts = ir.facts
     query, key_value = ir.query_width, ir.kv_width
     two = constants.KEYS_AND_VALUES
+    qkv = Quantity("model.qkv_width", "Width of queries, keys and values", "channel", query + two * key_value)
+    biases = Quantity("model.attention_vectors", "Biases and QK norms of a layer", "parameter",
+                      facts.qkv_bias * qkv + facts.output_bias * facts.hidden_size
+                      + facts.qk_norm * two * facts.head_dim, note="QKV bias + output bias + two QK norms, where there are any")  # fmt: skip
     attention = Quantity("model.attention_parameters", "Parameters of attention in a layer", "parameter",
-                         two * facts.hidden_size * (query + key_value) + facts.qkv_bias * (query + two * key_value)
-                         + facts.output_bias * facts.hidden_size + facts.qk_norm * two * facts.head_dim,
-                         note="2 × hidden × (query + KV width) + biases + QK norms")  # fmt: skip
+                         two * facts.hidden_size * (query + key_value) + biases,
+                         note="2 × hidden × (query + KV width) + biases and QK norms")  # fmt: skip
     ffn = Quantity("model.ffn_parameters", "Parameters of the FFN in a layer", "parameter",
                    (facts.ffn_input_matrices + 1) * facts.hidden_size * facts.ffn_size
                    + facts.ffn_bias * (facts.ffn_input_matrices * facts.ffn_size + facts.hidden_size),
                    note="(input matrices + 1) × hidden × FFN size + biases")  # fmt: skip
     norms = Quantity("model.norm_parameters", "Parameters of a norm", "parameter", facts.hidden_size * (1 + facts.norm_bias))
+    ends = Quantity("model.end_parameters", "Parameters of embedding and LM head", "parameter",
+                    facts.vocabulary * facts.hidden_size * (two - facts.tied_embeddings),
+                    note="vocabulary × hidden × 2, or × 1 where tied")  # fmt: skip
     parameters = Quantity("model.parameters", "Parameters by the architecture", "parameter",
-                          facts.layers * (attention + ffn + two * norms) + norms
-                          + facts.vocabulary * facts.hidden_size * (two - facts.tied_embeddings),
+                          facts.layers * (attention + ffn + two * norms) + norms + ends,
                           note="layers × (attention + FFN + 2 norms) + final norm + embedding and LM head")  # fmt: skip
-    return parameters, Section("Size", (query, key_value, attention, ffn, norms, parameters), "from the facts above",
+    return parameters, Section("Size", (query, key_value, qkv, biases, attention, ffn, norms, ends, parameters), "from the facts above",
                                Section.SUBTOTAL)  # fmt: skip
 
 
@@ -92,11 +97,10 @@ def build(ir: ModelGraph, library: Library) -> Equations:
     plan = sharding(ir, inputs)
     stored = tensors(ir, plan)
     held = memory(ir, inputs, metal, reached, plan, stored)
-    read = held.layer_weights * facts.layers + plan.vocabulary * facts.hidden_size * metal.head_bytes
     phase, rows = prefill(inputs, continuous, held, facts)
-    first = forward(phase, rows, ir, inputs, metal, reached, plan, read)
+    first = forward(phase, rows, ir, inputs, metal, reached, plan, held.weights_read)
     phase, rows = decode(inputs, held, facts)
-    further = forward(phase, rows, ir, inputs, metal, reached, plan, read)
+    further = forward(phase, rows, ir, inputs, metal, reached, plan, held.weights_read)
     results = serving(inputs, continuous, plan, held, reached, first, further)
     lowest = floors(Dimensions(
         layers=facts.layers, hidden=facts.hidden_size, heads=facts.attention_heads, kv_heads=facts.kv_heads,

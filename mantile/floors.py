@@ -76,8 +76,9 @@ def floors(d: Dimensions) -> Floors:
                         where(d.window > 0, minimum(d.window, d.input_tokens), d.input_tokens), name="reach")  # fmt: skip
     pairs = Quantity("floor.attention_flops", "Floor: attention FLOPs of the prompt", "FLOP",
                      PER_PAIR * prompt * attended * d.heads * d.head_dim * d.layers, name="attention FLOPs")  # fmt: skip
-    ttft = Quantity("floor.ttft", "Floor of TTFT", "s",
-                    maximum((PER_WEIGHT * prompt * body * d.layers + pairs) / d.peak, size / d.bandwidth) / d.tp,
+    work = Quantity("floor.prompt_flops", "Floor: FLOPs of the prompt", "FLOP", PER_WEIGHT * prompt * body * d.layers + pairs,
+                    name="FLOPs of the prompt")  # fmt: skip
+    ttft = Quantity("floor.ttft", "Floor of TTFT", "s", maximum(work / d.peak, size / d.bandwidth) / d.tp,
                     note="larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP")  # fmt: skip
     reach = Quantity("floor.decode_reach", "Floor: attention reach in decode", "token/request",
                      where(d.window > 0, minimum(d.window, d.input_tokens + HALF * d.output_tokens),
@@ -88,5 +89,5 @@ def floors(d: Dimensions) -> Floors:
                     PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body * d.layers + head), name="FLOPs of a step")  # fmt: skip
     tpot = Quantity("floor.tpot", "Floor of TPOT", "s", maximum(step / d.peak, (size + cache) / d.bandwidth) / d.tp,
                     note="larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP")  # fmt: skip
-    rows = (PER_WEIGHT, PER_PAIR, TWO, ONE_TOKEN, HALF, body, head, size, prompt, attended, pairs, ttft, reach, cache, step, tpot)
+    rows = (PER_WEIGHT, PER_PAIR, TWO, ONE_TOKEN, HALF, body, head, size, prompt, attended, pairs, work, ttft, reach, cache, step, tpot)
     return Floors(ttft, tpot, Section("Independent floor", rows, "plain roofline: no estimate may be below", Section.SUBTOTAL))

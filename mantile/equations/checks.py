@@ -83,9 +83,9 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
 
     width = ir.query_width + ir.kv_width
     shards = side("shards", "Matrix weights of a layer on all TP ranks", "parameter", stored.layer_matrices * inputs.tp)
+    copied = side("copied_width", "Width of copied KV heads", "channel", KEYS_AND_VALUES * ir.kv_width * (plan.kv_copies - 1))
     whole = side("whole_layer", "Matrix weights of a layer, with copies", "parameter",
-                 facts.hidden_size * (KEYS_AND_VALUES * width + KEYS_AND_VALUES * ir.kv_width * (plan.kv_copies - 1)
-                                      + (facts.ffn_input_matrices + 1) * facts.ffn_size),
+                 facts.hidden_size * (KEYS_AND_VALUES * width + copied + (facts.ffn_input_matrices + 1) * facts.ffn_size),
                  note="hidden size × widths, KV heads counted once per copy")  # fmt: skip
     prefill_sum = side("prefill_sum", "Prefill time by what binds", "s", _sum(list(prefill.parts.values())))
     decode_sum = side("decode_sum", "Decode time by what binds", "s", _sum(list(decode.parts.values())))
@@ -140,7 +140,7 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", "TTFT is under 20 times its floor", ttft_times, "at most", twenty, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", "TPOT is under 20 times its floor", tpot_times, "at most", twenty, False),
     )  # fmt: skip
-    rows = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, whole, prefill_sum, decode_sum,
+    rows = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, copied, whole, prefill_sum, decode_sum,
             memory_sum, kv_left, kv_right, system, length, ttft_times, tpot_times, narrow, errors)  # fmt: skip
     return Checks(standing, Section("Sides of checks", rows, "worked out for the Checks sheet only"))
 

@@ -122,11 +122,12 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
         for block in computing
     ]  # fmt: skip
     all_flops = Quantity(f"{phase.id}.flops", "FLOPs of the pass", "FLOP", total(span(flops)), note="sum of the rows above, per rank")
+    attention_block = next(block for block in blocks if block.id == "attention")
+    cache = () if attention_block.bytes is None else (
+        Quantity(f"{phase.id}.kv_read", "KV cache read in the pass", "B", attention_block.bytes * ir.facts.layers),
+    )  # fmt: skip
     read = Quantity(f"{phase.id}.bytes", "Weights and KV cache read in the pass", "B",
-                    weight_bytes_read + (phase.requests * phase.context * KEYS_AND_VALUES * plan.kv_width * hardware.kv_bytes
-                                         * ir.facts.layers if phase.decode else as_node(0)),
-                    note="weights of all layers on a rank" + (" + KV cache of the batch" if phase.decode else ""),
-                    name="bytes read")  # fmt: skip
+                    weight_bytes_read + cache[0] if cache else weight_bytes_read, name="bytes read")  # fmt: skip
     mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * hardware.linear_peak), name="MFU")
     mbu = Quantity(f"{phase.id}.mbu", "Bandwidth used, MBU", "1", read / (time * hardware.memory_bandwidth), name="MBU")
     sections = (
@@ -139,7 +140,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
         Section("Of it memory", memory_parts, "where bandwidth limits"),
         Section("Of it network", network_parts, "messages between ranks"),
         Section("What binds", (*kinds, *parts.values(), bottleneck), "the four add up to the pass", Section.SUBTOTAL),
-        Section("Use of the hardware", (*flops, all_flops, read, mfu, mbu), "against the datasheet peaks"),
+        Section("Use of the hardware", (*flops, all_flops, *cache, read, mfu, mbu), "against the datasheet peaks"),
     )
     return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, names, times, launch_parts,
                 compute_parts, memory_parts, network_parts, sections)  # fmt: skip

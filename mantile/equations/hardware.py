@@ -9,6 +9,7 @@ from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input, Node, Quantity, Row, Section, element, equal, is_number, minimum, position, span, where,
 )  # fmt: skip
+from mantile.graph.sentence import called as called_
 from mantile.library.profiles import Figure, Library
 
 PEAKS = ("bf16", "fp8", "fp4")
@@ -90,7 +91,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         chosen: Node = where(is_number(mine), mine, element(span(rows), number))
         base = {"GiB": "B", "GB/s": "B/s", "TFLOP/s": "FLOP/s"}.get(unit, unit)
         quantity = Quantity(f"hardware.{name}", f"{title} in use", base, chosen if scale is None else chosen * scale,
-                            note=f"of the chosen {where_from}, or the override" + (f", × {scale.label.lower()}" if scale is not None else ""),
+                            note=f"of the chosen {where_from}, or the override" + (f", × {called_(scale)}" if scale is not None else ""),
                             name=called)  # fmt: skip
         return rows, mine, quantity
 

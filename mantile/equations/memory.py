@@ -100,6 +100,7 @@ class Memory:
     """Bytes in the fullest accelerator, and the batch that its KV cache allows."""
 
     layer_weights: Quantity
+    weights_read: Quantity
     embedding_weights: Quantity
     head_weights: Quantity
     logits: Quantity
@@ -138,6 +139,10 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
                     note="embedding and LM head: on one stage, or the larger of the two with several stages")  # fmt: skip
     weights = Quantity("memory.weights", "Weights", "B", layer * plan.layers + ends)
 
+    read = Quantity("memory.weights_read", "Weights a pass reads on a rank", "B",
+                    layer * facts.layers + plan.vocabulary * facts.hidden_size * hardware.head_bytes,
+                    note="all layers and the LM head, over all stages of a pipeline", name="weights read")  # fmt: skip
+
     per_token = Quantity("memory.kv_bytes_per_token", "KV bytes per token", "B/token",
                          KEYS_AND_VALUES * plan.kv_width * hardware.kv_bytes * plan.layers,
                          note="keys and values × width per rank × bytes per KV value × layers per stage",
@@ -174,12 +179,12 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
     fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
     sections = (
-        Section("Weights", (layer, embedding, head, ends, weights), "fullest accelerator", Section.SUBTOTAL),
+        Section("Weights", (layer, read, embedding, head, ends, weights), "fullest accelerator", Section.SUBTOTAL),
         Section("KV cache", (per_token, length, kept, per_request), "per accelerator"),
         Section("Working memory", (requests, activations, logits, reserve), "per accelerator"),
         Section("Capacity", (usable, room, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
         Section("Memory used", (kv, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
-    return Memory(layer, embedding, head, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
+    return Memory(layer, read, embedding, head, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
                   capacity, requests, batch, sections)  # fmt: skip

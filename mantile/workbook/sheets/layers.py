@@ -56,8 +56,8 @@ def part_of(block: Block, limit: str) -> Node | None:
 def layers_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out the Layers sheet for the base scenario."""
     equations = book.estimate.equations
-    sheet = book.add(Sheet("Layers", "workings", "Where in the model the time goes, for the base scenario. Names of steps lead "
-                           "to their blocks on Decode."))  # fmt: skip
+    sheet = book.add(Sheet("Layers", "workings", "Where in the model the time goes, for the base scenario. Times of steps lead "
+                           "to their blocks on Prefill and Decode."))  # fmt: skip
     steps = {phase.phase.id: steps_of_layer(phase) for phase in (equations.prefill, equations.decode)}
     last = 6 + len(_columns(steps["decode"]))
     sheet.widths = [150, 66, 66, *([84] * (last - 2))]

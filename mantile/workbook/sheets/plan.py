@@ -99,8 +99,8 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
         i, run(rank[i] * plan.heads, minimum(facts.attention_heads, (rank[i] + 1) * plan.heads) - 1)), cell)  # fmt: skip
     line("kv_first", "First KV head", "rank × KV heads ÷ TP",
          lambda i, gpu: used(i) * whole(rank[i] * facts.kv_heads / inputs.tp), cell.but(form="0"), "head")  # fmt: skip
-    line("kv_heads", "KV heads", "copied where there are more ranks than heads", lambda i, gpu: text_where(
-        i, run(rows["kv_first"][i], minimum(facts.kv_heads, rows["kv_first"][i] + plan.kv_heads) - 1)), cell)  # fmt: skip
+    line("kv_heads", "Last KV head", "copied where there are more ranks than heads",
+         lambda i, gpu: used(i) * (minimum(facts.kv_heads, rows["kv_first"][i] + plan.kv_heads) - 1), cell.but(form="0"), "head")  # fmt: skip
     line("ffn", "FFN columns", "columns ÷ TP", lambda i, gpu: text_where(
         i, run(rank[i] * plan.ffn, minimum(facts.ffn_size, (rank[i] + 1) * plan.ffn) - 1)), cell)  # fmt: skip
     line("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", lambda i, gpu: text_where(

@@ -61,7 +61,7 @@ def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
     found: dict[Named, None] = {}
     for section in sections:
         for figure in section.figures():
-            if isinstance(figure, Quantity):
+            if isinstance(figure, Quantity) and not isinstance(figure.body, Input | Quantity):
                 in_spans = {member for member in _span_members(figure)}
                 for other in precedents(figure):
                     if other not in own and other not in in_spans:

@@ -1,0 +1,226 @@
+"""The workbook linter: what a professional modeller expects of a sheet, as far as a program can see it.
+
+Works on a file, so it also judges a workbook that somebody edited.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import get_column_letter
+
+from mantile.workbook.book import BUNDLE_SHEET, FIRST
+from mantile.workbook.read import _require_workbook
+
+FRONT = ("Cover", "Summary", "Checks")
+COLLECTING = (*FRONT, "Plan", "Layers", "Assumptions", "Log")
+WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Prefill", "Decode", "Serving")
+ORDER = ("Cover", "Summary", "Checks", "Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Plan", "Memory", "Prefill", "Decode",
+         "Layers", "Serving", "Assumptions", "Log")  # fmt: skip
+HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
+FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS", "SUMPRODUCT", "INDEX", "MATCH", "ABS", "ROUNDUP",
+             "INT", "MOD", "EXP", "LN", "SQRT", "CHOOSE", "LARGE", "RANK", "ISERROR", "ISNUMBER"}  # fmt: skip
+FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
+MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
+# Results that nobody inside the book has to use.
+OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use)")
+_CELL = re.compile(r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that does not hold, and where."""
+
+    rule: str
+    sheet: str
+    cell: str
+    message: str
+
+
+def lint(path: str | Path) -> list[Finding]:
+    """Every rule that a workbook breaks.
+
+    Raises:
+        InputError: if the file is no workbook.
+    """
+    path = Path(path)
+    _require_workbook(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
+        book = openpyxl.load_workbook(path)
+        stored = openpyxl.load_workbook(path, data_only=True)
+    findings = [*_structure(book), *_identities(book)]
+    used: set[tuple[str, int, int]] = set()
+    for sheet in book.worksheets:
+        if sheet.title == BUNDLE_SHEET:
+            continue
+        findings += _page(sheet)
+        for cell in _formulas(sheet):
+            findings += _formula(sheet.title, cell, used, stored[sheet.title][cell.coordinate].value)
+        if sheet.title in WORKINGS:
+            findings += _rows(sheet)
+    findings += _dependents(book, used)
+    return findings
+
+
+def _formulas(sheet: Any) -> Iterator[Any]:
+    return (cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f")
+
+
+def _structure(book: Any) -> Iterator[Finding]:
+    names = [sheet.title for sheet in book.worksheets if sheet.title != BUNDLE_SHEET]
+    if names != [name for name in ORDER if name in names]:
+        yield Finding("1", "", "", f"sheets stand in the order {names}; expected {list(ORDER)}")
+    for sheet in book.worksheets:
+        if sheet.merged_cells.ranges:
+            yield Finding("5", sheet.title, str(next(iter(sheet.merged_cells.ranges))), "merged cells")
+        if sheet.title == BUNDLE_SHEET:
+            if sheet.sheet_state != "veryHidden":
+                yield Finding("5", sheet.title, "", f"the bundle's sheet is {sheet.sheet_state}; expected very hidden")
+            for row in sheet.iter_rows():
+                if len(str(row[0].value or "")) > MAX_CHUNK:
+                    yield Finding("5", sheet.title, row[0].coordinate, f"a chunk of {len(str(row[0].value))} characters")
+        elif sheet.sheet_state != "visible":
+            yield Finding("5", sheet.title, "", "hidden sheet")
+        hidden = [key for key, size in [*sheet.column_dimensions.items(), *sheet.row_dimensions.items()] if size.hidden]
+        if hidden:
+            yield Finding("5", sheet.title, str(hidden[0]), "hidden row or column")
+        if not sheet.protection.sheet:
+            yield Finding("22", sheet.title, "", "sheet is not protected")
+    if "master_check" not in book.defined_names:
+        yield Finding("12", "", "", "the name master_check is missing")
+
+
+def _page(sheet: Any) -> Iterator[Finding]:
+    if sheet.page_setup.orientation != "landscape":
+        yield Finding("15", sheet.title, "", "not landscape")
+    fits = sheet.sheet_properties.pageSetUpPr is not None and sheet.sheet_properties.pageSetUpPr.fitToPage
+    if not fits and not sheet.page_setup.scale:
+        yield Finding("15", sheet.title, "", "neither fitted to a page nor scaled")
+    if "bundle" not in (sheet.oddFooter.right.text or "") + (sheet.oddFooter.left.text or ""):
+        yield Finding("15", sheet.title, "", "footer without bundle digest")
+    if sheet.title in WORKINGS and (sheet.freeze_panes is None or not sheet.print_title_rows):
+        yield Finding("2", sheet.title, "", "no frozen panes or no repeated header")
+    validated = {place for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges for place in area.cells}
+    for row in sheet.iter_rows():
+        for cell in row:
+            if not cell.protection.locked and sheet.title in ("Summary", *WORKINGS) and (cell.row, cell.column) not in validated:
+                yield Finding("18", sheet.title, cell.coordinate, "an input without data validation")
+            if cell.data_type == "e":
+                yield Finding("11", sheet.title, cell.coordinate, f"error value {cell.value}")
+
+
+def _identities(book: Any) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for name in WORKINGS:
+        sheet = book[name] if name in book.sheetnames else None
+        if sheet is None:
+            continue
+        heads = tuple(sheet.cell(4, column).value for column in range(1, 7))
+        if heads != HEADS:
+            yield Finding("2", name, "A4", f"columns are headed {heads}; expected {HEADS}")
+        labels: Counter[str] = Counter()
+        for row in range(5, sheet.max_row + 1):
+            section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
+            if identifier is None:
+                continue
+            if not unit:
+                yield Finding("4", name, f"C{row}", "a row without a unit")
+            if section == "Linked in":
+                continue
+            labels[str(label)] += 1
+            if identifier in seen:
+                yield Finding("4", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too")
+            seen[identifier] = name
+        for label, count in labels.items():
+            if count > 1:
+                yield Finding("4", name, "", f"the label {label!r} stands on {count} rows")
+
+
+def _formula(sheet: str, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+    text = str(cell.value)
+    place = cell.coordinate
+    if len(text) > MAX_LENGTH and sheet not in COLLECTING:
+        yield Finding("6", sheet, place, f"{len(text)} characters: {text}")
+    tokens = Tokenizer(text).items
+    references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
+    if len(references) > MAX_REFERENCES and sheet not in COLLECTING:
+        yield Finding("6", sheet, place, f"{len(references)} references: {text}")
+    if stored is None:
+        yield Finding("10", sheet, place, "no stored value")
+    yield from _tokens(sheet, place, tokens)
+    for token in references:
+        match = _CELL.match(token.value)
+        if match is None:
+            yield Finding("12", sheet, place, f"{token.value} is not a cell")
+            continue
+        other = match["quoted"] or match["sheet"] or sheet
+        first, last = int(match["r1"]), int(match["r2"] or match["r1"])
+        c1 = openpyxl.utils.column_index_from_string(match["c1"])
+        c2 = openpyxl.utils.column_index_from_string(match["c2"] or match["c1"])
+        used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
+        if sheet in COLLECTING or other in FRONT:
+            continue
+        if other == sheet and first > cell.row:
+            yield Finding("1", sheet, place, f"refers down to {token.value}")
+        elif other in ORDER and ORDER.index(other) > ORDER.index(sheet):
+            yield Finding("1", sheet, place, f"refers right to {token.value}")
+
+
+def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
+    stack: list[str] = []
+    previous = ""
+    for token in tokens:
+        if token.type == Token.FUNC and token.subtype == Token.OPEN:
+            name = token.value.rstrip("(").upper()
+            if name == "IF" and "IF" in stack:
+                yield Finding("6", sheet, place, "IF inside IF")
+            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and sheet in COLLECTING)
+            if not allowed:
+                yield Finding("8", sheet, place, f"function {name}")
+            stack.append(name)
+        elif token.type == Token.FUNC and token.subtype == Token.CLOSE:
+            stack.pop()
+        elif token.type == Token.OPERAND and token.subtype == Token.NUMBER and token.value not in ("0", "1") and previous != "^":
+            yield Finding("7", sheet, place, f"literal {token.value}")
+        if token.type != Token.WSPACE:
+            previous = token.value
+
+
+def _rows(sheet: Any) -> Iterator[Finding]:
+    for row in range(5, sheet.max_row + 1):
+        base = sheet.cell(row, FIRST + 1)
+        if base.data_type != "f":
+            continue
+        for column in range(FIRST + 2, sheet.max_column + 1):
+            other = sheet.cell(row, column)
+            if other.data_type != "f" or not other.protection.locked:
+                continue  # an input of that scenario
+            expected = Translator(base.value, origin=base.coordinate).translate_formula(other.coordinate)
+            if other.value != expected and "Summary!" not in base.value:
+                yield Finding("3", sheet.title, other.coordinate, f"{other.value}; expected {expected}, as in the base")
+
+
+def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
+    for name in WORKINGS:
+        if name not in book.sheetnames:
+            continue
+        sheet = book[name]
+        for row in range(5, sheet.max_row + 1):
+            identifier = sheet.cell(row, 6).value
+            if identifier is None or OUTPUTS.match(str(identifier)):
+                continue
+            filled = [column for column in (FIRST, FIRST + 1) if sheet.cell(row, column).value is not None]
+            if filled and not any((name, row, column) in used for column in filled):
+                cell = f"{get_column_letter(filled[0])}{row}"
+                yield Finding("11", name, cell, f"nothing uses {identifier}")
