@@ -6,23 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mantile.estimation import estimate
     from mantile.explanation import explain
     from mantile.library.errors import InputError
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
+    from mantile.verification import verify
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
 __version__ = "0.1.0"
-__all__ = ["InputError", "__version__", "build_workbook", "explain", "lint", "load_model", "load_scenario"]
+__all__ = ["InputError", "__version__", "build_workbook", "estimate", "explain", "lint", "load_model", "load_scenario", "verify"]
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "InputError": "mantile.library.errors",
     "build_workbook": "mantile.workbook.write",
+    "estimate": "mantile.estimation",
     "explain": "mantile.explanation",
     "lint": "mantile.workbook.rules",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
+    "verify": "mantile.verification",
 }
 
 

@@ -16,8 +16,8 @@ from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
 from mantile.equations.sharding import Sharding, sharding
 from mantile.equations.workload import Workload, workload
-from mantile.graph.quantity import Input, Named, Quantity, Section
 from mantile.floors import Dimensions, floors
+from mantile.graph.quantity import Input, Named, Quantity, Section
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
 

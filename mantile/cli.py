@@ -19,7 +19,7 @@ import mantile
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
-    from mantile.estimate import Estimate
+    from mantile.estimation import Estimate
     from mantile.library.scenario import Scenario
 
 app = typer.Typer(
@@ -141,7 +141,7 @@ def _scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
 
 def _estimate(what: str, flags: dict[str, Any]) -> Estimate:
     scenario, name = _scenario(what, flags)
-    from mantile.estimate import estimate
+    from mantile.estimation import estimate
 
     return estimate(scenario, name=name)
 
@@ -208,7 +208,7 @@ def verify(
     """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything differs."""
     _must_exist(file)
     from mantile.printing import print_json, print_report, working
-    from mantile.verify import verify as verify_file
+    from mantile.verification import verify as verify_file
 
     with working(f"verifying {file.name} with {engine}"):
         report = verify_file(file, engine)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.estimate import Estimate
+from mantile.estimation import Estimate
 from mantile.graph.excel import formula
 from mantile.graph.quantity import At, Input, Node, Quantity, Span, children, dependents, precedents
 from mantile.graph.sentence import sentence

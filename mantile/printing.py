@@ -19,9 +19,9 @@ from rich.tree import Tree
 from mantile.graph.operations import format_text
 
 if TYPE_CHECKING:
-    from mantile.estimate import Estimate
+    from mantile.estimation import Estimate
     from mantile.explanation import Branch, Explanation, Term
-    from mantile.verify import Report
+    from mantile.verification import Report
     from mantile.workbook.rules import Finding
 
 PIPE_WIDTH = 200  # columns where there is no terminal to ask
@@ -294,7 +294,7 @@ def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
     keys = list(dict.fromkeys(key for figure in figures for key in figure if any(item.get(key) for item in figures)))
     table = _table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
     for figure in figures:
-        table.add_row(*(number(figure[key]) if key in figure and (figure[key] is not None or key == "value") else "" for key in keys))
+        table.add_row(*(number(figure.get(key)) if key == "value" or figure.get(key) is not None else "" for key in keys))
     console.print(table)
 
 

@@ -15,7 +15,16 @@ from mantile.equations.serving import Serving
 from mantile.equations.sharding import Sharding
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
-    Input, Node, Quantity, Section, absolute, equal, if_error, is_error, maximum, where,
+    Input,
+    Node,
+    Quantity,
+    Section,
+    absolute,
+    equal,
+    if_error,
+    is_error,
+    maximum,
+    where,
 )  # fmt: skip
 from mantile.ir.modules import ModelGraph
 

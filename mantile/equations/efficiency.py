@@ -13,8 +13,23 @@ from mantile.equations.constants import GIGA, MICRO
 from mantile.equations.hardware import Hardware, override
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
-    Input, Node, Quantity, Row, Section, as_node, element, equal, is_number, join, maximum, minimum, position, position_at_most, span,
-    sum_where, where,
+    Input,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    as_node,
+    element,
+    equal,
+    is_number,
+    join,
+    maximum,
+    minimum,
+    position,
+    position_at_most,
+    span,
+    sum_where,
+    where,
 )  # fmt: skip
 from mantile.library.errors import InputError
 from mantile.library.profiles import EfficiencyProfile, Factor, Library

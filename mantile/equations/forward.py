@@ -15,7 +15,18 @@ from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.sharding import Sharding
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
-    Input, Named, Node, Quantity, Section, as_node, element, maximum, position, span, total, where,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Section,
+    as_node,
+    element,
+    maximum,
+    position,
+    span,
+    total,
+    where,
 )  # fmt: skip
 from mantile.ir.modules import ModelGraph, Module
 

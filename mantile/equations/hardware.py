@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from mantile.equations.constants import BITS_PER_BYTE, GIBI, GIGA, ONE_TOKEN, TERA
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
-    Input, Node, Quantity, Row, Section, element, equal, is_number, minimum, position, span, where,
+    Input,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    element,
+    equal,
+    is_number,
+    minimum,
+    position,
+    span,
+    where,
 )  # fmt: skip
 from mantile.graph.sentence import called as called_
 from mantile.library.profiles import Figure, Library

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from xlsxwriter.utility import xl_cell_to_rowcol, xl_col_to_name
 
 import mantile
-from mantile.estimate import Estimate
+from mantile.estimation import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
 from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.equations.workload import Workload
-from mantile.estimate import Estimate
+from mantile.estimation import Estimate
 from mantile.graph.quantity import Quantity, span
 from mantile.workbook.book import Book, Sheet, reference
 from mantile.workbook.sheets.assumptions import assumptions_sheet

@@ -15,7 +15,7 @@ from typing import Any
 import openpyxl
 from openpyxl.worksheet.worksheet import Worksheet
 
-from mantile.estimate import Estimate, estimate
+from mantile.estimation import Estimate, estimate
 from mantile.graph.quantity import Input
 from mantile.library.architecture import Model
 from mantile.library.documents import parse_json, validate

@@ -11,7 +11,7 @@ from typing import Any
 
 import xlsxwriter
 
-from mantile.estimate import Estimate
+from mantile.estimation import Estimate
 from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError
 from mantile.workbook import style

@@ -73,7 +73,7 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
         return rows["used"][index]
 
     def text_where(index: int, words: Node) -> Node:
-        return where(used(index) > 0, words, "")
+        return where(used(index) > 0, words, "–")
 
     def run(low: Node, high: Node) -> Node:
         return join(text(low, "0"), " – ", text(high, "0"))

@@ -7,7 +7,20 @@ from mantile.equations.forward import Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
-    At, Input, Node, Quantity, element, equal, join, maximum, minimum, nth_largest, position, span, text, where,
+    At,
+    Input,
+    Node,
+    Quantity,
+    element,
+    equal,
+    join,
+    maximum,
+    minimum,
+    nth_largest,
+    position,
+    span,
+    text,
+    where,
 )  # fmt: skip
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet

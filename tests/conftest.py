@@ -1,0 +1,55 @@
+"""What several test files need: the library, a factory of estimates, and the reference tables where they lie nearby."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from mantile.estimation import Estimate, estimate
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import parse_scenario
+
+settings.register_profile("mantile", deadline=None, derandomize=True, max_examples=60, database=None,
+                          suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
+settings.load_profile("mantile")
+
+DEFAULTS: dict[str, Any] = {
+    "model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16,
+}  # fmt: skip
+
+Make = Callable[..., Estimate]
+
+
+@pytest.fixture(scope="session")
+def library() -> Library:
+    """All profiles we ship."""
+    return load_library()
+
+
+@pytest.fixture(scope="session")
+def make() -> Make:
+    """Scenario fields to an estimate; what is left out is a 70B chat service on eight H100. Estimates are immutable: reuse."""
+    made: dict[str, Estimate] = {}
+
+    def build(**fields: Any) -> Estimate:
+        wanted = {name: value for name, value in (DEFAULTS | fields).items() if value is not None}
+        key = json.dumps(wanted, sort_keys=True)
+        if key not in made:
+            made[key] = estimate(parse_scenario(wanted, "scenario"))
+        return made[key]
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of reference tables that lies beside the project where it is developed."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("reference tables are not beside this checkout; the figures carried in the tests still hold")
+    return folder

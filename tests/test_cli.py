@@ -1,0 +1,518 @@
+"""The command line: exit status, messages and the keys of --json, which are public."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import mantile
+from mantile.cli import main
+
+CASE = ("--accelerator", "h100-sxm", "--input-tokens", "1024", "--output-tokens", "128", "--concurrency", "8")
+SCENARIO = """\
+title: 70B chat service
+model: llama-3.3-70b
+accelerator: h100-sxm
+tp: 8
+isl: 2048
+osl: 256
+concurrency: 16
+overrides:
+  - {id: efficiency.gemm_compute, value: 0.7, reason: measured here}
+variants:
+  - {name: 2 x TP4, tp: 4, dp: 2}
+"""
+CONFIG: dict[str, Any] = {
+    "model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "intermediate_size": 8192, "vocab_size": 128256, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+    "max_position_embeddings": 131072,
+}  # fmt: skip
+
+needs_verify = pytest.mark.skipif(find_spec("mantile.verification") is None, reason="this build has no verification")
+needs_lint = pytest.mark.skipif(find_spec("mantile.workbook.rules") is None, reason="this build has no workbook rules")
+
+
+class Ran:
+    """What a command printed and its exit status."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The one JSON object on stdout."""
+        assert self.status == 0, self.err
+
+        def refuse(constant: str) -> float:
+            raise AssertionError(f"{constant} is not JSON")
+
+        found = json.loads(self.out, parse_constant=refuse)
+        assert isinstance(found, dict)
+        return found
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run a command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["mantile", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
+        shown = capsys.readouterr()
+        return Ran(status, shown.out, shown.err)
+
+    return command
+
+
+def refused(ran: Ran, *words: str) -> None:
+    """Exit status 2, a plain message with these words, no traceback, nothing on stdout."""
+    assert ran.status == 2, (ran.out, ran.err)
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    assert all(line.startswith("mantile: ") for line in ran.err.splitlines()), ran.err
+    for word in words:
+        assert word in ran.err, ran.err
+
+
+def process(arguments: Sequence[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a process of its own, away from the checkout."""
+    root = str(Path(mantile.__file__).resolve().parents[1])
+    return subprocess.run([sys.executable, "-m", "mantile", *arguments], cwd=folder, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "PYTHONPATH": root, **environment}, encoding="utf-8")  # fmt: skip
+
+
+def test_help_is_quick(tmp_path: Path) -> None:
+    """--help answers at once; the bound leaves room for a busy machine."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert process(["--help"], tmp_path).returncode == 0
+        times.append(time.perf_counter() - start)
+    assert statistics.median(times) < 1.0
+    heavy = process(["--version"], tmp_path, PYTHONPROFILEIMPORTTIME="1").stderr
+    for module in ("numpy", "pydantic", "yaml", "xlsxwriter", "openpyxl", "formulas", "pint"):
+        assert f"| {module}\n" not in heavy.replace("|   ", "| "), f"--version imports {module}"
+
+
+def test_version_and_help(run: Any) -> None:
+    assert run("--version").out == f"mantile {mantile.__version__}\n"
+    for command in ("build", "estimate", "verify", "lint", "explain", "trace", "ir", "models", "hardware", "profiles"):
+        assert run(command, "--help").status == 0
+
+
+def test_public_names() -> None:
+    for name in mantile.__all__:
+        if (name, find_spec("mantile.workbook.rules")) != ("lint", None):
+            assert getattr(mantile, name) is not None
+    assert set(mantile.__all__) <= set(dir(mantile))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        mantile.nonsense  # noqa: B018
+
+
+# --- estimate ---------------------------------------------------------------------------------------------------------
+
+
+def test_estimate_json(run: Any) -> None:
+    result = run("estimate", "llama-3.1-8b", *CASE, "--json").data
+    keys = {
+        "ttft_s", "tpot_s", "e2e_s", "output_tokens_per_s", "output_tokens_per_s_per_accelerator", "interactivity_tokens_per_s",
+        "memory_per_accelerator_bytes", "memory_capacity_bytes", "kv_capacity_sequences", "batch", "fits", "bottleneck", "mfu",
+        "mbu", "checks",
+    }  # fmt: skip
+    assert keys <= set(result)
+    assert set(result["bottleneck"]) == set(result["mfu"]) == set(result["mbu"]) == {"prefill", "decode"}
+    assert result["checks"] == {"errors": [], "alerts": []}
+    assert result["fits"] is True
+    assert "variants" not in result
+    assert (result["input_tokens"], result["output_tokens"], result["concurrency"]) == (1024, 128, 8)
+
+
+def test_aliases_of_flags(run: Any) -> None:
+    long = run("estimate", "llama-3.1-8b", *CASE, "--tp", "2", "--kv-dtype", "fp8", "--token-budget", "4096", "--json")
+    short = run("estimate", "llama-3.1-8b", "--accelerator", "h100-sxm", "--isl", "1024", "--osl", "128", "--max-concurrency", "8",
+                "--tensor-parallel-size", "2", "--kv-cache-dtype", "fp8", "--max-num-batched-tokens", "4096", "--json")  # fmt: skip
+    assert long.data == short.data
+
+
+def test_estimate_for_people(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "chat.yaml").write_text(SCENARIO)
+    ran = run("estimate", "chat.yaml")
+    assert ran.status == 0
+    for word in ("70B chat service", "TP8", "2 x TP4", "TTFT", "TPOT", "tokens/s", "GiB"):
+        assert word in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_scenario_file_with_variants(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "chat.yaml").write_text(SCENARIO)
+    result = run("estimate", "chat.yaml", "--json").data
+    assert result["name"] == "TP8"
+    assert [variant["name"] for variant in result["variants"]] == ["2 x TP4"]
+    assert result["variants"][0]["accelerators"] == 8
+
+
+def test_flags_override_a_scenario_file(run: Any, tmp_path: Path) -> None:
+    """A flag replaces the field, however the file spells it, and its own override of the same figure."""
+    (tmp_path / "chat.yaml").write_text(SCENARIO)
+    result = run("estimate", "chat.yaml", "--input-tokens", "512", "--name", "short", "--json").data
+    assert (result["input_tokens"], result["output_tokens"], result["name"]) == (512, 256, "short")
+    replaced = run("explain", "efficiency.gemm_compute.override", "chat.yaml", "--set", "efficiency.gemm_compute=0.5", "--json").data
+    assert replaced["value"] == 0.5
+    kept = run("explain", "efficiency.gemm_compute.override", "chat.yaml", "--set", "efficiency.interference=1", "--json").data
+    assert kept["value"] == 0.7
+
+
+def test_scenario_completed_by_flags(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "part.yml").write_text("model: llama-3.1-8b\naccelerator: h100-sxm\n")
+    assert run("estimate", "part.yml", "--isl", "100", "--osl", "10", "--concurrency", "1", "--json").data["input_tokens"] == 100
+
+
+def test_set_changes_facts_of_the_model(run: Any) -> None:
+    assert run("explain", "model.layers", "llama-3.1-8b", *CASE, "--set", "model.layers=16", "--json").data["value"] == 16
+
+
+def test_a_plan_that_does_not_fit_is_an_answer(run: Any) -> None:
+    ran = run("estimate", "llama-3.3-70b", *CASE)
+    assert ran.status == 0
+    assert "MEMORY_EXCEEDED" in ran.out
+    result = run("estimate", "llama-3.3-70b", *CASE, "--json").data
+    assert result["fits"] is False
+    assert "MEMORY_EXCEEDED" in [check["code"] for check in result["checks"]["errors"]]
+
+
+def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    by_folder, by_file = run("estimate", "my-model", *CASE, "--json").data, run("estimate", "my-model/config.json", *CASE, "--json").data
+    assert by_folder == by_file
+    assert by_folder["model"] == "my-model"
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("llama-3.1-8", *CASE), ("unknown model 'llama-3.1-8'", "llama-3.1-8b")),
+    (("=cmd|' /C calc'!A0", *CASE), ("unknown model", "=cmd")),
+    (("llama-3.1-8b", *CASE, "--accelerator", "h100"), ("unknown accelerator 'h100'", "h100-sxm")),
+    (("llama-3.1-8b", *CASE, "--framework", "vlm"), ("unknown framework 'vlm'", "vllm")),
+    (("llama-3.1-8b", *CASE, "--weights-dtype", "fp9"), ("data type 'fp9'", "fp8")),
+    (("llama-3.1-8b", *CASE, "--input-tokens", "-5"), ("field input_tokens", "-5")),
+    (("llama-3.1-8b", *CASE, "--output-tokens", "0"), ("field output_tokens", "(found 0)")),
+    (("llama-3.1-8b", *CASE, "--concurrency", "0"), ("field concurrency",)),
+    (("llama-3.1-8b", *CASE, "--batching", "sometimes"), ("field batching", "continuous", "static")),
+    (("llama-3.1-8b", *CASE, "--tp", "16"), ("field tp", "16")),
+    (("llama-3.1-8b", *CASE, "--tp", "8", "--pp", "2"), ("fields tp and pp", "8 x 2")),
+    (("llama-3.1-8b", *CASE, "--date", "yesterday"), ("field date", "yesterday")),
+    (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute"), ("--set", "ID=VALUE")),
+    (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute=nan"), ("--set", "ID=VALUE")),
+    (("llama-3.1-8b", *CASE, "--set", "efficiency.gem_compute=1"), ("unknown figure", "efficiency.gemm_compute")),
+    (("llama-3.1-8b", "--input-tokens", "9"), ("--accelerator", "--output-tokens", "--concurrency")),
+    (("nowhere.yaml",), ("nowhere.yaml", "No such file")),
+    (("nowhere/config.json", *CASE), ("nowhere/config.json", "No such file")),
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["estimate", "build"])
+def test_wrong_arguments(run: Any, tmp_path: Path, command: str, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    output = ("-o", "run.xlsx") if command == "build" else ()
+    refused(run(command, *arguments, *output), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("model: llama-3.1-8b\n  accelerator: [\n", ("line 2", "not valid YAML")),
+    ("model: a\nmodel: b\n", ("line 2", "given twice")),
+    ("- a list\n", ("expected a mapping", "list")),
+    ("", ("expected a mapping",)),
+    (SCENARIO.replace("tp: 8", "tensor: 8", 1), ("field tensor",)),
+    (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field isl", "2048.5")),
+    (SCENARIO.replace("isl: 2048\n", ""), ("input_tokens is missing",)),
+    (SCENARIO.replace("tp: 4,", "tp: 5, pp: 3,"), ("variant 1", "fields tp and pp")),
+    (SCENARIO.replace("70B chat service", '"a\\x1b[31mb"'), ("field title",)),
+])  # fmt: skip
+def test_wrong_scenarios(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "bad.yaml").write_text(text)
+    refused(run("build", "bad.yaml", "-o", "run.xlsx"), "bad.yaml", *words)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ('{"model_type": "llama",\n oops}', ("line 2", "not valid JSON")),
+    ('{"hidden_size": 1}', ("field model_type",)),
+    (json.dumps(CONFIG | {"model_type": "unheard-of"}), ("'unheard-of' is not supported", "llama")),
+    (json.dumps({key: value for key, value in CONFIG.items() if key != "num_hidden_layers"}), ("field num_hidden_layers is missing",)),
+    (json.dumps(CONFIG | {"hidden_size": "wide"}), ("field hidden_size", "'wide'")),
+    (json.dumps(CONFIG | {"vocab_size": -1}), ("field vocab_size", "-1")),
+    ('{"model_type": "llama", "hidden_size": NaN}', ("NaN",)),
+    ("[" * 100_000, ("not valid JSON",)),
+])  # fmt: skip
+def test_wrong_configs(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "config.json").write_text(text)
+    refused(run("ir", "config.json", "--json"), "config.json", *words)
+    refused(run("estimate", "config.json", *CASE), "config.json", *words)
+
+
+def test_files_that_are_not_text(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00")
+    refused(run("estimate", "bad.yaml"), "bad.yaml", "not UTF-8")
+
+
+def test_usage_errors(run: Any) -> None:
+    for arguments in (("nonsense",), ("estimate", "llama-3.1-8b", "--isl", "many"), ("build", "llama-3.1-8b", *CASE),
+                      ("verify", "x.xlsx", "--engine", "abacus")):  # fmt: skip
+        ran = run(*arguments)
+        assert ran.status == 2
+        assert "Error" in ran.err
+        assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(("command", "words"), [
+    (("explain", "serving.tpt"), ("unknown quantity 'serving.tpt'", "serving.tpot")),
+    (("trace", "nothing.like.it"), ("unknown quantity",)),
+    (("models", "show", "llama-3.1-8"), ("unknown model", "llama-3.1-8b")),
+    (("hardware", "show", "h100"), ("unknown accelerator", "h100-sxm")),
+    (("profiles", "show", "hoper"), ("unknown efficiency profile", "hopper")),
+    (("verify", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
+    (("lint", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
+])  # fmt: skip
+def test_wrong_names(run: Any, command: tuple[str, ...], words: tuple[str, ...]) -> None:
+    refused(run(*command), *words)
+
+
+def test_processes_exit_as_promised(tmp_path: Path) -> None:
+    wrong = process(["estimate", "no-such-model", *CASE], tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("mantile: unknown model 'no-such-model'")
+    fine = process(["explain", "serving.tpot"], tmp_path, PYTHONIOENCODING="ascii")
+    assert fine.returncode == 0, fine.stderr
+
+
+# --- explain, trace, ir and the library -------------------------------------------------------------------------------
+
+
+def test_explain(run: Any) -> None:
+    ran = run("explain", "serving.tpot")
+    assert ran.status == 0
+    for word in ("Time per output token, TPOT", "serving.tpot", "=serving.decode_step+serving.stall", "built-in example",
+                 "decode step + prefill stall per token", "serving.decode_step", "Llama-3.1-8B"):  # fmt: skip
+        assert word in ran.out
+    assert "built-in example" not in run("explain", "serving.tpot", "llama-3.1-8b", *CASE).out
+
+
+def test_explain_adds_up(run: Any) -> None:
+    explained = run("explain", "serving.tpot", "--json").data
+    assert explained["unit"] == "s"
+    assert sum(term["value"] for term in explained["precedents"]) == pytest.approx(explained["value"], rel=1e-12)
+    assert explained["value"] == run("estimate", "llama-3.1-8b", *CASE, "--json").data["tpot_s"]
+    assert "serving.e2e" in [term["id"] for term in explained["dependents"]]
+
+
+def test_explain_an_input(run: Any) -> None:
+    explained = run("explain", "model.layers", "--json").data
+    assert (explained["value"], explained["formula"], explained["status"]) == (32, "", "config")
+    assert "num_hidden_layers" in explained["source"]
+
+
+def test_explain_everything(run: Any) -> None:
+    """Every figure of an estimate can be explained."""
+    from mantile.estimation import estimate
+    from mantile.explanation import explain
+    from mantile.library.scenario import parse_scenario
+
+    made = estimate(parse_scenario({"model": "qwen3-8b", "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9,
+                                    "concurrency": 1}, "test"))  # fmt: skip
+    for number, identifier in enumerate(made.equations.figures):
+        if number % 7 == 0:
+            found = explain(made, identifier).to_dict()
+            assert found["id"] == identifier
+            assert found["how"] or found["formula"] or found["source"], identifier
+
+
+def test_trace(run: Any) -> None:
+    shallow, deep = run("trace", "serving.tpot", "--depth", "1"), run("trace", "serving.tpot", "--depth", "4")
+    assert shallow.status == deep.status == 0
+    assert "decode.time" not in shallow.out
+    assert "decode.time" in deep.out
+    forward = run("trace", "serving.tpot", "--dependents", "--depth", "1")
+    assert "serving.e2e" in forward.out
+
+
+def test_trace_expands_each_figure_once(run: Any) -> None:
+    ran = run("trace", "serving.ttft", "--depth", "99")
+    again = [line for line in ran.out.splitlines() if " prefill.time =" in line]
+    assert len(again) > 1
+    assert sum("shown elsewhere" not in line for line in again) == 1
+
+
+def test_ir_json(run: Any) -> None:
+    found = run("ir", "llama-3.1-8b", "--json").data
+    assert set(found["parameters"]) == {"total", "active", "active_without_input_embedding", "embedding", "vision"}
+    assert found["parameters"]["total"] == 8_030_261_248
+    assert found["layers"] == 32
+    assert found["kv_bytes_per_token"] == {"all_layers": 131_072, "beyond_window": 131_072}
+    assert "tensors" not in found
+    assert "prefill_flops" not in found
+    found = run("ir", "llama-3.1-8b", "--json", "--tensors", "--tokens", "100").data
+    assert set(found["prefill_flops"]) == {"tokens", "linear", "attention_full_square", "other"}
+    assert {"name", "shape", "count"} == set(found["tensors"][0])
+    assert any("{}" in tensor["name"] for tensor in found["tensors"])
+
+
+def test_ir_for_people(run: Any) -> None:
+    ran = run("ir", "qwen2.5-7b", "--tensors", "--tokens", "100")
+    assert ran.status == 0
+    for word in ("qwen2", "hidden_size", "QKV projection", "model.layers.{}.self_attn.q_proj.weight", "152,064 × 3,584"):
+        assert word in ran.out
+
+
+@pytest.mark.parametrize(("kind", "identifier"), [("models", "qwen3-8b"), ("hardware", "h100-sxm"), ("profiles", "global")])
+def test_library(run: Any, kind: str, identifier: str) -> None:
+    listed = run(kind, "list", "--json").data[kind]
+    assert identifier in [row["id"] for row in listed]
+    table = run(kind, "list")
+    assert table.status == 0
+    assert identifier in table.out
+    shown = run(kind, "show", identifier)
+    assert shown.status == 0
+    assert "source" in shown.out
+    assert run(kind, "show", identifier, "--json").data["id"] == identifier
+
+
+def test_hardware_lists_si_and_quotes(run: Any) -> None:
+    row = next(row for row in run("hardware", "list", "--json").data["hardware"] if row["id"] == "h100-sxm")
+    assert row["memory_capacity_bytes"] == 80 * 2**30
+    assert row["memory_bandwidth_bytes_per_s"] == 3350e9
+    assert "3,350" in run("hardware", "list").out
+    assert run("hardware", "show", "hgx-h100", "--json").data["id"] == "h100-sxm"
+
+
+# --- workbooks --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workbook as the command line writes it."""
+    folder = tmp_path_factory.mktemp("built")
+    made = process(["build", "llama-3.1-8b", *CASE, "-o", "run.xlsx"], folder)
+    assert made.returncode == 0, made.stderr
+    for word in ("run.xlsx", "TTFT", "TPOT", "tokens/s", "fits"):
+        assert word in made.stdout
+    assert [path.name for path in folder.iterdir()] == ["run.xlsx"]
+    return folder / "run.xlsx"
+
+
+def opened(path: Path) -> Any:
+    """A workbook in openpyxl, which warns of every extension it does not know."""
+    from openpyxl import load_workbook
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* extension is not supported", UserWarning)
+        return load_workbook(path)
+
+
+def test_build_writes_a_plan_that_does_not_fit(run: Any, tmp_path: Path) -> None:
+    ran = run("build", "llama-3.3-70b", *CASE, "-o", "big.xlsx")
+    assert ran.status == 0
+    assert "does not fit" in ran.out
+    assert "MEMORY_EXCEEDED" in ran.out
+    assert (tmp_path / "big.xlsx").stat().st_size > 10_000
+
+
+def test_build_twice_gives_the_same_bytes(run: Any, workbook: Path, tmp_path: Path) -> None:
+    assert run("build", "llama-3.1-8b", *CASE, "-o", "again.xlsx").status == 0
+    assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
+
+
+def test_build_refuses_places_it_cannot_write(run: Any, tmp_path: Path) -> None:
+    refused(run("build", "llama-3.1-8b", *CASE, "-o", "run.xls"), "run.xls", ".xlsx")
+    refused(run("build", "llama-3.1-8b", *CASE, "-o", "nowhere/run.xlsx"), "nowhere")
+    (tmp_path / "folder.xlsx").mkdir()
+    refused(run("build", "llama-3.1-8b", *CASE, "-o", "folder.xlsx"), "folder.xlsx")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.xlsx"]
+
+
+def test_a_failed_build_leaves_the_old_file(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "run.xlsx").write_text("precious")
+    refused(run("build", "llama-3.1-8b", *CASE, "--tp", "99", "-o", "run.xlsx"), "field tp")
+    assert (tmp_path / "run.xlsx").read_text() == "precious"
+
+
+def test_names_from_outside_are_text(run: Any, tmp_path: Path) -> None:
+    """A model, title or column that begins like a formula is written as text."""
+    folder = tmp_path / "=HYPERLINK(1)"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    scenario = {"model": folder.name, "title": "=1+1", "name": "+cmd", "accelerator": "h100-sxm", "input_tokens": 9,
+                "output_tokens": 9, "concurrency": 1, "why": "@SUM(1)"}  # fmt: skip
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(scenario))
+    assert run("build", "bad.yaml", "-o", "run.xlsx").status == 0
+    texts = set()
+    for sheet in opened(tmp_path / "run.xlsx"):
+        for row in sheet.iter_rows():
+            for cell in row:
+                if isinstance(cell.value, str) and cell.value in ("=1+1", "+cmd", "@SUM(1)", "=HYPERLINK(1)"):
+                    assert cell.data_type == "s", (sheet.title, cell.coordinate)
+                    texts.add(cell.value)
+    assert "=1+1" in texts
+
+
+@needs_verify
+def test_verify(run: Any, workbook: Path) -> None:
+    ran = run("verify", str(workbook), "--json")
+    assert ran.err == ""
+    report = ran.data
+    assert {"cells", "formulas", "compared", "max_relative_error", "mismatches", "edited"} <= set(report)
+    assert set(report["edited"]) == {"inputs", "formulas", "overwritten"}
+    assert report["ok"] is True
+    assert report["engine"] == "formulas"
+    assert report["compared"] > 1000
+    assert report["max_relative_error"] <= 1e-9
+
+
+@needs_verify
+def test_verify_for_people_says_what_was_edited(run: Any, workbook: Path, tmp_path: Path) -> None:
+    """An overwritten formula fails verification and is named."""
+    book = opened(workbook)
+    sheet = book["Decode"]
+    cell = next(cell for row in sheet.iter_rows(min_col=8, max_col=8) for cell in row if cell.data_type == "f")
+    cell.value = 1
+    book.save(tmp_path / "edited.xlsx")
+    ran = run("verify", "edited.xlsx")
+    assert ran.status == 1, ran.out
+    assert "Decode" in ran.out
+    assert "overwritten" in ran.out
+
+
+@needs_verify
+def test_verify_refuses_other_files(run: Any, tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    (tmp_path / "text.xlsx").write_text("not a zip")
+    refused(run("verify", "text.xlsx"), "text.xlsx")
+    Workbook().save(tmp_path / "other.xlsx")
+    refused(run("verify", "other.xlsx"), "other.xlsx")
+
+
+@needs_lint
+def test_lint(run: Any, workbook: Path) -> None:
+    ran = run("lint", str(workbook))
+    assert ran.status == 0, ran.out
+    assert "no findings" in ran.out
+    assert run("lint", str(workbook), "--json").data == {"findings": []}

@@ -1,0 +1,409 @@
+"""The equations: what must be conserved, what may depend on what, and which plans raise which reason codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mantile.equations.efficiency import FORMATS, KINDS
+from mantile.equations.hardware import PEAKS
+from mantile.estimation import Estimate, estimate
+from mantile.graph.quantity import Input, Quantity, ancestors
+from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
+from mantile.library.profiles import EfficiencyProfile, Library
+from mantile.library.scenario import parse_scenario
+
+Make = Callable[..., Estimate]
+LINEAR = ("qkv", "output", "ffn_up", "ffn_down")
+
+
+def look(made: Estimate, column: int = 0) -> Callable[[str], Any]:
+    """Values of one column by id."""
+    values = made.values(column)
+    return lambda name: values[made.figure(name)]
+
+
+def override(name: str, value: float) -> dict[str, Any]:
+    """A scenario's fields with one figure replaced."""
+    return {"overrides": [{"id": name, "value": value, "reason": "test"}]}
+
+
+# --- conservation -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tp", [1, 2, 4, 8])
+@pytest.mark.parametrize("model", ["llama-3.3-70b", "qwen3-32b", "llama-2-7b"])
+def test_shards_of_all_ranks_are_the_whole_model(make: Make, model: str, tp: int) -> None:
+    """Weights, FLOPs and KV bytes of one rank times the ranks equal the IR's own counts, in whole numbers."""
+    made = make(model=model, tp=tp, input_tokens=512, concurrency=3, accelerator="b200-sxm")
+    at, ir = look(made), made.equations.ir
+    layers = ir.model.architecture.layers.value
+    matrices = [tensor for tensor in tensor_list(ir) if len(tensor["shape"]) == 2 and tensor["count"] > 1]
+    whole = sum(tensor["shape"][0] * tensor["shape"][1] for tensor in matrices)
+    assert at("tensors.layer_matrices") * tp == whole
+    for phase in ("prefill", "decode"):
+        assert sum(at(f"{phase}.{module}.parameters") for module in LINEAR) * tp == whole
+    head = ir.model.architecture.vocabulary.value * ir.model.architecture.hidden_size.value
+    assert at("prefill.lm_head.parameters") * tp == head
+
+    counted = prefill_flops(ir, 512)
+    only_last = counted["linear"] - 2 * 511 * head
+    assert at("prefill.flops") * tp == only_last + counted["attention_full_square"] / 2
+    per_token = kv_bytes_per_token(ir)["all_layers"]
+    context = at("decode.context")
+    assert context == 512 + 256 / 2
+    assert at("decode.attention.bytes") * layers * tp == 3 * context * per_token
+    assert at("memory.kv_bytes_per_token") * tp == per_token
+    vectors = (at("tensors.layer_vectors") * layers + at("tensors.final_vectors")) * 2
+    stored = parameters(ir)["total"] * 2
+    if tp == 1:
+        assert at("memory.weights") == stored
+    assert at("memory.weights") * tp == stored + (tp - 1) * vectors
+
+
+def test_kv_heads_are_copied_where_there_are_more_ranks_than_heads(make: Make) -> None:
+    """Four KV heads on eight ranks: half of the saving is gone, and every rank holds one whole head."""
+    four, eight = look(make(model="llama-3.2-3b", tp=4, **override("model.kv_heads", 4))), make(
+        model="llama-3.2-3b", tp=8, **override("model.kv_heads", 4))  # fmt: skip
+    at = look(eight)
+    assert at("plan.kv_copies") == 2
+    assert at("plan.kv_heads") == four("plan.kv_heads") == 1
+    assert at("memory.kv_bytes_per_token") == four("memory.kv_bytes_per_token")
+    assert at("tensors.layer_matrices") * 8 == four("tensors.layer_matrices") * 4 + 2 * 3072 * 4 * 128
+    assert "KV_COPIED" in {alert["code"] for alert in eight.results()["checks"]["alerts"]}
+
+
+@pytest.mark.parametrize("fields", [{}, {"tp": 2, "pp": 2}, {"batching": "static"}, {"model": "qwen3-8b", "tp": 1},
+                                    {"accelerator": "l40s", "weights_dtype": "fp8"}])  # fmt: skip
+def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str, Any]) -> None:
+    """Every module once; each module's time splits into its own limits; the pass into the four limits."""
+    made = make(**fields)
+    values = made.values()
+    for phase in (made.equations.prefill, made.equations.decode):
+        blocks = [*phase.blocks]
+        assert len(phase.module_times) == len(blocks) + 1
+        assert [values[time] for time in phase.module_times[:-1]] == [values[block.time] for block in blocks]
+        assert sum(values[time] for time in phase.module_times) == pytest.approx(values[phase.time], rel=1e-12)
+        assert sum(values[part] for part in phase.parts.values()) == pytest.approx(values[phase.time], rel=1e-12)
+        split = zip(
+            phase.module_times, phase.launch_parts, phase.compute_parts, phase.memory_parts, phase.network_parts, strict=True
+        )
+        for time, *parts in split:
+            assert sum(values[part] for part in parts) == pytest.approx(values[time], rel=1e-12), time.id
+            assert all(values[part] >= 0 for part in parts), time.id
+        largest = max(phase.parts, key=lambda kind: values[phase.parts[kind]])
+        assert values[phase.bottleneck] == largest
+    served = made.equations.serving
+    assert sum(values[part] for part in served.ttft_parts) == pytest.approx(values[served.ttft], rel=1e-12)
+    assert sum(values[part] for part in served.tpot_parts) == pytest.approx(values[served.tpot], rel=1e-12)
+
+
+def test_a_decode_step_is_what_plain_arithmetic_says(make: Make) -> None:
+    """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
+    made = make()
+    at = look(made)
+    e = {kind.name: at(f"efficiency.{kind.name}") for kind in KINDS}
+    batch, hidden, ffn, layers, vocabulary, tp = 16, 8192, 28_672, 80, 128_256, 8
+    queries, keys = 64 // tp * 128, 8 // tp * 128
+    bandwidth, peak = 3350e9, at("hardware.peak_bf16")
+    gemm_bandwidth = e["gemm_bandwidth"] * e["gemm_bandwidth_scale"] * bandwidth
+
+    def product(inputs: int, outputs: int) -> float:
+        flops = 2 * batch * inputs * outputs / (e["gemm_compute"] * peak)
+        moved = (2 * inputs * outputs + 2 * batch * (inputs + outputs)) / gemm_bandwidth
+        return float(e["gemm_launch"] * e["launch_scale"] + max(flops, moved))
+
+    def small(values: float, kernels: int = 1) -> float:
+        return float(kernels * e["small_kernel"] + 2 * batch * values / (e["elementwise_bandwidth"] * bandwidth))
+
+    cache = batch * (2048 + 128) * 2 * keys * 2 / (e["attention_decode"] * e["attention_decode_scale"] * bandwidth)
+    layer = (
+        product(hidden, queries + 2 * keys) + product(queries, hidden) + product(hidden, 2 * ffn // tp) + product(ffn // tp,
+            hidden)
+        + e["attention_launch"] * e["launch_scale"] + cache
+        + 2 * small(4 * hidden) + small(2 * (queries + 2 * keys), kernels=2) + small(3 * ffn // tp)
+    )  # fmt: skip
+    message = 2 * 7 / 8 * batch * hidden * 2 / e["all_reduce_bandwidth"]
+    reduce = (2 * layers + 1) * (e["all_reduce_latency"] * e["all_reduce_latency_scale"] + message)
+    step = (layers * layer + small(2 * hidden) + small(4 * hidden) + product(hidden, vocabulary // tp) + reduce
+            + e["step_host"] + batch * e["step_row"])  # fmt: skip
+    assert at("decode.time") == pytest.approx(step, rel=1e-12)
+    prefill = at("prefill.time")
+    tpot = step + e["interference"] * 15 * prefill / 256
+    ttft = e["first_token"] + prefill + e["queueing"] * 15 * prefill + step
+    assert at("serving.tpot") == pytest.approx(tpot, rel=1e-12)
+    assert at("serving.ttft") == pytest.approx(ttft, rel=1e-12)
+    assert at("serving.output_tokens_per_s") == pytest.approx(16 * 256 / (ttft + 255 * tpot), rel=1e-12)
+
+
+def test_one_rank_and_one_stage_send_nothing(make: Make) -> None:
+    """And two of each do."""
+    alone, spread = look(make(model="llama-3.1-8b", tp=1)), look(make(model="llama-3.1-8b", tp=2, pp=2))
+    for phase in ("prefill", "decode"):
+        for name in ("all_reduce", "p2p"):
+            assert alone(f"{phase}.{name}.time") == 0
+            assert spread(f"{phase}.{name}.time") > 0
+        assert alone(f"{phase}.bound.network") == 0
+
+
+def test_replicas_share_the_requests(make: Make) -> None:
+    """Two replicas of half the requests each: the same times, twice the tokens, the same per accelerator."""
+    one, two = make(tp=4, concurrency=8).results(), make(tp=4, dp=2, concurrency=16).results()
+    for same in ("ttft_s", "tpot_s", "e2e_s", "batch", "memory_per_accelerator_bytes", "output_tokens_per_s_per_accelerator"):
+        assert one[same] == two[same], same
+    assert two["output_tokens_per_s"] == 2 * one["output_tokens_per_s"]
+    assert (one["accelerators"], two["accelerators"]) == (4, 8)
+
+
+def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
+    """The batch is what memory holds, TTFT grows by the wait, TPOT does not, and throughput stays what the batch gives."""
+    made = make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=400, input_tokens=4096)
+    at = look(made)
+    capacity = at("memory.capacity_sequences")
+    assert 1 < capacity < 400
+    assert at("memory.batch") == capacity
+    waiting = (400 - capacity) / capacity * at("serving.service_time")
+    assert at("serving.seat_wait") == pytest.approx(waiting, rel=1e-12)
+    assert at("serving.requests_per_s") == pytest.approx(capacity / at("serving.service_time"), rel=1e-12)
+    assert {alert["code"] for alert in made.results()["checks"]["alerts"]} >= {"KV_QUEUE"}
+
+
+# --- efficiency -------------------------------------------------------------------------------------------------------------
+
+
+def deciding(made: Estimate, factor: str) -> tuple[str, float, int]:
+    """The profile row whose figure is used: its id, its figure and its level."""
+    values, figures = made.values(), made.equations.figures
+    levels = {name.removesuffix(".level"): values[figure] for name, figure in figures.items()
+              if name.startswith(f"efficiency.{factor}.") and name.endswith(".level")}  # fmt: skip
+    best = max(levels, key=lambda name: levels[name])
+    return best.removeprefix(f"efficiency.{factor}."), float(values[figures[best]]), int(levels[best])
+
+
+@pytest.mark.parametrize(("fields", "factor", "row", "level"), [
+    ({}, "all_reduce_latency", "hopper/vllm.tp8", 4),
+    ({"tp": 4}, "all_reduce_latency", "hopper/vllm.tp4", 4),
+    ({"tp": 7}, "all_reduce_latency", "hopper/vllm.tp4", 4),
+    ({"tp": 1, "pp": 2}, "all_reduce_latency", "hopper/vllm.tp2", 4),
+    ({"framework": "trtllm"}, "all_reduce_latency", "hopper/trtllm.tp8", 4),
+    ({"accelerator": "b200-sxm", "framework": "sglang"}, "all_reduce_latency", "blackwell/sglang.tp8", 4),
+    ({"accelerator": "l40s"}, "all_reduce_latency", "l40s.tp8", 5),
+    ({}, "gemm_compute", "hopper.bf16", 3),
+    ({"accelerator": "h200-sxm"}, "gemm_compute", "hopper.bf16", 3),
+    ({"weights_dtype": "fp8"}, "gemm_compute", "hopper.fp8", 3),
+    ({"weights_dtype": "fp8-block"}, "gemm_compute", "hopper.fp8-block", 3),
+    ({"weights_dtype": "int4"}, "gemm_compute", "hopper.weight-only", 3),
+    ({"weights_dtype": "fp8", "activation_dtype": "bf16"}, "gemm_compute", "hopper.weight-only", 3),
+    ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, "gemm_launch", "ampere.weight-only", 3),
+    ({"kv_dtype": "fp8"}, "attention_decode", "hopper.fp8", 3),
+    ({"kv_dtype": "fp16"}, "attention_decode", "hopper.bf16", 3),
+    ({}, "step_host", "global", 1),
+    ({"accelerator": "rtx-4090"}, "memory_usable", "global", 1),
+])  # fmt: skip
+def test_a_factor_comes_from_the_most_specific_profile_that_has_it(make: Make, fields: dict[str, Any], factor: str, row: str,
+                                                                   level: int) -> None:  # fmt: skip
+    """Accelerator before generation before everything, with the framework before without it."""
+    made = make(**fields)
+    found, figure, height = deciding(made, factor)
+    assert (found, height) == (row, level)
+    unit = {kind.name: kind.unit for kind in KINDS}[factor]
+    assert look(made)(f"efficiency.{factor}") == pytest.approx(
+        figure * {"us": 1e-6, "GB/s": 1e9, "GB": 1e9, "1": 1}[unit], rel=1e-15
+    )
+
+
+def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
+    """A profile of an accelerator with a framework is the end of the chain."""
+    factor = library.efficiency[0].factors[0].model_copy(
+        update={"factor": "step_host", "value": 123.0, "format": None, "kv": None, "ranks": None})  # fmt: skip
+    own = EfficiencyProfile(id="h100-sxm--vllm", version="1", accelerator="h100-sxm", framework="vllm", factors=(factor,))
+    wider = EfficiencyProfile(id="any--vllm", version="1", framework="vllm", factors=(factor.model_copy(update={"value": 7.0}),))
+    extended = library.model_copy(update={"efficiency": (*library.efficiency, wider, own)})
+
+    def using(**fields: object) -> Estimate:
+        base = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 100, "output_tokens": 10, "concurrency": 1}
+        return estimate(parse_scenario(base | fields, "scenario"), library=extended)
+
+    assert deciding(using(), "step_host") == ("h100-sxm/vllm", 123.0, 6)
+    assert using().results()["efficiency_profile"] == "h100-sxm/vllm"
+    assert deciding(using(accelerator="h200-sxm"), "step_host") == ("global/vllm", 7.0, 2)
+    assert deciding(using(framework="sglang"), "step_host") == ("global", 300.0, 1)
+
+
+def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Make) -> None:
+    """No factor may see the model or the workload: that would be a fudge in disguise."""
+    equations = make().equations
+    allowed = {"accelerator", "framework"}
+    narrower = {"format": {"weights_dtype", "activation_dtype"}, "kv": {"kv_dtype"}, "ranks": {"tp"}, None: set[str]()}
+    for kind in KINDS:
+        seen = [node for node in ancestors(equations.efficiency.factors[kind.name]) if isinstance(node, Input)]
+        chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
+        assert allowed <= chosen <= allowed | narrower[kind.condition], kind.name
+        assert not [node.id for node in seen if node.id.startswith("model.")], kind.name
+        # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
+        hardware = {node.id for node in seen if node.id.startswith("hardware.")}
+        assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, kind.name
+
+
+@pytest.mark.parametrize("name", ["gemm_compute", "attention_decode", "small_kernel", "all_reduce_latency", "interference",
+                                  "runtime_reserve"])  # fmt: skip
+def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> None:
+    """Everything else stays the same to the last bit; what depends on it follows up to the headline."""
+    made = make()
+    base = made.values()
+    own = made.figure(f"efficiency.{name}.override")
+    unit = {kind.name: kind.unit for kind in KINDS}[name]
+    current = float(base[made.figure(f"efficiency.{name}")]) / {"us": 1e-6, "GB": 1e9, "1": 1}[unit]
+    other = make(**override(f"efficiency.{name}", current * 0.9))
+    changed = other.values()
+    moved = set()
+    for identifier, figure in made.equations.figures.items():
+        before, after = base[figure], changed[other.figure(identifier)]
+        if isinstance(figure, Quantity) and before != after:
+            moved.add(identifier)
+            assert own in set(ancestors(figure)), identifier
+    assert f"efficiency.{name}" in moved
+    headline = {"interference": "serving.tpot", "runtime_reserve": "memory.used"}.get(name, "serving.e2e")
+    assert headline in moved
+    if name == "interference":
+        assert not {identifier for identifier in moved if identifier.startswith(("prefill.", "decode.", "memory."))}
+    if name == "runtime_reserve":
+        assert "serving.tpot" not in moved
+
+
+def test_an_override_equal_to_the_library_changes_nothing(make: Make) -> None:
+    """An empty override means the library's figure; so does that figure itself."""
+    plain, stated = make(), make(**override("hardware.memory_bandwidth", 3350))
+    assert plain.results() == stated.results()
+    assert plain.inputs(0).keys() == stated.inputs(0).keys() - {"hardware.memory_bandwidth.override"}
+    changed = make(**override("hardware.memory_bandwidth", 3000))
+    assert look(changed)("hardware.memory_bandwidth") == 3000e9
+    assert look(changed)("library.h100-sxm.memory_bandwidth") == 3350
+
+
+def test_an_override_of_one_column_leaves_the_others_alone(make: Make) -> None:
+    """A variant's own override wins over the base's; the base's holds in all columns."""
+    name = "efficiency.gemm_compute"
+    made = make(**override(name, 0.6), variants=[{"name": "same"}, {"name": "own", **override(name, 0.5)}])
+    assert [look(made, column)(name) for column in range(3)] == [0.6, 0.6, 0.5]
+
+
+# --- data types -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("accelerator", "weights", "activations", "peak", "kernels", "result_bytes"), [
+    ("h100-sxm", "bf16", "bf16", "bf16", "bf16", 2), ("h100-sxm", "fp8", "fp8", "fp8", "fp8", 1),
+    ("h100-sxm", "fp8", "bf16", "bf16", "weight-only", 2), ("h100-sxm", "int4", "bf16", "bf16", "weight-only", 2),
+    ("a100-80gb-sxm", "fp8", "fp8", "bf16", "weight-only", 2), ("a100-80gb-sxm", "fp8-block", "fp8", "bf16", "weight-only", 2),
+    ("h100-sxm", "nvfp4", "nvfp4", "bf16", "weight-only", 2), ("b200-sxm", "nvfp4", "nvfp4", "fp4", "nvfp4", 0.5625),
+    ("b200-sxm", "mxfp4", "bf16", "bf16", "mxfp4-bf16", 2), ("b200-sxm", "mxfp4", "mxfp4", "fp4", "mxfp4", 0.53125),
+    ("b200-sxm", "fp8-block", "fp8", "fp8", "fp8-block", 1),
+])  # fmt: skip
+def test_products_run_at_the_peak_the_chip_has(make: Make, library: Library, accelerator: str, weights: str, activations: str,
+                                              peak: str, kernels: str, result_bytes: float) -> None:  # fmt: skip
+    """A format without a native path is expanded to bf16: stored narrow, multiplied wide, and said so."""
+    made = make(accelerator=accelerator, weights_dtype=weights, activation_dtype=activations)
+    at = look(made)
+    figure = getattr(library.accelerator(accelerator), f"peak_{peak}").value
+    assert at("hardware.linear_peak") == figure * 1e12
+    assert at("hardware.kernel_format") == kernels
+    assert kernels in FORMATS
+    assert at("hardware.activation_bytes") == result_bytes
+    assert at("hardware.weight_bytes") == library.datatype(weights, "weights").bits / 8
+    codes = [alert["code"] for alert in made.results()["checks"]["alerts"]]
+    assert ("NO_NATIVE_FORMAT" in codes) == (activations != "bf16" and peak == "bf16")
+
+
+# --- reason codes -----------------------------------------------------------------------------------------------------------
+
+BROKEN = [
+    "PREFILL_SUM",
+    "DECODE_SUM",
+    "TTFT_BELOW_FLOOR",
+    "TPOT_BELOW_FLOOR",
+    "PREFILL_MFU",
+    "DECODE_MFU",
+    "PREFILL_MBU",
+    "DECODE_MBU",
+]
+ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
+    ({}, [], []),
+    ({"tp": 3}, ["SHARDS_DIFFER", "KV_DIFFERS", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], []),
+    ({"model": "qwen2.5-7b", "tp": 7}, ["SHARDS_DIFFER", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], ["KV_COPIED"]),
+    ({"model": "qwen2.5-7b", "tp": 8}, ["SHARDS_DIFFER", "HEADS_NOT_DIVISIBLE"], ["KV_COPIED"]),
+    ({"tp": 1}, ["MEMORY_EXCEEDED"], ["KV_QUEUE"]),
+    ({"model": "llama-3.1-405b"}, ["MEMORY_EXCEEDED"], ["KV_QUEUE"]),
+    ({"tp": 4, "concurrency": 2000}, [], ["KV_QUEUE"]),
+    ({"tp": 1, "pp": 7}, [], ["LAYERS_UNEVEN"]),
+    ({"tp": 2, "pp": 4, **override("model.layers", 3)}, ["PP_EXCEEDS_LAYERS"], ["LAYERS_UNEVEN"]),
+    ({"model": "llama-2-7b", "tp": 1, "input_tokens": 4096}, ["CONTEXT_EXCEEDS_MODEL"], []),
+    ({"model": "llama-2-7b", "tp": 1, "input_tokens": 3840}, [], []),
+    ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"}, [], ["NO_NATIVE_FORMAT"]),
+    (override("hardware.accelerators", 4), ["REPLICA_EXCEEDS_SYSTEM"], []),
+    (override("hardware.memory_capacity", 30), [], []),
+    (override("efficiency.gemm_compute", 1.2), ["EFFICIENCY_ABOVE_ONE"], []),
+    (override("efficiency.gemm_bandwidth", 1.4), ["EFFICIENCY_ABOVE_ONE"], []),
+    (override("efficiency.attention_prefill", 0.0005), ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR"]),
+    (override("efficiency.step_host", 300_000), [], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
+    (override("hardware.memory_bandwidth", 0), [*BROKEN, "ERROR_VALUE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "errors", "alerts"), ODD)
+def test_an_odd_plan_raises_exactly_its_reason_codes(
+    make: Make, fields: dict[str, Any], errors: list[str], alerts: list[str]
+) -> None:
+    """Codes are public: programs act on them. How far TTFT lies from its floor is calibration unless a case is about it."""
+    raised = make(**fields).results()["checks"]
+    assert [error["code"] for error in raised["errors"]] == errors
+    told = [alert["code"] for alert in raised["alerts"]]
+    if "TTFT_FAR_FROM_FLOOR" not in alerts:
+        told = [code for code in told if code != "TTFT_FAR_FROM_FLOOR"]
+    assert told == alerts
+    assert make(**fields).results()["fits"] == ("MEMORY_EXCEEDED" not in errors)
+
+
+def test_a_raised_check_tells_both_sides(make: Make) -> None:
+    """Message with figures and unit; sides as numbers for programs."""
+    (error,) = make(model="llama-2-7b", tp=1, input_tokens=4096).results()["checks"]["errors"]
+    assert error["message"] == "Input and output lie within the model's context: 4,352 should be at most 4,096 token/request"
+    assert (error["left"], error["right"]) == (4352.0, 4096.0)
+
+
+def test_codes_are_unique_and_every_check_stands_on_figures(make: Make) -> None:
+    """Both sides are rows a reader can look at."""
+    equations = make().equations
+    codes = [check.code for check in equations.checks.checks]
+    assert len(codes) == len(set(codes)) >= 28
+    standing = set(equations.figures.values())
+    assert all({check.left, check.right} <= standing for check in equations.checks.checks)
+
+
+# --- windows and stages -----------------------------------------------------------------------------------------------------
+
+
+def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
+    """Mistral-7B looks back 4,096 tokens: beyond that neither cache nor decode attention grow, prefill only linearly."""
+    short, long, longer = (look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384))
+    assert [at("memory.cached_tokens") for at in (short, long, longer)] == [2048 + 256, 4096, 4096]
+    assert [at("decode.context") for at in (short, long, longer)] == [2048 + 128, 4096, 4096]
+    assert [at("prefill.context") for at in (short, long, longer)] == [1024, 4096 * 0.75, 4096 * 0.875]
+    assert long("memory.kv_bytes_per_request") == longer("memory.kv_bytes_per_request") == 4096 * 131_072
+    assert long("decode.time") == longer("decode.time")
+    assert long("floor.prompt_reach") == 4096
+
+
+def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
+    """Two stages: half the layers and half the batch in each, two prompts at once; a pass still crosses all layers."""
+    one, two = look(make(model="llama-3.1-8b", tp=1)), look(make(model="llama-3.1-8b", tp=1, pp=2))
+    assert (one("decode.requests"), two("decode.requests")) == (16, 8)
+    assert (one("plan.layers"), two("plan.layers")) == (32, 16)
+    assert two("memory.kv_bytes_per_token") * 2 == one("memory.kv_bytes_per_token")
+    assert two("serving.prefill_service") == two("prefill.time") / 2
+    sent = two("prefill.p2p.time")
+    assert two("prefill.time") == pytest.approx(one("prefill.time") + sent, rel=1e-12)
+    layers, ends = one("memory.layer_weights") * 32, one("memory.embedding_weights")
+    assert one("memory.weights") == layers + 2 * ends + 4096 * 2
+    assert two("memory.weights") == layers / 2 + ends + 4096 * 2

@@ -1,0 +1,242 @@
+"""No estimate may beat physics: independent floors, published worked examples, and which way figures must move."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mantile.floors
+from mantile.equations.workload import REPLICAS
+from mantile.estimation import Estimate
+from mantile.floors import Dimensions, floors
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Quantity, precedents
+from mantile.library.models import model_ids
+from mantile.library.profiles import Library
+
+Make = Callable[..., Estimate]
+PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
+CASES = 120  # of each model
+
+
+def dtypes(library: Library, role: str) -> list[str]:
+    """Number formats usable for a role."""
+    return [kind.id for kind in library.datatypes if role in kind.roles]
+
+
+def anything(library: Library, seed: int, count: int = CASES) -> dict[str, np.ndarray]:
+    """Plans of every kind, sensible or not, as arrays of inputs."""
+    generator = np.random.default_rng(seed)
+    plans = np.array(PLANS)[generator.integers(len(PLANS), size=count)]
+
+    def spread(largest: int) -> np.ndarray:
+        return np.exp(generator.uniform(0, np.log(largest), count)).astype(int)
+
+    return {
+        "inputs.accelerator": generator.choice([item.id for item in library.accelerators], count),
+        "inputs.framework": generator.choice([item.id for item in library.frameworks], count),
+        "inputs.weights_dtype": generator.choice(dtypes(library, "weights"), count),
+        "inputs.head_dtype": generator.choice(dtypes(library, "weights"), count),
+        "inputs.activation_dtype": generator.choice(dtypes(library, "activations"), count),
+        "inputs.kv_dtype": generator.choice(dtypes(library, "kv"), count),
+        "inputs.batching": generator.choice(["continuous", "static"], count),
+        "inputs.tp": plans[:, 0], "inputs.pp": plans[:, 1], "inputs.dp": generator.choice(REPLICAS, count),
+        "inputs.input_tokens": spread(131_072), "inputs.output_tokens": spread(16_384), "inputs.concurrency": spread(4_096),
+        "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
+    }  # fmt: skip
+
+
+def test_floors_share_nothing_with_the_equations() -> None:
+    """A floor that reused an equation would inherit its mistakes."""
+    tree = ast.parse(Path(mantile.floors.__file__).read_text(encoding="utf-8"))
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    ours = {name for name in imported if name.startswith("mantile")}
+    assert ours == {"mantile.graph.quantity"}
+
+
+@pytest.mark.parametrize("model", model_ids())
+def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> None:
+    """Times above the floor, use of the hardware at most 1, all figures finite, and sums that add up, on any plan."""
+    made = make(model=model, tp=1)
+    inputs = anything(library, seed=sum(map(ord, model)))
+    values = made.program.sweep(inputs)
+
+    def figure(name: str) -> np.ndarray:
+        found: np.ndarray = values[made.figure(name)]
+        return found
+
+    for quantity in made.equations.quantities():
+        if values[quantity].dtype != object:
+            assert np.isfinite(values[quantity]).all(), quantity.id
+    tiny = 1e-12
+    assert (figure("serving.ttft") >= figure("floor.ttft") * (1 - tiny)).all()
+    assert (figure("serving.tpot") >= figure("floor.tpot") * (1 - tiny)).all()
+    assert (figure("floor.ttft") > 0).all()
+    assert (figure("floor.tpot") > 0).all()
+    for phase in ("prefill", "decode"):
+        assert (figure(f"{phase}.mfu") <= 1).all()
+        assert (figure(f"{phase}.mbu") <= 1).all()
+        limits = sum(figure(f"{phase}.bound.{kind}") for kind in ("compute", "memory", "network", "overhead"))
+        np.testing.assert_allclose(limits, figure(f"{phase}.time"), rtol=1e-12)
+    parts = sum(figure(f"memory.{part}") for part in ("weights", "kv", "activations", "logits", "reserve"))
+    np.testing.assert_allclose(parts, figure("memory.used"), rtol=1e-12)
+    np.testing.assert_allclose(figure("memory.used") + figure("memory.headroom") + figure("memory.outside"),
+                               figure("hardware.memory_capacity"), rtol=1e-12)  # fmt: skip
+    # The KV cache of the batch never exceeds the room there is, except for the one request without which nothing runs.
+    fits = figure("memory.batch") > 1
+    assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
+    np.testing.assert_allclose(figure("serving.requests_per_s") * figure("serving.e2e"), inputs["inputs.concurrency"], rtol=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data: st.DataObject) -> None:
+    """Scenario to results: no structural or plausibility check of a plan that divides ever fails."""
+    draw = data.draw
+    tp, pp = draw(st.sampled_from([plan for plan in PLANS if plan[0] in (1, 2, 4, 8)]))
+    made = make(
+        model=draw(st.sampled_from(["llama-3.1-8b", "qwen3-32b", "mistral-7b", "llama-2-70b"])), tp=tp, pp=pp,
+        accelerator=draw(st.sampled_from([item.id for item in library.accelerators])), dp=draw(st.integers(1, 64)),
+        weights_dtype=draw(st.sampled_from(dtypes(library, "weights"))), kv_dtype=draw(st.sampled_from(dtypes(library, "kv"))),
+        input_tokens=draw(st.integers(1, 2_000)), output_tokens=draw(st.integers(1, 2_000)), concurrency=draw(st.integers(1,
+            500)),
+        batching=draw(st.sampled_from(["continuous", "static"])),
+    )  # fmt: skip
+    results = made.results()
+    assert {error["code"] for error in results["checks"]["errors"]} <= {"MEMORY_EXCEEDED"}
+    assert results["fits"] == (results["checks"]["errors"] == [])
+    assert results["e2e_s"] == pytest.approx(results["ttft_s"] + (results["output_tokens"] - 1) * results["tpot_s"], rel=1e-12)
+    for phase in ("prefill", "decode"):
+        assert sum(results["split"][phase].values()) == pytest.approx(1, rel=1e-12)
+
+
+# --- which way figures move -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b"])
+@pytest.mark.parametrize("changed", ["hardware.memory_bandwidth", "hardware.peak_bf16", "hardware.link_bandwidth"])
+def test_better_hardware_never_makes_anything_slower(library: Library, make: Make, model: str, changed: str) -> None:
+    """Bandwidth, peak and link, times 1.5, all else equal."""
+    made = make(model=model, tp=1)
+    inputs = anything(library, seed=5)
+    inputs["inputs.activation_dtype"] = np.full(CASES, "bf16")
+    before = made.program.sweep(inputs)
+    own = made.figure(changed)
+    unit = 1e12 if "peak" in changed else 1e9
+    after = made.program.sweep(inputs | {f"{changed}.override": before[own] / unit * 1.5})
+    np.testing.assert_allclose(after[own], before[own] * 1.5, rtol=1e-12)
+    for name in ("serving.tpot", "serving.ttft", "prefill.time", "decode.time", "floor.ttft", "floor.tpot"):
+        figure = made.figure(name)
+        assert (after[figure] <= before[figure] * (1 + 1e-12)).all(), name
+    moved = made.figure("decode.p2p.time" if "link" in changed else "decode.time" if "bandwidth" in changed else "prefill.time")
+    assert (after[moved] < before[moved] * 0.999).any()
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b"])
+def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library: Library, make: Make, model: str) -> None:
+    """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse."""
+    made = make(model=model, tp=1)
+    inputs = anything(library, seed=11, count=600)
+    inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
+    tpot, ttft, output, requests, capacity = (
+        made.figure(f"{name}") for name in ("serving.tpot", "serving.ttft", "serving.output_tokens_per_s", "memory.requests",
+                                            "memory.capacity_sequences")
+    )  # fmt: skip
+    before = made.program.sweep(inputs)
+    after = made.program.sweep(inputs | {"inputs.concurrency": inputs["inputs.concurrency"] * 2})
+    held = after[requests] <= after[capacity]
+    assert held.sum() > 50
+    assert (after[output] >= before[output] * (1 - 1e-12))[held].all()
+    assert (after[tpot] >= before[tpot] * (1 - 1e-12))[held].all()
+    longer = made.program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
+    held = longer[requests] <= longer[capacity]
+    assert held.sum() > 50
+    assert (longer[ttft] >= before[ttft] * (1 - 1e-12))[held].all()
+    assert (longer[output] <= before[output] * (1 + 1e-12))[held].all()
+    assert (longer[capacity] <= before[capacity] * (1 + 1e-12)).all()
+
+
+def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
+    """In proportion to their bits."""
+    wide, narrow = make(), make(weights_dtype="fp8", kv_dtype="fp8")
+    one, other = wide.values(), narrow.values()
+    assert other[narrow.figure("memory.kv_bytes_per_token")] * 2 == one[wide.figure("memory.kv_bytes_per_token")]
+    vectors = one[wide.figure("tensors.layer_vectors")] * 2
+    wide_matrices = one[wide.figure("memory.layer_weights")] - vectors
+    assert (other[narrow.figure("memory.layer_weights")] - vectors) * 2 == wide_matrices
+
+
+# --- published worked examples ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("batch", "step_ms", "tokens_per_s"), [
+    (1, "4.98", "200.61"), (8, "12.13", "659.30"), (16, "20.30", "787.99"), (32, "36.65", "873.21"), (64, "69.33", "923.13"),
+    (240, "249.09", "963.53"),
+])  # fmt: skip
+def test_the_scaling_book_is_reproduced_to_the_printed_digit(batch: int, step_ms: str, tokens_per_s: str) -> None:
+    """LLaMA-2-13B in bf16 on eight TPU v5e: 26 GB of weights and 6.7 GB of KV cache per sequence at 6.56e12 B/s."""
+    layers, hidden, heads, head_dim, ffn, vocabulary, context = 40, 5120, 40, 128, 13_824, 32_000, 8192
+    weights = layers * (hidden * head_dim * 2 * 2 * heads + 3 * hidden * ffn) + hidden * vocabulary
+    channels = context * 2 * heads * head_dim * layers
+
+    def given_(name: str, unit: str, value: float) -> Input:
+        return Input(name, name, unit, value)
+
+    # The book rounds to 26 and 6.7 GB; bytes per value carry the rounding, so that the floor's own sums give these totals.
+    weight_bytes = given_("weight_bytes", "B", 26e9 / weights)
+    assert weight_bytes.value == pytest.approx(2, rel=0.02)
+    lowest = floors(Dimensions(
+        layers=given_("layers", "1", layers), hidden=given_("hidden", "1", hidden), heads=given_("heads", "1", heads),
+        kv_heads=given_("kv_heads", "1", heads), head_dim=given_("head_dim", "1", head_dim), ffn=given_("ffn", "1", ffn),
+        ffn_matrices=given_("ffn_matrices", "1", 2), vocabulary=given_("vocabulary", "1", vocabulary),
+        window=given_("window", "token/request", 0), weight_bytes=weight_bytes, head_bytes=weight_bytes,
+        kv_bytes=given_("kv_bytes", "B/token", 6.7e9 / channels), peak=given_("peak", "FLOP/s", 8 * 197e12),
+        bandwidth=given_("bandwidth", "B/s", 6.56e12), tp=given_("tp", "1", 1), prompts=given_("prompts", "request", 1),
+        input_tokens=given_("input_tokens", "token/request", context), output_tokens=given_("output_tokens", "token/request", 0),
+        decode_requests=given_("decode_requests", "request", batch),
+    ))  # fmt: skip
+    step = float(Program([lowest.tpot]).run({})[lowest.tpot])
+    assert f"{step * 1000:.2f}" == step_ms
+    assert f"{batch / step:.2f}" == tokens_per_s
+
+
+@pytest.mark.parametrize(("framework", "batching"), [("vllm", "static"), ("trtllm", "static"), ("trtllm", "continuous")])
+def test_a_published_70b_estimate_lies_where_others_put_it(make: Make, framework: str, batching: str) -> None:
+    """Llama-3.1-70B bf16, eight H100, TP8, batch 16, 2048/256: others say 7.9 ms at the roofline and up to 15.6 ms."""
+    made = make(model="llama-3.1-70b", framework=framework, batching=batching)
+    values = made.values()
+    floor, tpot = values[made.figure("floor.tpot")], values[made.figure("serving.tpot")]
+    assert floor <= 0.0079
+    assert 0.0079 <= tpot <= 0.0156
+
+
+def test_the_floor_of_a_70b_model_is_plain_arithmetic(make: Make) -> None:
+    """Weights without the input embedding and the KV cache at the mean length, over eight times 3.35 TB/s."""
+    made = make(model="llama-3.1-70b", batching="static")
+    values = made.values()
+    norms = (2 * 80 + 1) * 8192
+    weights = 2 * (69_503_033_344 - norms)
+    cache = 16 * (2048 + 128) * 327_680
+    assert values[made.figure("floor.tpot")] == pytest.approx((weights + cache) / (8 * 3.35e12), rel=1e-12)
+    flops = 16 * 2048 * 2 * (69_503_033_344 - norms - 128_256 * 8192) + 16 * 2 * 2048 * 2048 * 8192 * 80
+    peak = values[made.figure("hardware.peak_bf16")]
+    assert peak == pytest.approx(989e12, rel=0.01)
+    assert values[made.figure("floor.ttft")] == pytest.approx(flops / (8 * peak), rel=1e-12)
+
+
+def test_a_floor_is_a_figure_with_a_name() -> None:
+    """Everything a floor is made of stands on the sheet, so that it can be followed like any other number."""
+    names = {field: Input(field, field, "1", 1.0) for field in Dimensions.__dataclass_fields__}
+    found = floors(Dimensions(**names))
+    standing: set[Any] = {*found.section.figures(), *names.values()}
+    for quantity in found.section.figures():
+        if isinstance(quantity, Quantity):
+            assert set(precedents(quantity)) <= standing

@@ -1,0 +1,379 @@
+"""The quantity graph: nodes, formula text against two independent parsers, and one case against many."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import formualizer
+import formulas
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mantile.graph import quantity as q
+from mantile.graph.evaluate import CHUNK, Program, evaluate
+from mantile.graph.excel import formula
+from mantile.graph.operations import OPERATIONS, format_text
+from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span
+
+A, B, C, D = (Input(name, name.upper(), "1", value) for name, value in (("a", 3.0), ("b", 2.0), ("c", 1.5), ("d", 0.25)))
+VARIABLES = (A, B, C, D)
+SAME = Input("same", "Same", "1", 3.0)
+ZERO = Input("zero", "Zero", "1", 0.0)
+EMPTY = Input("empty", "Empty", "1", None)
+WORD = Input("word", "Word", "1", "beta")
+TEXTS = tuple(Input(name, name, "1", name) for name in ("alpha", "Beta", "gamma", "alpha2"))
+COLUMN = tuple(Input(f"n{n}", f"N{n}", "1", value) for n, value in enumerate((2.0, 4.0, 8.0, 4.0)))
+
+
+class OneColumn:
+    """Figures below each other in column A, in the order in which they are given."""
+
+    def __init__(self, *figures: Input | Quantity) -> None:
+        self.rows = {figure: row for row, figure in enumerate(figures, 1)}
+
+    def cell(self, node: Input | Quantity) -> str:
+        return f"A{self.rows[node]}"
+
+    def across(self, node: At) -> str:
+        return f"{'ABC'[node.case]}{self.rows[node.figure]}"
+
+    def range(self, members: Span) -> str:
+        return f"A{self.rows[members.members[0]]}:A{self.rows[members.members[-1]]}"
+
+
+CELLS = OneColumn(*VARIABLES, ZERO, EMPTY, WORD, *TEXTS, *COLUMN, SAME)
+
+
+def excel_value(text: str, values: dict[str, Any]) -> Any:
+    """The value of a formula by the `formulas` package."""
+    with np.errstate(all="ignore"):
+        compiled = formulas.Parser().ast(text)[1].compile()
+        arguments = []
+        for name in compiled.inputs:
+            first, _, last = name.partition(":")
+            rows = range(int(first[1:]), int((last or first)[1:]) + 1)
+            block = np.array([[values[f"A{row}"]] for row in rows], dtype=object)
+            arguments.append(block if last else block[0, 0])
+        return np.asarray(compiled(*arguments), dtype=object).ravel()[0]
+
+
+def cell_values() -> dict[str, Any]:
+    """The figures' own values by cell."""
+    return {CELLS.cell(figure): figure.value for figure in CELLS.rows if isinstance(figure, Input)}
+
+
+# --- formula text -----------------------------------------------------------------------------------------------------------
+
+OPERATOR = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "less": "<", "less_equal": "<=",
+            "greater": ">", "greater_equal": ">=", "equal": "=", "join": "&"}  # fmt: skip
+FUNCTION = {"maximum": "MAX", "minimum": "MIN", "where": "IF", "both": "AND", "absolute": "ABS"}
+
+
+def as_parsed(node: Node) -> dict[str, Any]:
+    """An expression as the tree a parser must find in its text."""
+    if isinstance(node, Input):
+        return {"node_type": "Reference", "reference": CELLS.cell(node)}
+    if isinstance(node, Literal):
+        return {"node_type": "Literal", "value": float(node.value)}
+    assert isinstance(node, Apply)
+    parts = [as_parsed(argument) for argument in node.arguments]
+    if node.operation in OPERATOR:
+        return {"node_type": "BinaryOp", "operator": OPERATOR[node.operation], "left": parts[0], "right": parts[1]}
+    if node.operation == "negative":
+        return {"node_type": "UnaryOp", "operator": "-", "operand": parts[0]}
+    return {"node_type": "Function", "name": FUNCTION[node.operation], "args": parts}
+
+
+def parsed(text: str) -> dict[str, Any] | None:
+    """A formula's tree by `formualizer`, None if it is not a formula."""
+    try:
+        tree: dict[str, Any] = formualizer.parse(text).to_dict()
+    except formualizer.ParserError:
+        return None
+    return tree
+
+
+def without_each_pair(text: str) -> list[str]:
+    """The text once for every pair of brackets that belongs to no function, without that pair."""
+    found, stack = [], []
+    for place, sign in enumerate(text):
+        if sign == "(":
+            stack.append(place)
+        elif sign == ")":
+            start = stack.pop()
+            if not text[start - 1].isalpha():
+                found.append(text[:start] + text[start + 1 : place] + text[place + 1 :])
+    return found
+
+
+leaves = st.sampled_from([*VARIABLES, Literal(0), Literal(1)])
+
+
+def _grow(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    binary = st.sampled_from(
+        ["add", "subtract", "multiply", "divide", "add", "subtract", "multiply", "divide", "maximum", "minimum"]
+    )
+    condition = st.builds(q.apply, st.sampled_from(["less", "less_equal", "greater", "greater_equal"]), inner, inner)
+    condition = condition | st.builds(q.both, condition, condition)
+    return (
+        st.builds(q.apply, binary, inner, inner)
+        | st.builds(lambda base, exponent: base**exponent, inner, st.sampled_from([2.0, 3.0, -1.0]))
+        | st.builds(lambda base, exponent: q.apply("power", base, exponent), inner, inner)
+        | st.builds(q.apply, st.just("negative"), inner)
+        | st.builds(q.where, condition, inner, inner)
+    )
+
+
+expressions: st.SearchStrategy[Node] = st.recursive(leaves, _grow, max_leaves=14)
+
+
+def _strip_signs(tree: Any) -> Any:
+    """A parser reads the exponent in a^-1 as minus applied to 1; the graph holds the number -1."""
+    if isinstance(tree, dict):
+        if tree["node_type"] == "UnaryOp" and tree["operand"]["node_type"] == "Literal":
+            return {"node_type": "Literal", "value": -tree["operand"]["value"]}
+        return {key: _strip_signs(value) for key, value in tree.items()}
+    return [_strip_signs(item) for item in tree] if isinstance(tree, list) else tree
+
+
+@settings(max_examples=400)
+@given(expressions)
+def test_a_parser_finds_the_expression_in_its_text_and_no_bracket_is_idle(node: Node) -> None:
+    """Order of evaluation survives printing, and every pair of brackets is needed for that."""
+    text = formula(node, CELLS)
+    tree = _strip_signs(parsed(text))
+    assert tree == _strip_signs(as_parsed(node)), text
+    for shorter in without_each_pair(text):
+        assert _strip_signs(parsed(shorter)) != tree, f"{shorter} says the same as {text}"
+
+
+@settings(max_examples=120)
+@given(expressions)
+def test_a_formula_package_computes_what_we_compute(node: Node) -> None:
+    """NumPy and the printed text, evaluated by others, agree to 1e-9."""
+    values = Program([node]).run({})
+    every = [np.asarray(value, dtype=float) for key, value in values.items() if isinstance(key, Apply)]
+    assume(all(np.isfinite(value) and abs(value) < 1e12 for value in every))
+    # Excel has no 0^0, and rounding may decide a comparison of nearly equal sums.
+    for key in values:
+        if isinstance(key, Apply) and key.operation == "power":
+            assume(abs(values[key.arguments[0]]) > 1e-6)
+    text = formula(node, CELLS)
+    assume(text != "=0" and "A" in text)
+    assert float(excel_value(text, cell_values())) == pytest.approx(float(values[node]), rel=1e-9, abs=1e-12), text
+
+
+@pytest.mark.parametrize(("node", "text", "value"), [
+    (-(A**B), "=-(A1^A2)", -9.0),
+    ((-A) ** B, "=-A1^A2", 9.0),
+    (A - (B - C), "=A1-(A2-A3)", 2.5),
+    (A - B - C, "=A1-A2-A3", -0.5),
+    (A / (B * C), "=A1/(A2*A3)", 1.0),
+    (A / B * C, "=A1/A2*A3", 2.25),
+    ((A**B) ** C, "=A1^A2^A3", 27.0),
+    (A ** (B**C), "=A1^(A2^A3)", 3 ** (2**1.5)),
+    (A ** -B, "=A1^-A2", 1 / 9),
+    (A**-1.0, "=A1^-1.0", 1 / 3),
+    (A * -B, "=A1*-A2", -6.0),
+    (-(A + B) * C, "=-(A1+A2)*A3", -7.5),
+    ((A + B) * (1 - D), "=(A1+A2)*(1-A4)", 3.75),
+    (A + (B + C), "=A1+(A2+A3)", 6.5),
+    (q.where(A < B + C, A, -B), "=IF(A1<A2+A3,A1,-A2)", 3.0),
+    (q.maximum(A - B, (A - B) * C) / D, "=MAX(A1-A2,(A1-A2)*A3)/A4", 6.0),
+    (q.where(q.both(A > B, q.equal(WORD, "beta")), 1, 0), '=IF(AND(A1>A2,A7="beta"),1,0)', 1),
+    (A**1e-16, "=A1^1E-16", 1.0),
+    (A**1e16, "=A1^1E+16", math.inf),
+])  # fmt: skip
+def test_printed_text_is_exactly_this(node: Node, text: str, value: float) -> None:
+    """Unary minus binds tighter than ^, and every operator is left-associative: Excel's rules, not Python's."""
+    assert formula(node, CELLS) == text
+    assert evaluate(node) == pytest.approx(value, rel=1e-12)
+
+
+def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
+    """Quotes double; a join binds looser than a sum and tighter than a comparison."""
+    assert formula(q.join("say ", 'a "b"'), CELLS) == '="say "&"a ""b"""'
+    assert formula(q.equal(q.join("x", q.text(A, "0.0")), "x3.0"), CELLS) == '="x"&TEXT(A1,"0.0")="x3.0"'
+    assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
+    assert formula(At(B, 2), CELLS) == "=C2"
+    assert formula(q.total(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
+
+
+# --- every operation --------------------------------------------------------------------------------------------------------
+
+NUMBERS, WORDS = q.span(COLUMN), q.span(TEXTS)
+CASES: dict[str, list[tuple[Node, Any]]] = {
+    "add": [(A + B, 5.0)],
+    "subtract": [(A - B, 1.0), (1 - A, -2.0)],
+    "multiply": [(A * C, 4.5)],
+    "divide": [(A / B, 1.5), (1 / D, 4.0), (A / ZERO, math.nan)],
+    "power": [(A**B, 9.0), (A**-1, 1 / 3)],
+    "negative": [(-A, -3.0)],
+    "less": [(A < B, False), (B < A, True), (A < SAME, False)],
+    "less_equal": [(A <= SAME, True), (A <= B, False)],
+    "greater": [(A > B, True), (A > SAME, False)],
+    "greater_equal": [(A >= SAME, True), (B >= A, False)],
+    "equal": [(q.equal(A, SAME), True), (q.equal(A, B), False), (q.equal(WORD, "Beta"), True), (q.equal(WORD, "bet"), False)],
+    "both": [(q.both(A > B, B > C), True), (q.both(A > B, C > B), False), (q.both(A > B, B > C, C > B), False)],
+    "where": [(q.where(A > B, "yes", "no"), "yes"), (q.where(A < B, A, C), 1.5), (q.where(A / ZERO > B, A, C), math.nan)],
+    "maximum": [(q.maximum(A, B, C), 3.0), (q.maximum(NUMBERS), 8.0)],
+    "minimum": [(q.minimum(A, B, C), 1.5), (q.minimum(NUMBERS), 2.0)],
+    "total": [(q.total(NUMBERS), 18.0), (q.total(A, B), 5.0)],
+    "absolute": [(q.absolute(B - A), 1.0)],
+    "round_up": [(q.round_up(A / B), 2.0), (q.round_up(B / A - B), -2.0), (q.round_up(A), 3.0)],
+    "whole": [(q.whole(A / B), 1.0), (q.whole(A), 3.0)],
+    "remainder": [(q.remainder(A, B), 1.0), (q.remainder(A, C), 0.0)],
+    "element": [(q.element(NUMBERS, 1), 2.0), (q.element(NUMBERS, A), 8.0), (q.element(WORDS, B), "Beta"),
+                (q.element(NUMBERS, A + A), math.nan)],
+    "position": [(q.position(WORD, WORDS), 2), (q.position(A + 1, NUMBERS), 2), (q.position("delta", WORDS), math.nan)],
+    "position_at_most": [(q.position_at_most(A + B, q.span(COLUMN[:3])), 2), (q.position_at_most(1, NUMBERS), math.nan),
+                         (q.position_at_most(A * A, q.span(COLUMN[:3])), 3)],
+    "sum_where": [(q.sum_where(NUMBERS, WORDS, WORD), 4.0), (q.sum_where(NUMBERS, WORDS, "delta"), 0.0),
+                  (q.sum_where(NUMBERS, NUMBERS, A + 1), 8.0)],
+    "nth_largest": [(q.nth_largest(NUMBERS, 1), 8.0), (q.nth_largest(NUMBERS, A), 4.0), (q.nth_largest(NUMBERS, A + 1), 2.0)],
+    "is_number": [(q.is_number(A), True), (q.is_number(WORD), False), (q.is_number(EMPTY), False), (q.is_number(A / ZERO),
+        False)],
+    "is_error": [(q.is_error(A / ZERO), True), (q.is_error(A), False), (q.is_error(WORD), False)],
+    "if_error": [(q.if_error(A / ZERO, B), 2.0), (q.if_error(A, B), 3.0)],
+    "text": [(q.text(A / B, "0.0"), "1.5"), (q.text(D, "0%"), "25%")],
+    "join": [(q.join("n = ", q.text(A, "0"), " of ", WORD), "n = 3 of beta")],
+}  # fmt: skip
+
+
+def test_every_operation_of_the_table_has_a_case() -> None:
+    """An operation without a hand-computed case is an operation nobody has checked."""
+    assert set(CASES) == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("operation", "node", "expected"), [(name, *case) for name, cases in CASES.items() for case in cases])
+def test_an_operation_gives_the_value_worked_out_by_hand(operation: str, node: Apply, expected: Any) -> None:
+    """NumPy gives the value; so does the formula package on the printed text; errors are errors in both."""
+    value = evaluate(node)
+    theirs = excel_value(formula(node, CELLS), cell_values())
+    if isinstance(expected, float) and math.isnan(expected):
+        assert math.isnan(value)
+        assert str(theirs).startswith("#")
+    elif isinstance(expected, str):
+        assert value == expected
+        assert theirs == expected
+    else:
+        assert value == pytest.approx(expected, rel=1e-12)
+        assert float(theirs) == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize(("number", "form", "text"), [
+    (2.5, "0", "3"), (-2.5, "0", "-3"), (0.5, "0", "1"), (3.5, "0", "4"), (-0.4, "0", "0"), (1.005, "0.00", "1.01"),
+    (0.125, "0%", "13%"), (0.0125, "0.0%", "1.3%"), (1234567.5, "#,##0", "1,234,568"), (1234.565, "#,##0.00", "1,234.57"),
+    (999.5, "#,##0", "1,000"), (math.nan, "0", "#N/A"),
+])  # fmt: skip
+def test_numbers_in_text_round_half_away_from_zero(number: float, form: str, text: str) -> None:
+    """Python rounds half to even, spreadsheets away from zero."""
+    assert format_text(number, form) == text
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_has_no_truth_value() -> None:
+    """`if a < b` and `a < b < c` would silently drop a condition; they raise instead."""
+    with pytest.raises(TypeError, match="where"):
+        bool(A < B)
+    with pytest.raises(TypeError):
+        _ = A < B < C
+    with pytest.raises(TypeError):
+        _ = 1 if A else 0
+
+
+@pytest.mark.parametrize("number", [2, 0.5, -1, 1e9])
+def test_a_number_without_a_name_is_refused(number: float) -> None:
+    """0, 1 and exponents may stand bare; everything else is an Input with a source."""
+    for build in (lambda: A * number, lambda: number + A, lambda: q.maximum(A, number), lambda: q.where(A > B, number, 0)):
+        with pytest.raises(ValueError, match="magic number"):
+            build()  # type: ignore[no-untyped-call]
+    assert isinstance((A**number).arguments[1], Literal)
+    assert evaluate(1 - A + 0) == -2.0
+
+
+def test_nodes_are_immutable_and_differ_by_identity() -> None:
+    """Two figures with the same content are two figures."""
+    quantity = Quantity("q", "Q", "1", A + B)
+    for node, field in ((A, "value"), (quantity, "body"), (A + B, "operation"), (Literal(1), "value"), (q.span([A]), "members")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(node, field, None)
+    assert Quantity("q", "Q", "1", quantity.body) != quantity
+    assert Literal(1) != Literal(1)
+
+
+def test_precedents_and_dependents_are_each_others_inverse() -> None:
+    """Direct ones only, each once, in order of appearance; spans count as their members."""
+    first = Quantity("first", "First", "1", A + B * A)
+    second = Quantity("second", "Second", "1", q.total(q.span([C, D])) * first - A)
+    third = Quantity("third", "Third", "1", q.where(second > 0, 1, 0))
+    every = (*VARIABLES, first, second, third)
+    assert q.precedents(first) == (A, B)
+    assert q.precedents(second) == (C, D, first, A)
+    assert q.precedents(third) == (second,)
+    assert q.precedents(A) == ()
+    assert q.dependents(A, every) == (first, second)
+    assert q.dependents(first, every) == (second,)
+    order = list(q.ancestors(third))
+    assert len(order) == len(set(map(id, order)))
+    assert all(order.index(child) < order.index(node) for node in order for child in q.children(node))
+
+
+# --- one case and many ------------------------------------------------------------------------------------------------------
+
+
+def _sweepable() -> tuple[list[Node], dict[str, Any]]:
+    size = Quantity("size", "Size", "1", q.where(q.equal(WORD, "gamma"), q.element(NUMBERS, q.position(WORD, WORDS)), A * B))
+    share = Quantity("share", "Share", "1", q.sum_where(NUMBERS, WORDS, WORD) / q.maximum(A, B, size))
+    label = Quantity("label", "Label", "1", q.where(A > B, q.join("n ", q.text(A, "0.00")), "small"))
+    name = Quantity("name", "Name", "1", q.element(WORDS, q.position_at_most(A, q.span(COLUMN[:3]))))
+    fixed = Quantity("fixed", "Fixed", "1", C + D)
+    chosen = Quantity("chosen", "Chosen", "1", q.where(q.is_number(EMPTY), EMPTY, fixed))
+    generator = np.random.default_rng(7)
+    count = CHUNK + 37
+    inputs = {
+        "a": generator.uniform(2, 9, count), "b": generator.uniform(0.5, 12, count), "word": generator.choice(["alpha", "Beta",
+            "gamma"], count),
+        "empty": np.where(generator.random(count) < 0.5, np.nan, 5.0),
+    }  # fmt: skip
+    return [size, share, label, name, fixed, chosen], inputs
+
+
+@pytest.mark.parametrize("many", ["run", "sweep"])
+def test_many_cases_at_once_equal_one_case_at_a_time(many: str) -> None:
+    """Numbers, texts and unset overrides, over more than one chunk, in both ways of running many."""
+    outputs, inputs = _sweepable()
+    program = Program(outputs)
+    got = program.run(inputs) if many == "run" else program.sweep(inputs)
+    count = len(inputs["a"])
+    for case in [*range(40), CHUNK - 1, CHUNK, count - 1]:
+        alone = program.run({name: values[case].item() for name, values in inputs.items()})
+        for node in outputs:
+            value = np.broadcast_to(np.asarray(got[node], dtype=object), count)[case]
+            assert value == alone[node] or value == pytest.approx(alone[node], rel=1e-15), (node, case)
+
+
+def test_a_sweep_without_arrays_is_one_case_and_returns_what_is_kept() -> None:
+    """`keep` limits what comes back, not what is worked out."""
+    total, product = Quantity("sum", "Sum", "1", A + B), Quantity("product", "Product", "1", A * B)
+    program = Program([total, product])
+    assert program.sweep({"a": 4.0}, keep=[product]) == {product: 8.0}
+    swept = program.sweep({"a": np.array([4.0, 5.0])}, keep=[total])
+    assert list(swept) == [total]
+    assert swept[total].tolist() == [6.0, 7.0]
+
+
+def test_a_figure_across_cases_takes_the_value_of_that_case() -> None:
+    """The difference between two columns is an expression like any other."""
+    size = Quantity("size", "Size", "1", A * B)
+    gain = Quantity("gain", "Gain", "1", At(size, 1) - At(size, 0))
+    inner = Program([size])
+    cases = [inner.run({"a": value}) for value in (2.0, 5.0)]
+    assert Program([gain]).run({}, cases)[gain] == 6.0
+    assert formula(gain.body, OneColumn(size)) == "=B1-A1"

@@ -1,0 +1,343 @@
+"""Profiles, models, scenarios and configs: what is read, what is refused, and how the refusal reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mantile.estimation import Estimate
+from mantile.library.architecture import Architecture, Model
+from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
+from mantile.library.errors import InputError
+from mantile.library.huggingface import FAMILIES, parse_config, read_config
+from mantile.library.models import load_model, model_ids
+from mantile.library.profiles import Accelerator, Library, data_folder
+from mantile.library.scenario import load_scenario, parse_scenario
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 8, "num_hidden_layers": 2,
+    "num_key_value_heads": 2, "vocab_size": 100,
+}  # fmt: skip
+SCENARIO: dict[str, Any] = {
+    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 4,
+}  # fmt: skip
+CHIP = data_folder("profiles") / "accelerators" / "h100-sxm.yaml"
+
+# --- YAML and JSON ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("1e15", 1e15), ("4.8e12", 4.8e12), ("1E-3", 1e-3), (".5", 0.5), ("-2.", -2.0), ("+.inf", math.inf), ("12", 12), ("-3", -3),
+    ("true", True), ("False", False), ("no", "no"), ("yes", "yes"), ("on", "on"), ("off", "off"), ("y", "y"),
+    ("1_000", "1_000"), ("12:30", "12:30"), ("2026-11-21", "2026-11-21"), ("~", None), ("null", None), ("", None), ('"1e3"',
+    "1e3"),
+])  # fmt: skip
+def test_plain_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
+    """YAML 1.1, which PyYAML follows, reads 4.8e12 as a text, `no` as false and 12:30 as 750."""
+    found = parse_yaml(f"field: {text}", "file.yaml")["field"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("a: 1\nb:\n  c: 2\n  c: 3\n", r"file\.yaml, line 4, column 3: not valid YAML: the key 'c' is given twice"),
+    ("a: [1, 2\nb: 3\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
+    ("a: 1\n\tb: 2\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
+    ("a: *unknown\n", r"file\.yaml, line 1, column 4: not valid YAML: found undefined alias"),
+    ("a: !!python/object/apply:os.getcwd []\n",
+    r"file\.yaml, line 1, column 4: not valid YAML: could not determine a constructor"),
+    ("a: \x00\n", r"file\.yaml: not valid YAML"),
+])  # fmt: skip
+def test_a_yaml_mistake_is_told_by_line(text: str, message: str) -> None:
+    """Duplicate keys included; nothing is constructed but plain data."""
+    with pytest.raises(InputError, match=message):
+        parse_yaml(text, "file.yaml")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ('{"a": 1,\n "b": }', r"config\.json, line 2, column 7: not valid JSON"), ("", r"config\.json, line 1, column 1"),
+    ('{"a": NaN}', r"config\.json: NaN is not a JSON number"), ("[-Infinity]", "-Infinity is not a JSON number"),
+    ("[" * 100_000, "nested too deeply"),
+])  # fmt: skip
+def test_a_json_mistake_is_told_by_line(text: str, message: str) -> None:
+    """Python's parser would let NaN pass."""
+    with pytest.raises(InputError, match=message):
+        parse_json(text, "config.json")
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    """Missing, not text, or of a size no honest file has."""
+    with pytest.raises(InputError, match=r"absent\.yaml: No such file"):
+        load(Model, tmp_path / "absent.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"a: \xff\xfe")
+    with pytest.raises(InputError, match=r"binary\.yaml: not UTF-8 text \(byte 3\)"):
+        read_text(tmp_path / "binary.yaml")
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(InputError, match=r"large\.yaml: 16,777,217 bytes; expected at most 16,777,216"):
+        read_text(tmp_path / "large.yaml")
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    with pytest.raises(InputError, match=r"list\.yaml: expected a mapping of fields, found list"):
+        load(Model, tmp_path / "list.yaml")
+
+
+# --- what we ship -----------------------------------------------------------------------------------------------------------
+
+
+def _mappings_with(data: Any, key: str) -> list[dict[str, Any]]:
+    if isinstance(data, dict):
+        return ([data] if key in data else []) + [found for value in data.values() for found in _mappings_with(value, key)]
+    return [found for item in data for found in _mappings_with(item, key)] if isinstance(data, list) else []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(data_folder("profiles").rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> None:
+    """Walks the files as they lie there, not the objects, so that no reader's default can hide a gap."""
+    data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+    figures = _mappings_with(data, "value")
+    assert figures or path.parent.name in ("frameworks", "profiles")
+    for figure in figures:
+        assert len(figure["source"]) >= 3, figure
+        assert len(figure["date"]) == 10, figure
+        assert figure["date"][:2] == "20", figure
+        assert figure["status"] in {"measured", "fitted", "datasheet", "assumed", "defined"}, figure
+    if not figures:
+        assert all(item["source"] for item in data.get("datatypes", [data]))
+    if path.parent.name != "profiles":
+        assert data["id"] == path.stem
+
+
+@pytest.mark.parametrize("name", model_ids())
+def test_every_fact_of_a_model_has_origin_and_source(name: str) -> None:
+    """And the file says where it was read and when."""
+    data = parse_yaml((data_folder("models") / f"{name}.yaml").read_text(encoding="utf-8"), name)
+    facts = _mappings_with(data, "value")
+    assert len(facts) == len(Architecture.model_fields) - 1
+    for fact in facts:
+        assert fact["origin"] in {"config", "default", "derived"}, fact
+        assert fact["source"], fact
+    assert data["source"]
+    assert len(data["date"]) == 10
+    assert load_model(name).architecture.model_type in FAMILIES
+
+
+def test_the_library_is_consistent(library: Library) -> None:
+    """Every accelerator has one system; every number format has a peak that falls back to bf16."""
+    assert {system.accelerator for system in library.systems} == {item.id for item in library.accelerators}
+    assert len(library.accelerators) >= 6
+    assert {item.id for item in library.frameworks} == {"vllm", "sglang", "trtllm"}
+    without = [profile for profile in library.efficiency if profile.key != "global"]
+    with pytest.raises(ValueError, match=r"global\.yaml"):
+        Library.model_validate(library.model_dump() | {"efficiency": without})
+    with pytest.raises(ValueError, match="needs exactly one system"):
+        Library.model_validate(library.model_dump() | {"systems": library.systems[1:]})
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ("unit: TFLOP/s", "unit: GFLOP/s", r"expected a figure in TFLOP/s, found GFLOP/s"),
+    ("unit: GiB", "unit: GB", r"memory_capacity: expected a figure in GiB, found GB"),
+    ("status: datasheet", "status: guessed", r"field peak_bf16\.status: Input should be 'measured'"),
+    ("vendor: NVIDIA", "seller: NVIDIA", r"field vendor: Field required"),
+    ("vendor: NVIDIA", "vendor: NVIDIA\ncolour: green", r"field colour: Extra inputs are not permitted \(found 'green'\)"),
+    ("date: 2026", "date: someday", r"field peak_bf16\.date"),
+])  # fmt: skip
+def test_a_wrong_profile_is_told_by_file_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A figure in the wrong unit would be a thousand times off, and nothing would look wrong."""
+    text = CHIP.read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "chip.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"chip\.yaml: {message}|chip\.yaml: field document: .*{message}"):
+        load(Accelerator, tmp_path / "chip.yaml")
+
+
+# --- scenarios --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"input_tokens": -5}, r"field input_tokens: .*greater than or equal to 1 \(found -5\)"),
+    ({"input_tokens": 0}, r"field input_tokens: .*\(found 0\)"),
+    ({"output_tokens": 0}, r"field output_tokens: .*\(found 0\)"),
+    ({"output_tokens": 12.5}, r"field output_tokens: .*\(found 12\.5\)"),
+    ({"concurrency": 0}, r"field concurrency: .*\(found 0\)"),
+    ({"concurrency": "many"}, r"field concurrency: .*\(found 'many'\)"),
+    ({"concurrency": True}, r"field concurrency: .*\(found True\)"),
+    ({"tp": 16}, r"field tp: .*less than or equal to 8"),
+    ({"batching": "dynamic"}, r"field batching: Input should be 'continuous' or 'static'"),
+    ({"temperature": 1}, r"field temperature: Extra inputs are not permitted"),
+    ({"accelerator": None}, r"accelerator is missing"),
+    ({"model": None}, r"field model"),
+    ({"isl": 7}, r"field isl: Extra inputs"),
+    ({"variants": [{"tp": 0}]}, r"field variants\.0\.tp"),
+    ({"variants": [{"overrides": [{"id": "model.layers", "value": 2}]}]},
+    r"variants\.0\.overrides: a fact of the model is shared"),
+    ({"overrides": [{"id": "hardware.memory_bandwidth"}]}, r"field overrides\.0\.value: Field required"),
+])  # fmt: skip
+def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str) -> None:
+    """Before anything is worked out."""
+    with pytest.raises(InputError, match=rf"^plan\.yaml: .*{message}"):
+        parse_scenario(SCENARIO | change, "plan.yaml")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"accelerator": "h100"}, r"unknown accelerator 'h100'; did you mean h100-sxm"),
+    ({"accelerator": "abacus-9"}, r"unknown accelerator 'abacus-9'; known: a100-80gb-sxm, b200-sxm"),
+    ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),
+    ({"model": "llama-3.1-8"}, r"unknown model 'llama-3\.1-8'; did you mean llama-3\.1-8b"),
+    ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'"),
+    ({"weights_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
+    ({"tp": 4, "pp": 4}, r"fields tp and pp: 4 x 4 is more than the 8 accelerators of "),
+    ({"overrides": [{"id": "hardware.memory_bandwith", "value": 1}]}, r"did you mean hardware\.memory_bandwidth"),
+    ({"overrides": [{"id": "model.layer", "value": 1}]}, r"expected a whole number for one of model\.layers"),
+    ({"overrides": [{"id": "model.layers", "value": 1.5}]}, r"model\.layers = 1\.5: expected a whole number"),
+    ({"overrides": [{"id": "model.layers", "value": 0}]}, r"layers: expected a whole number of at least 1"),
+    ({"variants": [{"accelerator": "h300"}]}, r"variant 1: unknown accelerator 'h300'"),
+])  # fmt: skip
+def test_an_unknown_name_brings_the_nearest_ones(make: Callable[..., Estimate], change: dict[str, Any], message: str) -> None:
+    """And a replica larger than its system is refused with the size of the system."""
+    with pytest.raises(InputError, match=message):
+        make(**(SCENARIO | {"tp": 1} | change))
+
+
+def test_a_scenario_file_reads_with_the_engines_spellings(tmp_path: Path) -> None:
+    """ISL, OSL and the flags of serving engines are the same fields."""
+    file = tmp_path / "plan.yaml"
+    file.write_text("model: llama-3.1-8b\naccelerator: h100-sxm\nisl: 10\nosl: 20\nmax_concurrency: 3\ntensor_parallel_size: 2\n"
+                    "kv_cache_dtype: fp8\nmax_num_batched_tokens: 4096\n"
+                    "date: 2026-11-21\nvariants: [{name: two, tp: 4}]\n")  # fmt: skip
+    scenario = load_scenario(str(file))
+    assert (scenario.input_tokens, scenario.output_tokens, scenario.concurrency, scenario.tp) == (10, 20, 3, 2)
+    assert (scenario.kv_dtype, scenario.token_budget, scenario.date) == ("fp8", 4096, "2026-11-21")
+    assert scenario.variants[0].tp == 4
+
+
+def test_a_variant_follows_the_base_where_it_says_nothing(make: Callable[..., Estimate]) -> None:
+    """And activations follow its own weights where the chip multiplies in that format."""
+    made = make(kv_dtype="fp8", variants=[{"tp": 4}, {"weights_dtype": "fp8", "dp": 2, "tp": 2}])
+    base, narrower, eighth = (column.values for column in made.columns)
+    assert narrower == base | {"tp": 4}
+    assert eighth == base | {"tp": 2, "dp": 2, "weights_dtype": "fp8", "activation_dtype": "fp8"}
+    assert [column.name for column in made.columns] == ["TP8", "TP4", "2 × TP2"]
+
+
+# --- configs ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model_type", ["nemotron-nas", "mixtral", "gpt2", "llama4", "quantum_llama"])
+def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> None:
+    """Never guessed from fields that happen to be there."""
+    with pytest.raises(InputError) as raised:
+        parse_config(LLAMA | {"model_type": model_type}, "config.json")
+    assert str(raised.value) == (
+        f"config.json: model_type '{model_type}' is not supported; supported: llama, mistral, qwen2, qwen3, starcoder2"
+    )
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"hidden_size": ...}, r"field hidden_size is missing; model_type 'llama' needs it"),
+    ({"num_hidden_layers": ...}, r"field num_hidden_layers is missing"),
+    ({"intermediate_size": ...}, r"field intermediate_size is missing"),
+    ({"vocab_size": ...}, r"field vocab_size is missing"),
+    ({"hidden_size": "64"}, r"field hidden_size: expected a whole number from 1 to \d+, found '64'"),
+    ({"hidden_size": -64}, r"field hidden_size: .*found -64"),
+    ({"hidden_size": True}, r"field hidden_size: .*found True"),
+    ({"num_hidden_layers": 10**6}, r"field num_hidden_layers: expected a whole number from 1 to 10000"),
+    ({"hidden_size": 65}, r"hidden_size 65 is not a multiple of num_attention_heads 8 and head_dim is not given"),
+    ({"num_key_value_heads": 16}, r"16 is more than the 8 attention heads"),
+    ({"attention_bias": 1}, r"field attention_bias: expected true or false, found 1"),
+    ({"tie_word_embeddings": "no"}, r"field tie_word_embeddings: expected true or false"),
+    ({"torch_dtype": "float64"}, r"field torch_dtype: expected one of bfloat16, float16, float32, found 'float64'"),
+    ({"quantization_config": {"quant_method": "awq"}}, r"field quantization_config: method 'awq' is not supported"),
+    ({"quantization_config": 8}, r"field quantization_config: expected a mapping"),
+    ({"model_type": ...}, r"field model_type is missing or not a text; supported: llama"),
+    ({"model_type": 3}, r"field model_type is missing or not a text"),
+    ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 1},
+    r"field max_window_layers: a window on some layers"),
+])  # fmt: skip
+def test_a_wrong_config_is_told_by_field(change: dict[str, Any], message: str) -> None:
+    """`...` stands for a field left out."""
+    config = {key: value for key, value in (LLAMA | change).items() if value is not ...}
+    with pytest.raises(InputError, match=rf"^config\.json: .*{message}"):
+        parse_config(config, "config.json")
+
+
+def test_a_config_may_be_named_by_file_or_folder(tmp_path: Path) -> None:
+    """And the model is then called as the folder is."""
+    folder = tmp_path / "My Model"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"config\.json: No such file"):
+        load_model(str(folder))
+    (folder / "config.json").write_text(json.dumps(LLAMA))
+    for name in (folder, folder / "config.json"):
+        assert load_model(str(name)).id == "my-model"
+        assert read_config(name) == parse_config(LLAMA, "config.json")
+    (folder / "config.json").write_text("{")
+    with pytest.raises(InputError, match=r"config\.json, line 1, column 2: not valid JSON"):
+        load_model(str(folder))
+
+
+FIELDS = (*LLAMA, "head_dim", "max_position_embeddings", "sliding_window", "use_sliding_window", "max_window_layers",
+          "tie_word_embeddings", "attention_bias", "mlp_bias", "use_bias", "hidden_act", "torch_dtype", "dtype",
+          "quantization_config")  # fmt: skip
+odd = st.one_of(
+    st.none(), st.booleans(), st.text(max_size=5), st.integers(-(2**70), 2**70), st.integers(0, 70), st.floats(),
+    st.sampled_from(["bfloat16", "float32", {"quant_method": "fp8"}, {"quant_method": None, "weight_block_size": 3},
+        {"a": [{}]}, []]),
+)  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(sorted(FAMILIES)),
+    st.dictionaries(st.sampled_from(FIELDS[1:]), odd, max_size=4),
+    st.sets(st.sampled_from(FIELDS[1:]), max_size=2),
+)
+def test_any_config_is_an_architecture_or_an_input_error(family: str, changed: dict[str, Any], left_out: set[str]) -> None:
+    """Null, texts, huge numbers, NaN and nested values: never another exception, never a figure out of range."""
+    config = {key: value for key, value in (LLAMA | {"model_type": family} | changed).items() if key not in left_out}
+    try:
+        architecture = parse_config(config, "config.json")
+    except InputError as error:
+        assert str(error).startswith("config.json: ")
+        return
+    assert architecture.layers.value == config["num_hidden_layers"]
+    assert architecture.hidden_size.value >= 1
+    assert 1 <= architecture.kv_heads.value <= architecture.attention_heads.value
+    for name, fact in architecture.facts().items():
+        assert fact.source, name
+        assert 0 <= fact.value <= 2**40, name
+
+
+@settings(max_examples=100)
+@given(
+    st.recursive(
+        odd, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6
+    )
+)
+def test_any_scenario_is_read_or_an_input_error(data: Any) -> None:
+    """Whatever a YAML file may hold, whole or as one field."""
+    for given_data in (data, SCENARIO | {"variants": data}, SCENARIO | {"overrides": data}, SCENARIO | {"date": data}):
+        try:
+            scenario = parse_scenario(given_data, "plan.yaml")
+        except InputError as error:
+            assert str(error).startswith("plan.yaml: ")
+        else:
+            assert scenario.concurrency is not None
+            assert scenario.concurrency >= 1
+
+
+def test_validation_tells_every_problem_at_once() -> None:
+    """One run, one list of what to mend."""
+    with pytest.raises(InputError) as raised:
+        validate(Model, {"id": "", "architecture": {}}, "model.yaml")
+    lines = str(raised.value).splitlines()
+    assert len(lines) > 10
+    assert all(line.startswith("model.yaml: field ") for line in lines)

@@ -1,0 +1,178 @@
+"""Verification: what it proves, what it must catch, and files as other programs leave them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from mantile.engines import recalculate, soffice, with_formulas
+from mantile.estimation import estimate
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.verification import verify
+from mantile.workbook.read import open_file
+from mantile.workbook.write import build_workbook
+
+libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+
+BASE = {"model": "tinyllama-1.1b", "accelerator": "h100-sxm", "tp": 2, "input_tokens": 500, "output_tokens": 100, "concurrency": 8,
+        "variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workbook of two scenarios."""
+    return build_workbook(estimate(parse_scenario(BASE, "scenario")), tmp_path_factory.mktemp("verify") / "run.xlsx")
+
+
+def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        book = openpyxl.load_workbook(source)
+        change(book)
+        book.save(target)
+    return target
+
+
+def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
+    found = next(row for row in range(5, 500) if book[sheet].cell(row, 6).value == identifier)
+    return book[sheet].cell(found, column)
+
+
+def test_a_generated_workbook_verifies(workbook: Path) -> None:
+    """Every formula cell compared, to 1e-9, and with the stored values too."""
+    report = verify(workbook).to_dict()
+    assert report["ok"] and report["stored_values_compared"]
+    assert report["compared"] == report["formulas"] > 2000
+    assert report["max_relative_error"] <= 1e-9
+    assert report["edited"] == {"inputs": [], "formulas": [], "overwritten": []}
+
+
+def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
+    """The fast model against the package's own, cell by cell."""
+    book = open_file(workbook).book
+    sheets = tuple(book.sheets)
+    fast, stock = with_formulas(workbook, sheets), with_formulas(workbook, sheets, fast=False)
+    compared = 0
+    for sheet, row, column, _ in book.formulas():
+        one, other = fast[sheet.name][row, column], stock[sheet.name][row, column]
+        if isinstance(one, str):
+            assert one == other
+        else:
+            assert float(one) == pytest.approx(float(other), rel=1e-12, abs=1e-15)  # stock rounds constants to 15 decimals
+        compared += 1
+    assert compared > 2000
+
+
+def test_edited_inputs_are_followed_and_named(workbook: Path, tmp_path: Path) -> None:
+    """An edit of selectors, a library figure, an override and a following cell: recomputed, listed, still fine."""
+
+    def change(book: Any) -> None:
+        book["Summary"]["G5"] = 1
+        book["Summary"]["B7"] = 700
+        _cell(book, "Efficiency", "efficiency.gemm_bandwidth.override", 9).value = 0.5
+        _cell(book, "Hardware", "library.h100-sxm.memory_bandwidth", 7).value = 3000
+        _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
+
+    report = verify(_edit(workbook, tmp_path / "edited.xlsx", change)).to_dict()
+    assert report["ok"] and not report["stored_values_compared"] and report["compared"] == report["formulas"]
+    edits = {(item["id"], item["found"]) for item in report["edited"]["inputs"]}
+    assert edits == {("inputs.tp", 1), ("inputs.input_tokens", 700), ("efficiency.gemm_bandwidth.override", 0.5),
+                     ("library.h100-sxm.memory_bandwidth", 3000), ("inputs.concurrency", 3)}  # fmt: skip
+
+
+def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> None:
+    """The formula is untouched; only the number that a previewer would show is wrong."""
+    target = tmp_path / "corrupt.xlsx"
+    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename == "xl/worksheets/sheet14.xml":
+                data, count = re.subn(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
+                assert count == 1
+            out.writestr(item, data)
+    report = verify(target).to_dict()
+    assert not report["ok"]
+    assert [item["source"] for item in report["mismatches"]] == ["stored value"]
+
+
+@pytest.mark.parametrize(("change", "kind"), [
+    (lambda book: setattr(_cell(book, "Serving", "serving.tpot"), "value", "=H10"), "formulas"),
+    (lambda book: setattr(_cell(book, "Decode", "decode.ffn_up.flops"), "value",
+                          str(_cell(book, "Decode", "decode.ffn_up.flops").value).replace("*", "+", 1)), "formulas"),
+    (lambda book: setattr(_cell(book, "Prefill", "prefill.time"), "value", 0.001), "overwritten"),
+    (lambda book: setattr(_cell(book, "Inputs", "constant.flops_per_mac", 7), "value", 3), "overwritten"),
+    (lambda book: setattr(book["Serving"]["K3"], "value", "=1/3"), "formulas"),
+], ids=["changed formula", "broken operator", "constant over formula", "changed definition", "formula where none belongs"])  # fmt: skip
+def test_tampering_is_caught(workbook: Path, tmp_path: Path, change: Callable[[Any], None], kind: str) -> None:
+    """Each kind of tampering fails verification and is named with its cell."""
+    report = verify(_edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
+    assert not report["ok"]
+    assert len(report["edited"][kind]) == 1 and report["edited"][kind][0]["cell"]
+
+
+def test_a_broken_operator_in_a_live_branch_changes_values_too(workbook: Path, tmp_path: Path) -> None:
+    """The comparison of values alone sees it as well."""
+
+    def change(book: Any) -> None:
+        cell = _cell(book, "Serving", "serving.e2e")
+        cell.value = str(cell.value).replace("+", "-", 1)
+
+    report = verify(_edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
+    assert any(item["id"] == "serving.e2e" and item["source"] == "formulas" for item in report["mismatches"])
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"not a workbook", "expected an .xlsx workbook"),
+    (None, "truncated"),
+])  # fmt: skip
+def test_what_is_no_workbook_is_refused(workbook: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
+    """A clear error, not a traceback."""
+    path = tmp_path / "broken.xlsx"
+    path.write_bytes(workbook.read_bytes()[:5000] if content is None else content)
+    with pytest.raises(InputError, match=message):
+        verify(path)
+
+
+def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
+    """A text where a number belongs, an empty selector, a foreign workbook."""
+    with pytest.raises(InputError, match=r"Summary!B7 \(inputs.input_tokens\): holds 'many'"):
+        verify(_edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["B7"], "value", "many")))
+    with pytest.raises(InputError, match=r"Summary!B5 \(inputs.accelerator\): the cell is empty"):
+        verify(_edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None)))
+    foreign = tmp_path / "c.xlsx"
+    openpyxl.Workbook().save(foreign)
+    with pytest.raises(InputError, match="_bundle is missing"):
+        verify(foreign)
+
+
+@libreoffice
+def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Path) -> None:
+    """The same through LibreOffice; a stored value it echoed instead of recalculating would show."""
+    assert verify(workbook, "libreoffice").to_dict()["ok"]
+    edited = _edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["D7"], "value", 100))
+    resaved = recalculate(edited, tmp_path)
+    report = verify(resaved).to_dict()
+    assert report["ok"] and report["stored_values_compared"] and report["compared"] == report["formulas"]
+    assert [item["id"] for item in report["edited"]["inputs"]] == ["inputs.concurrency"]
+
+
+@libreoffice
+def test_libreoffice_catches_a_wrong_stored_value(workbook: Path, tmp_path: Path) -> None:
+    """If recalculation were not forced, the corrupted value would come back and differ."""
+    target = tmp_path / "corrupt.xlsx"
+    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename == "xl/worksheets/sheet14.xml":
+                data = re.sub(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
+            out.writestr(item, data)
+    sources = {item["source"] for item in verify(target, "libreoffice").to_dict()["mismatches"]}
+    assert sources == {"stored value"}

@@ -1,0 +1,170 @@
+"""The workbook as a file: rules, bytes, handles, and texts that must not execute."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from mantile.estimation import estimate
+from mantile.library.errors import InputError
+from mantile.library.huggingface import parse_config
+from mantile.library.models import Model
+from mantile.library.scenario import parse_scenario
+from mantile.workbook.book import BUNDLE_SHEET
+from mantile.workbook.layout import lay_out
+from mantile.workbook.rules import lint
+from mantile.workbook.write import build_workbook, write_workbook
+
+BASE = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16}
+TWO = BASE | {"variants": [{"name": "2 x TP4", "tp": 4, "dp": 2}]}
+
+
+def _read(path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving
+        return openpyxl.load_workbook(path)
+
+
+@pytest.mark.parametrize("fields", [
+    BASE, TWO,
+    {"model": "qwen3-32b", "accelerator": "b200-sxm", "weights_dtype": "fp8-block", "kv_dtype": "fp8", "tp": 2, "pp": 2,
+     "input_tokens": 8000, "output_tokens": 1000, "concurrency": 300},
+    {"model": "llama-3.2-1b", "accelerator": "rtx-4090", "weights_dtype": "int4", "input_tokens": 512, "output_tokens": 512,
+     "concurrency": 1, "batching": "static"},
+    {"model": "mistral-7b", "accelerator": "l40s", "framework": "sglang", "tp": 3, "input_tokens": 9000, "output_tokens": 100,
+     "concurrency": 64, "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}]},
+    {"model": "llama-3.1-405b", "accelerator": "a100-80gb-sxm", "tp": 8, "input_tokens": 1000, "output_tokens": 10, "concurrency": 1},
+], ids=lambda fields: f"{fields['model']}-{fields['accelerator']}")  # fmt: skip
+def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) -> None:
+    """Also where the plan is odd or does not fit: those are failing checks, not broken sheets."""
+    path = build_workbook(estimate(parse_scenario(fields, "scenario")), tmp_path / "run.xlsx")
+    assert lint(path) == []
+
+
+def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
+    """Each broken rule is reported at its cell."""
+    path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
+    book = _read(path)
+    prefill = book["Prefill"]
+    row = next(row for row in range(5, 200) if prefill.cell(row, 6).value == "prefill.qkv.flops")
+    prefill.cell(row, 8).value = prefill.cell(row, 8).value + "*3"
+    prefill.cell(row + 1, 9).value = "=1"
+    prefill.cell(row + 2, 8).value = "=IF(H1>0,IF(H2>0,1,0),0)"
+    prefill.cell(row + 3, 8).value = "=OFFSET(H1,1,0)"
+    prefill.cell(row + 4, 8).value = f"=H{row + 30}"
+    prefill.cell(row + 5, 8).value = "=Serving!H10"
+    prefill.cell(row + 6, 2).value = prefill.cell(row, 2).value
+    book["Memory"].sheet_state = "hidden"
+    book["Model"].merge_cells("A40:B41")
+    book.save(path)
+    found = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
+    for rule, cell in (("7", f"H{row}"), ("3", f"I{row + 1}"), ("6", f"H{row + 2}"), ("8", f"H{row + 3}"), ("1", f"H{row + 4}"),
+                       ("1", f"H{row + 5}"), ("4", "")):  # fmt: skip
+        assert (rule, "Prefill", cell) in found
+    assert {("5", "Memory", ""), ("5", "Model", "A40:B41")} <= found
+
+
+def test_same_scenario_same_bytes(tmp_path: Path) -> None:
+    """Two runs, two estimates, one file; a changed figure gives another."""
+    first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")
+    second = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "b.xlsx")
+    assert first.read_bytes() == second.read_bytes()
+    third = build_workbook(estimate(parse_scenario(TWO | {"concurrency": 17}, "scenario")), tmp_path / "c.xlsx")
+    assert third.read_bytes() != first.read_bytes()
+
+
+def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
+    """The defined names of the contract, each on a cell with the engine's value."""
+    made = estimate(parse_scenario(BASE, "scenario"))
+    path = build_workbook(made, tmp_path / "run.xlsx")
+    book = _read(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values = openpyxl.load_workbook(path, data_only=True)
+    results = made.results()
+    expected = {
+        "in_accelerator": "h100-sxm", "in_framework": "vllm", "in_weights_dtype": "bf16", "in_kv_dtype": "bf16", "in_tp": 8, "in_pp": 1,
+        "in_dp": 1, "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "ttft": results["ttft_s"],
+        "tpot": results["tpot_s"], "e2e": results["e2e_s"], "output_tokens_per_s": results["output_tokens_per_s"],
+        "output_tokens_per_s_per_accelerator": results["output_tokens_per_s_per_accelerator"],
+        "memory_per_accelerator": results["memory_per_accelerator_bytes"], "memory_capacity": results["memory_capacity_bytes"],
+        "fits": 1, "master_check": 1,
+    }  # fmt: skip
+    for name, value in expected.items():
+        sheet, cell = book.defined_names[name].attr_text.replace("'", "").replace("$", "").split("!")
+        found = values[sheet][cell].value
+        assert found == value or found == pytest.approx(value, rel=1e-14), name
+
+
+def test_names_that_look_like_formulas_stay_texts(tmp_path: Path) -> None:
+    """Titles and names from outside are written as strings."""
+    fields = BASE | {"title": "=1+1", "name": "@SUM(A1)", "why": "+cmd|' /C calc'!A0", "variants": [{"name": "-2+3", "tp": 4}]}
+    path = build_workbook(estimate(parse_scenario(fields, "scenario")), tmp_path / "run.xlsx")
+    book = _read(path)
+    texts = {"=1+1": 0, "+cmd|' /C calc'!A0": 0}
+    for sheet in book.worksheets:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if isinstance(cell.value, str) and cell.value in texts:
+                    assert cell.data_type == "s"
+                    texts[cell.value] += 1
+    assert min(texts.values()) > 0
+    with zipfile.ZipFile(path) as archive:
+        formulas = [text for name in archive.namelist() if name.startswith("xl/worksheets/sheet")
+                    for text in re.findall(r"<f>([^<]*)</f>", archive.read(name).decode())]  # fmt: skip
+    assert formulas and not any("cmd" in text or text in ("1+1", "SUM(A1)") for text in formulas)
+
+
+def test_the_bundle_is_everything(tmp_path: Path) -> None:
+    """The very-hidden sheet holds scenario, model and library, in chunks Excel can store."""
+    path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
+    sheet = _read(path)[BUNDLE_SHEET]
+    chunks = [row[0].value for row in sheet.iter_rows()]
+    assert sheet.sheet_state == "veryHidden" and max(map(len, chunks)) <= 32_000
+    bundle = json.loads("".join(chunks))
+    assert bundle["scenario"]["variants"] == [{"name": "2 x TP4", "tp": 4, "dp": 2}]
+    assert bundle["model"]["architecture"]["layers"]["value"] == 80
+    assert len(bundle["library"]["accelerators"]) == 6
+
+
+def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path) -> None:
+    """Every choice of the base scenario's selectors is a list."""
+    path = build_workbook(estimate(parse_scenario(BASE, "scenario")), tmp_path / "run.xlsx")
+    rules = {str(rule.sqref): rule for rule in _read(path)["Summary"].data_validations.dataValidation}
+    lists = {cell for cell, rule in rules.items() if rule.type == "list"}
+    assert {"B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5", "J5", "F7"} == lists
+    assert rules["B5"].formula1.startswith("Hardware!$G$") or rules["B5"].formula1.startswith("'Hardware'!$G$")
+    assert rules["B7"].type == "whole" and rules["B7"].formula1 == "1"
+
+
+def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure while writing leaves the old file and no other."""
+    made = estimate(parse_scenario(BASE, "scenario"))
+    path = tmp_path / "run.xlsx"
+    path.write_text("kept")
+    book = lay_out(made)
+    monkeypatch.setattr("mantile.workbook.write._Writer._bundle", lambda self: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InputError, match="No space left"):
+        write_workbook(book, path)
+    assert path.read_text() == "kept" and [item.name for item in tmp_path.iterdir()] == ["run.xlsx"]
+    with pytest.raises(InputError, match="ends in .xlsx"):
+        write_workbook(book, tmp_path / "run.xls")
+
+
+def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
+    """LayerNorm with bias, plain FFN, biases and QK norms change rows, not rules."""
+    for number, extra in enumerate(({"model_type": "starcoder2", "num_key_value_heads": 1}, {"model_type": "qwen3", "head_dim": 24})):
+        config = {"hidden_size": 96, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 200, "vocab_size": 500,
+                  "num_key_value_heads": 2, "max_position_embeddings": 4096, "tie_word_embeddings": True} | extra  # fmt: skip
+        model = Model(id="odd", name="Odd", source="test", architecture=parse_config(config, "config.json"))
+        fields = BASE | {"model": "odd", "tp": 2}
+        made = estimate(parse_scenario(fields, "scenario"), model)
+        assert made.results()["checks"]["errors"] == []
+        assert lint(build_workbook(made, tmp_path / f"{number}.xlsx")) == []
