@@ -110,7 +110,7 @@ class Estimate:
     def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
         """Error checks, or alerts, that do not hold: reason code, message, both sides."""
         return [
-            {"code": check.code, "message": f"{check.label}: {_shown(values[check.left])} should be {_RULES[check.rule]} "
+            {"code": check.code, "message": f"{check.label}: {_shown(values[check.left])}, expected {_RULES[check.rule]} "
              f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
              "left": float(values[check.left]), "right": float(values[check.right])}
             for check in self.equations.checks.checks
@@ -142,11 +142,18 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build(build_ir(changed), library)
     found = columns(scenario, model, library, name)
-    known = {figure.id.removesuffix(".override") for figure in equations.all_inputs() if figure.id.endswith(".override")}
+    known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
     for column in found:
         for override in column.overrides:
-            if not override.id.startswith("model.") and override.id not in known:
+            if override.id.startswith("model."):
+                continue
+            if override.id not in known:
                 raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
+            figure = known[override.id]
+            assert figure.minimum is not None and figure.maximum is not None
+            if not figure.minimum <= override.value <= figure.maximum:
+                raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
+                                 f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
     return Estimate(scenario, model, library, found, equations)
 
 

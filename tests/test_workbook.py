@@ -154,7 +154,7 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="No space left"):
         write_workbook(book, path)
     assert path.read_text() == "kept" and [item.name for item in tmp_path.iterdir()] == ["run.xlsx"]
-    with pytest.raises(InputError, match="ends in .xlsx"):
+    with pytest.raises(InputError, match="ends in"):
         write_workbook(book, tmp_path / "run.xls")
 
 

@@ -16,8 +16,10 @@ from mantile.equations.sharding import Sharding
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
+    Row,
     Section,
     absolute,
     equal,
@@ -41,9 +43,9 @@ class Check:
     code: str
     group: str
     label: str
-    left: Quantity | Input
+    left: Named
     rule: Rule
-    right: Quantity | Input
+    right: Named
     error: bool
 
     @cached_property
@@ -149,7 +151,7 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", "TTFT is under 20 times its floor", ttft_times, "at most", twenty, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", "TPOT is under 20 times its floor", tpot_times, "at most", twenty, False),
     )  # fmt: skip
-    rows = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, copied, whole, prefill_sum, decode_sum,
+    rows: tuple[Row, ...] = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, copied, whole, prefill_sum, decode_sum,
             memory_sum, kv_left, kv_right, system, length, ttft_times, tpot_times, narrow, errors)  # fmt: skip
     return Checks(standing, Section("Sides of checks", rows, "worked out for the Checks sheet only"))
 

@@ -184,7 +184,7 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware) -> Effici
                     figure, level = _library_row(kind, profile, factor, levels[profile.key], conditions)
                     figures.append(figure)
                     applies.append(level)
-        mine = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.label.lower())
+        mine = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.label.lower(), kind.low, kind.high)
         overrides.append(mine)
         found = element(span(figures), position(maximum(span(applies)), span(applies)))
         chosen: Node = where(is_number(mine), mine, found)
@@ -209,7 +209,7 @@ def _rates(factors: dict[str, Quantity], hardware: Hardware) -> tuple[dict[str, 
     """What factors and hardware come to, once for all blocks; and the fractions of a peak to be checked."""
 
     def rate(name: str, label: str, unit: str, body: Node) -> Quantity:
-        return Quantity(f"efficiency.rate.{name}", label, unit, body, name=label.replace(" reached", "").lower().replace("gemm", "GEMM").replace("flop", "FLOP").replace("kv ", "KV ").replace("lm ", "LM "))  # fmt: skip
+        return Quantity(f"efficiency.rate.{name}", label, unit, body)
 
     reached_gemm = Quantity("efficiency.gemm_bandwidth_reached", "GEMM bandwidth fraction", "1",
                             factors["gemm_bandwidth"] * factors["gemm_bandwidth_scale"])  # fmt: skip

@@ -58,10 +58,10 @@ def describe(figure: Figure) -> str:
     return f"{figure.status} {figure.date:%Y-%m}: {figure.source}"
 
 
-def override(identifier: str, label: str, unit: str, called: str) -> Input:
+def override(identifier: str, label: str, unit: str, called: str, low: float, high: float) -> Input:
     """An empty cell that replaces a looked-up figure once filled."""
     return Input(f"{identifier}.override", f"Override, {label}", unit, None, "empty: the figure of the library holds",
-                 "scenario", "given", minimum=0, name=f"override of {called}")  # fmt: skip
+                 "scenario", "given", minimum=low, maximum=high, name=f"override of {called}")  # fmt: skip
 
 
 def hardware(library: Library, inputs: Workload) -> Hardware:
@@ -97,7 +97,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
                   figure.status, shared=True, minimum=0, name=f"{called} in the library")
             for key, figure in figures.items()
         ]  # fmt: skip
-        mine = override(f"hardware.{name}", title, unit, called)
+        mine = override(f"hardware.{name}", title, unit, called, 0 if name.startswith("peak_fp") else 0.001, 1e9)
         overrides.append(mine)
         chosen: Node = where(is_number(mine), mine, element(span(rows), number))
         base = {"GiB": "B", "GB/s": "B/s", "TFLOP/s": "FLOP/s"}.get(unit, unit)
@@ -127,21 +127,16 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
                             "without sparsity; 0 where there is no native path", Section.SUBTOTAL))  # fmt: skip
 
     single = {}
-    for name, title, unit, scale, called in (
-        ("memory_capacity", "Memory", "GiB", GIBI, "memory"),
-        ("memory_bandwidth", "Memory bandwidth", "GB/s", GIGA, "memory bandwidth"),
-    ):
-        rows, mine, quantity = looked_up(name, title, unit, {key: getattr(item, name) for key, item in accelerators.items()},
-                                         scale, called)  # fmt: skip
-        sections.append(Section(title, (*rows, mine, quantity), total=Section.SUBTOTAL))
-        single[name] = quantity
-    for name, title, unit, scale, called in (
-        ("link_bandwidth", "Link bandwidth", "GB/s", GIGA, "link bandwidth"),
-        ("accelerators", "Accelerators in a system", "accelerator", None, "accelerators in a system"),
-    ):
-        rows, mine, quantity = looked_up(name, title, unit, {key: getattr(item, name) for key, item in systems.items()},
-                                         scale, called, "system")  # fmt: skip
-        note = "between accelerators of one system, per direction" if scale is not None else "largest that one link domain joins"
+    others: tuple[tuple[str, str, str, Input | None, str, str], ...] = (
+        ("memory_capacity", "Memory", "GiB", GIBI, "accelerator", "as the driver reports it"),
+        ("memory_bandwidth", "Memory bandwidth", "GB/s", GIGA, "accelerator", "datasheet"),
+        ("link_bandwidth", "Link bandwidth", "GB/s", GIGA, "system", "between accelerators of one system, per direction"),
+        ("accelerators", "Accelerators in a system", "accelerator", None, "system", "largest number that one link domain joins"),
+    )
+    for name, title, unit, scale, holder, note in others:
+        held = accelerators if holder == "accelerator" else systems
+        figures = {key: getattr(item, name) for key, item in held.items()}
+        rows, mine, quantity = looked_up(name, title, unit, figures, scale, title.lower(), holder)
         sections.append(Section(title, (*rows, mine, quantity), note, Section.SUBTOTAL))
         single[name] = quantity
 
@@ -193,9 +188,12 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     activation_key, activation_peak = peak_for("activation", "activations", activations)
     sixteen = Quantity("hardware.activations_sixteen_bit", "Activations are 16 bit", "flag",
                        where(equal(activation_key, peak_keys[0]), 1, 0), note="1 if so: products run at the bf16 peak")  # fmt: skip
+    weights_sixteen = Quantity("hardware.weights_sixteen_bit", "Weights multiply in 16 bit", "flag",
+                               where(equal(weights_key, peak_keys[0]), 1, 0),
+                               note="1 if so: 16-bit weights, or a format that is only stored")  # fmt: skip
     low = Quantity("hardware.low_precision", "Products run below 16 bit", "flag",
-                   where(minimum(weights_peak, activation_peak) > 0, 1 - sixteen, 0),
-                   note="1 if activations are narrower than 16 bit and the accelerator has both peaks")  # fmt: skip
+                   where(minimum(weights_peak, activation_peak) > 0, (1 - sixteen) * (1 - weights_sixteen), 0),
+                   note="1 if both are narrower than 16 bit and the accelerator has both peaks")  # fmt: skip
     linear_peak = Quantity("hardware.linear_peak", "Dense peak of linear layers", "FLOP/s",
                            where(low > 0, minimum(weights_peak, activation_peak), peaks[0]),
                            note="slower of weights' and activations' peak; bf16 where a format has none",
@@ -209,12 +207,12 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
                                 where(low > 0, element(span(bits), activations), element(span(bits), 1))
                                 / BITS_PER_BYTE / ONE_TOKEN,
                                 note="input of a product, per channel and token: 2 unless products run below 16 bit")  # fmt: skip
-    rows = (weights, head, activations, kv, weights_key, weights_peak, activation_key, activation_peak, sixteen, low, linear_peak,
+    chosen_rows = (weights, head, activations, kv, weights_key, weights_peak, activation_key, activation_peak, sixteen, weights_sixteen, low, linear_peak,
             kernel_format, kv_format, stored("weight", "Bytes per weight", weights),
             stored("head", "Bytes per embedding weight", head), activation_bytes,
             stored("kv", "Bytes per KV value", kv, per_token=True))  # fmt: skip
-    sections.append(Section("Chosen data types", rows, "which peak and which kernels the choice leads to"))
-    named = {row.id.removeprefix("hardware."): row for row in rows}
+    sections.append(Section("Chosen data types", chosen_rows, "which peak and which kernels the choice leads to"))
+    named = {row.id.removeprefix("hardware."): row for row in chosen_rows}
     return Hardware(
         accelerator_number=number, generation=generation, peak_bf16=peaks[0], linear_peak=linear_peak,
         memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],

@@ -53,16 +53,17 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     parameters = Quantity("tensors.parameters", "Parameters", "parameter", total(span(parts)), note="sum of the modules")
 
     def on_rank(tensor: Tensor) -> Node:
-        replaced = {
+        shards: dict[str, dict[Node, Node]] = {
             "heads": {ir.query_width: plan.query_width},
             "kv heads": {ir.kv_width: plan.kv_width},
             "ffn columns": {facts.ffn_size: plan.ffn},
             "vocabulary": {facts.vocabulary: plan.vocabulary},
             "none": {},
-        }[tensor.split]
+        }
+        replaced = shards[tensor.split]
         size: Node | None = None
         for dimension in tensor.shape:
-            part = replaced.get(dimension, dimension)  # type: ignore[call-overload]
+            part = replaced.get(dimension, dimension)
             size = part if size is None else size * part
         assert size is not None
         return size
@@ -161,17 +162,17 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     )  # fmt: skip
     requests = Quantity("memory.requests", "Requests per replica", "request", maximum(1, inputs.concurrency / inputs.dp),
                         note="concurrency ÷ DP, at least 1")  # fmt: skip
-    logits = Quantity("memory.logits", "Logits", "B",
-                      requests * TOKENS_PER_STEP * plan.vocabulary * LOGIT_BYTES,
-                      note="requests per replica × vocabulary rows × logit bytes")  # fmt: skip
+    seat_logits = Quantity("memory.logits_per_request", "Logits per request", "B/request",
+                           TOKENS_PER_STEP * plan.vocabulary * LOGIT_BYTES)  # fmt: skip
     reserve = Quantity("memory.reserve", "Runtime", "B", efficiency["runtime_reserve"], note="runtime reserve of the profile")
     usable = Quantity("memory.usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
-    room = Quantity("memory.kv_room", "Room for the KV cache", "B",
-                    maximum(0, usable - weights - activations - logits - reserve))  # fmt: skip
-    capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", room / per_request,
-                        note="room for the KV cache ÷ KV bytes per request", name="KV capacity")  # fmt: skip
+    room = Quantity("memory.kv_room", "Room for requests", "B",
+                    maximum(0, usable - weights - activations - reserve))  # fmt: skip
+    capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", room / (per_request + seat_logits),
+                        note="room for requests ÷ (KV bytes + logits per request)", name="KV capacity")  # fmt: skip
     batch = Quantity("memory.batch", "Batch", "request", maximum(1, minimum(requests, capacity)),
                      note="requests per replica, at most the KV capacity, at least 1")  # fmt: skip
+    logits = Quantity("memory.logits", "Logits", "B", batch * seat_logits)
     kv = Quantity("memory.kv", "KV cache", "B", batch * per_request)
     used = Quantity("memory.used", "Memory used", "B", weights + kv + activations + logits + reserve)
     headroom = Quantity("memory.headroom", "Headroom", "B", usable - used, note="usable memory − memory used; negative if it does not fit")
@@ -181,10 +182,10 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     sections = (
         Section("Weights", (layer, read, embedding, head, ends, weights), "fullest accelerator", Section.SUBTOTAL),
         Section("KV cache", (per_token, length, kept, per_request), "per accelerator"),
-        Section("Working memory", (requests, activations, logits, reserve), "per accelerator"),
+        Section("Working memory", (requests, activations, seat_logits, reserve), "per accelerator"),
         Section("Capacity", (usable, room, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
-        Section("Memory used", (kv, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
+        Section("Memory used", (kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
     return Memory(layer, read, embedding, head, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
                   capacity, requests, batch, sections)  # fmt: skip

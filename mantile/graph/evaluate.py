@@ -17,6 +17,15 @@ CHUNK = 8192  # cases at a time: a row of values then stays inside the processor
 _Step = tuple[Node, Callable[..., Any], tuple[Node, ...]]
 
 
+def _number(value: Any) -> Any:
+    """Numbers as floats: whole numbers of NumPy would overflow without a word. An override nobody set is NaN."""
+    if value is None:
+        return np.nan
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.kind in "USO" else value.astype(float)
+    return value if isinstance(value, str) else float(value)
+
+
 def _as_list(*members: Any) -> list[Any]:
     return list(members)
 
@@ -60,7 +69,7 @@ class Program:
         values: dict[Node, Any] = {literal: literal.value for literal in self.literals}
         for given in self.inputs:
             value = inputs.get(given.id, given.value)
-            values[given] = np.nan if value is None else value
+            values[given] = _number(value)
         for other in self.across:
             values[other] = cases[other.case][other.figure]
         _execute(self.steps, values)
@@ -81,13 +90,15 @@ class Program:
             values = self.run(inputs)
             return {node: values[node] for node in keep}
         count = len(next(iter(varying.values())))
+        if any(len(value) != count for value in varying.values()):
+            raise ValueError(f"inputs vary over different numbers of cases: {({key: len(value) for key, value in varying.items()})}")
         first = {key: value[0].item() for key, value in varying.items()}
         fixed = self.run({**inputs, **first})
-        moving = {node for node in self.inputs if node.id in varying}
+        moving: set[Node] = {node for node in self.inputs if node.id in varying}
         steps = []
         for step in self.steps:
             if any(argument in moving for argument in step[2]):
-                moving.add(step[0])  # type: ignore[arg-type]
+                moving.add(step[0])
                 steps.append(step)
         sources = [node for node in self.inputs if node.id in varying]
         results: dict[Node, Any] = {
@@ -97,8 +108,8 @@ class Program:
         def work(start: int) -> None:
             part = slice(start, min(start + CHUNK, count))
             values = dict(fixed)
-            for node in sources:
-                values[node] = varying[node.id][part]
+            for source in sources:
+                values[source] = _number(varying[source.id][part])
             _execute(steps, values)
             for node in keep:
                 results[node][part] = values[node]

@@ -86,6 +86,8 @@ def _element(members: list[Any], position: Any) -> Any:
         if math.isnan(position) or not 1 <= position <= len(members):
             return math.nan
         return members[int(position) - 1]
+    if not np.all((np.asarray(position) >= 1) & (np.asarray(position) <= len(members))):
+        raise ValueError("a lookup found no entry in at least one case")
     index = np.asarray(position).astype(np.intp) - 1
     if all(np.ndim(member) == 0 for member in members):
         return np.asarray(members)[index]
@@ -95,8 +97,8 @@ def _element(members: list[Any], position: Any) -> Any:
 
 def _position(key: Any, members: list[Any], _exact: int) -> Any:
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
-        return next((i for i, member in enumerate(members, 1) if type(member) is type(key) and _same(member, key)
-                     or not isinstance(member, str) and not isinstance(key, str) and member == key), math.nan)
+        return next((i for i, member in enumerate(members, 1) if isinstance(member, str) == isinstance(key, str)
+                     and _same(member, key)), math.nan)
     found: Any = np.nan
     for i in range(len(members), 0, -1):
         found = np.where(np.equal(members[i - 1], key), i, found)
@@ -119,7 +121,7 @@ def _is_number(value: Any) -> Any:
 
 
 def _is_error(value: Any) -> Any:
-    return False if isinstance(value, str) else np.isnan(value)
+    return False if isinstance(value, str) else ~np.isfinite(value)
 
 
 def _if_error(value: Any, otherwise: Any) -> Any:
@@ -137,8 +139,10 @@ def _round_up(value: Any, _digits: int) -> Any:
 
 def format_text(value: float, form: str) -> str:
     """A number in one of the formats "0", "0.0", "#,##0.00", "0%", ..., rounded half away from zero as Excel does."""
-    if math.isnan(value):
+    if not math.isfinite(value):
         return "#N/A"
+    if abs(value) >= 1e20:  # beyond anything a text should show, and beyond Decimal's default precision
+        return f"{value:.3E}"
     scaled = Decimal(repr(float(value))) * (100 if form.endswith("%") else 1)
     digits = len(form.rstrip("%").partition(".")[2])
     rounded = scaled.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)

@@ -203,7 +203,7 @@ def as_node(operand: Operand) -> Node:
     """
     if isinstance(operand, Node):
         return operand
-    if isinstance(operand, str) or operand in (0, 1):
+    if isinstance(operand, str) or (operand in (0, 1) and isinstance(operand, int) and not isinstance(operand, bool)):
         return Literal(operand)
     raise ValueError(f"{operand!r} is a magic number: state it as an Input with a label, a unit and a source")
 

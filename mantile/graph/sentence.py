@@ -18,7 +18,7 @@ def called(figure: Named) -> str:
     if figure.name:
         return figure.name
     head = figure.label.split(" ", 1)[0]
-    ordinary = head[:1].isupper() and head[1:].islower() or len(head) == 1 and head == "A"
+    ordinary = head[:1].isupper() and head[1:].islower()
     return figure.label[0].lower() + figure.label[1:] if ordinary else figure.label
 
 
@@ -41,8 +41,8 @@ def _words(node: Node) -> tuple[str, int]:
     if operation.precedence == ATOM:
         texts = [text for text, _ in parts]
     listed = texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
-    # A function reads as loosely as a comparison: used inside an operator it needs brackets to be read correctly.
-    reads = min(operation.precedence, 2) if operation.precedence == ATOM and "{" in operation.sentence[1:] else operation.precedence
+    # In words a function reads as loosely as a comparison: inside an operator it needs brackets to be read correctly.
+    reads = 2 if operation.precedence == ATOM else operation.precedence
     return operation.sentence.replace("{all:and}", listed).format(*texts), reads
 
 

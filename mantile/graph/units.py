@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import pint
 
 from mantile.graph.operations import OPERATIONS
-from mantile.graph.quantity import Apply, Input, Literal, Named, Node, Quantity, Span, ancestors
+from mantile.graph.quantity import Apply, At, Input, Literal, Named, Node, Quantity, Span, ancestors
 
 _DEFINITIONS = """
 kilo- = 1e3 = k-
@@ -91,8 +92,8 @@ def check_units(figures: Iterable[Named]) -> None:
     for node in ancestors(*figures):
         if isinstance(node, Literal):
             found[node] = None
-        elif isinstance(node, Input):
-            found[node] = parse(node.unit)
+        elif isinstance(node, Input | At):
+            found[node] = parse(node.unit if isinstance(node, Input) else node.figure.unit)
         elif isinstance(node, Span):
             found[node] = _agree(node.members[0].id, [found[member] for member in node.members])
         elif isinstance(node, Apply):
@@ -107,7 +108,7 @@ def check_units(figures: Iterable[Named]) -> None:
 def _equal(left: pint.Quantity[float], right: pint.Quantity[float]) -> bool:
     if left.dimensionality != right.dimensionality:
         return False
-    return abs((left / right).to_base_units().magnitude - 1) < 1e-12
+    return bool(abs((left / right).to_base_units().magnitude - 1) < 1e-12)
 
 
 def _agree(context: str, units: list[_Unit]) -> _Unit:
@@ -118,7 +119,7 @@ def _agree(context: str, units: list[_Unit]) -> _Unit:
     return stated[0] if stated else None
 
 
-def _derived(node: Apply, units: list[_Unit]) -> _Unit:
+def _derived(node: Apply, units: list[Any]) -> Any:
     one = parse("1")
     context = f"{node.operation} of " + ", ".join(_named(argument) for argument in node.arguments)
     match OPERATIONS[node.operation].unit:

@@ -9,13 +9,14 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mantile.library.errors import InputError
 
+MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # no honest scenario or config.json comes near
 
 
@@ -33,7 +34,7 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _Loader(_Base):  # type: ignore[misc]  # the base is C where PyYAML was built with it
     """YAML 1.2 core schema for numbers and booleans; a key given twice is an error."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen: set[Any] = set()
@@ -56,6 +57,14 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
 
 
+def _decimal(loader: Any, node: Any) -> int:
+    """YAML 1.2 has no octal numbers with a leading zero."""
+    return int(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
+
+
 def read_text(path: Path) -> str:
     """The text of a file of sane size.
 
@@ -75,27 +84,42 @@ def read_text(path: Path) -> str:
 def parse_yaml(text: str, name: str) -> Any:
     """YAML text to plain objects. `name` stands for the file in errors."""
     try:
+        depth = 0
+        for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}, line {mark.line + 1}, column {mark.column + 1}" if mark else name
         raise InputError(f"{where}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"{name}: not valid YAML: {error}") from error
+    except InputError:
+        raise
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"{name}: not valid YAML: {type(error).__name__}: {error}") from error
 
 
 def parse_json(text: str, name: str) -> Any:
-    """JSON text to plain objects; NaN and infinities are refused."""
+    """JSON text to plain objects. Infinity and NaN pass, as some config.json hold them in fields we do not read."""
 
-    def refuse(constant: str) -> float:
-        raise InputError(f"{name}: {constant} is not a JSON number")
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            raise InputError(f"{name}: the key {next(key for key in keys if keys.count(key) > 1)!r:.60} is given twice")
+        return found
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, object_pairs_hook=mapping)
     except json.JSONDecodeError as error:
         raise InputError(f"{name}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}") from error
     except RecursionError as error:
         raise InputError(f"{name}: not valid JSON: nested too deeply") from error
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{name}: not valid JSON: {error}") from error
 
 
 def validate(document: type[Document], data: Any, name: str) -> Document:

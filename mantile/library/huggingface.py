@@ -82,7 +82,11 @@ class _Config:
             used = self.flag("use_sliding_window", False)
             if not used.value:
                 return Fact(value=0, origin=used.origin, source="use_sliding_window is false")
-            if self.data.get("max_window_layers", 0) != 0:
+            full = self.data.get("max_window_layers", 28)  # layers below it attend to everything
+            layers = self.whole("num_hidden_layers").value
+            if isinstance(full, int) and not isinstance(full, bool) and full >= layers:
+                return Fact(value=0, origin="derived", source="max_window_layers: no layer has a window")
+            if full != 0 or isinstance(full, bool):
                 raise InputError(
                     f"{self.name}: field max_window_layers: a window on some layers only is not supported for "
                     f"{self.model_type}; expected 0 or use_sliding_window false"

@@ -205,9 +205,9 @@ def load_library() -> Library:
     folder = data_folder("profiles")
 
     def every(kind: type[Accelerator] | type[System] | type[Framework] | type[EfficiencyProfile], name: str) -> list[Strict]:
-        items = []
+        items: list[Strict] = []
         for path in sorted((folder / name).glob("*.yaml")):
-            item = load(kind, path)
+            item: Accelerator | System | Framework | EfficiencyProfile = load(kind, path)
             if item.id != path.stem:
                 raise InputError(f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}")
             items.append(item)

@@ -35,7 +35,7 @@ class Override(Strict):
     """
 
     id: Text
-    value: float
+    value: Annotated[float, Field(allow_inf_nan=False)]
     reason: Text = "no reason given"
 
 
@@ -153,7 +153,7 @@ def _activations(weights: str, accelerator: str, library: Library, name: str) ->
     chip = _named(name, lambda: library.accelerator(accelerator))
     if kind.peak == "bf16" or getattr(chip, f"peak_{kind.peak}").value is None:
         return "bf16"
-    return kind.id if "activations" in kind.roles else kind.peak
+    return str(kind.id if "activations" in kind.roles else kind.peak)
 
 
 def _check(values: dict[str, str | int], library: Library, name: str) -> None:

@@ -166,7 +166,7 @@ def _expected(figure: Input) -> str:
 def _equal(left: Any, right: Any) -> bool:
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return bool(left == right)
-    return abs(left - right) <= 1e-12 * max(abs(left), abs(right))
+    return bool(abs(left - right) <= 1e-12 * max(abs(left), abs(right)))
 
 
 def _address(row: int, column: int) -> str:

@@ -7,7 +7,7 @@ from itertools import count
 
 import mantile
 from mantile.equations.constants import MILLI
-from mantile.graph.quantity import At, join, text
+from mantile.graph.quantity import At, join
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, BUNDLE_SHEET, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
@@ -103,9 +103,9 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         (style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"), 0.0,
          "failed check: red is used for nothing else"),
     )  # fmt: skip
-    for look, number, words in samples:
+    for look, sample, words in samples:
         row = next(free)
-        sheet.put(row, 5, Cell(look, number=number))
+        sheet.put(row, 5, Cell(look, number=sample))
         sheet.text(row, 6, words, style.LABEL.but(indent=1))
     served = estimate.equations.serving
     next(free)

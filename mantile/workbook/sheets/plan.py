@@ -112,17 +112,17 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
             "type": "formula", "criteria": f"=AND(C${start + 1}=1,MOD(C${stage_row},{len(style.STAGES)})={number})",
             "format": style.Style(fill=colour)}))  # fmt: skip
 
-    number = style.value("GB").but(align="center", form="#,##0.0")
+    amount = style.value("GB").but(align="center", form="#,##0.0")
     line("weights", "Weights", "GB", lambda i, gpu: used(i) * (
         layers[i] * held.layer_weights + where(stage[i] < 1, held.embedding_weights, 0)
-        + where(stage[i] + 1 >= inputs.pp, held.head_weights, 0)) / GIGA, number, "GB", 22)  # fmt: skip
+        + where(stage[i] + 1 >= inputs.pp, held.head_weights, 0)) / GIGA, amount, "GB", 22)  # fmt: skip
     line("kv", "KV cache", "GB, for the batch", lambda i, gpu: held.kv * layers[i] / plan.layers / GIGA,
-         number, "GB", 22)  # fmt: skip
-    line("working", "Activations, logits", "GB", lambda i, gpu: used(i) * (held.activations + held.logits) / GIGA, number, "GB", 22)
-    line("reserve", "Runtime", "GB", lambda i, gpu: used(i) * held.reserve / GIGA, number, "GB", 22)
+         amount, "GB", 22)  # fmt: skip
+    line("working", "Activations, logits", "GB", lambda i, gpu: used(i) * (held.activations + held.logits) / GIGA, amount, "GB", 22)
+    line("reserve", "Runtime", "GB", lambda i, gpu: used(i) * held.reserve / GIGA, amount, "GB", 22)
     line("sum", "Used", "GB; bar = share of capacity",
          lambda i, gpu: rows["weights"][i] + rows["kv"][i] + rows["working"][i] + rows["reserve"][i],
-         number.but(bold=True, top=(style.THIN, style.INK)), "GB", 24)  # fmt: skip
+         amount.but(bold=True, top=(style.THIN, style.INK)), "GB", 24)  # fmt: skip
     for place in (0, 1):
         sheet.cells[row - 1, place].style = style.LABEL.but(bold=place == 0, top=(style.THIN, style.INK))
     capacity = float(book.estimate_values[column][equations.hardware.memory_capacity]) / 1e9

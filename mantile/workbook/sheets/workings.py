@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from mantile.graph.quantity import Input, Named, Quantity, Section, children, precedents
-from mantile.graph.quantity import Span as _Span
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, SHARED, Book, Cell, Family, Home, Sheet, reference
@@ -74,7 +73,7 @@ def _span_members(figure: Quantity) -> set[Named]:
     stack = list(children(figure))
     while stack:
         node = stack.pop()
-        if isinstance(node, _Span):
+        if isinstance(node, Span):
             found |= set(node.members)
         elif not isinstance(node, Input | Quantity):
             stack.extend(children(node))
@@ -189,7 +188,7 @@ def _value(book: Book, sheet: Sheet, row: int, column: int, figure: Named, of: i
     is_text = isinstance(book.estimate_values[of].get(figure), str)
     if link:
         look = style.value(figure.unit, is_text=is_text, role="link")
-        expression = figure
+        expression: Node = figure
     else:
         assert isinstance(figure, Quantity)
         expression = figure.body
