@@ -12,6 +12,7 @@ from mantile.equations.hardware import PEAKS
 from mantile.estimation import Estimate, estimate
 from mantile.graph.quantity import Input, Quantity, ancestors
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
+from mantile.library.errors import InputError
 from mantile.library.profiles import EfficiencyProfile, Library
 from mantile.library.scenario import parse_scenario
 
@@ -343,11 +344,6 @@ ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"}, [], ["NO_NATIVE_FORMAT"]),
     (override("hardware.accelerators", 4), ["REPLICA_EXCEEDS_SYSTEM"], []),
     (override("hardware.memory_capacity", 30), [], []),
-    (override("efficiency.gemm_compute", 1.2), ["EFFICIENCY_ABOVE_ONE"], []),
-    (override("efficiency.gemm_bandwidth", 1.4), ["EFFICIENCY_ABOVE_ONE"], []),
-    (override("efficiency.attention_prefill", 0.0005), ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR"]),
-    (override("efficiency.step_host", 300_000), [], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
-    (override("hardware.memory_bandwidth", 0), [*BROKEN, "ERROR_VALUE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
 )  # fmt: skip
 
 
@@ -365,10 +361,32 @@ def test_an_odd_plan_raises_exactly_its_reason_codes(
     assert make(**fields).results()["fits"] == ("MEMORY_EXCEEDED" not in errors)
 
 
+TYPED: tuple[tuple[str, float, list[str], list[str]], ...] = (
+    ("efficiency.gemm_compute", 1.2, ["EFFICIENCY_ABOVE_ONE"], []),
+    ("efficiency.gemm_bandwidth", 1.4, ["EFFICIENCY_ABOVE_ONE"], []),
+    ("efficiency.attention_prefill", 0.0005, ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR"]),
+    ("efficiency.step_host", 300_000, [], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
+    ("hardware.memory_bandwidth", 0, [*BROKEN, "ERROR_VALUE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("identifier", "value", "errors", "alerts"), TYPED)
+def test_what_somebody_types_into_a_cell_is_checked(
+    make: Make, identifier: str, value: float, errors: list[str], alerts: list[str]
+) -> None:
+    """A scenario file with such a figure is refused; in a workbook, where anything can be typed, a check fails."""
+    with pytest.raises(InputError, match=f"{identifier}.*expected"):
+        make(**override(identifier, value))
+    made = make()
+    values = made.program.run(made.inputs(0) | {f"{identifier}.override": value})
+    assert [error["code"] for error in made.raised(values, errors=True)] == errors
+    assert [alert["code"] for alert in made.raised(values, errors=False)] == alerts
+
+
 def test_a_raised_check_tells_both_sides(make: Make) -> None:
     """Message with figures and unit; sides as numbers for programs."""
     (error,) = make(model="llama-2-7b", tp=1, input_tokens=4096).results()["checks"]["errors"]
-    assert error["message"] == "Input and output lie within the model's context: 4,352 should be at most 4,096 token/request"
+    assert error["message"] == "Input and output lie within the model's context: 4,352, expected at most 4,096 token/request"
     assert (error["left"], error["right"]) == (4352.0, 4096.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
-from mantile.graph.quantity import Input, Node, Quantity, join, span, text, total, where, whole
+from mantile.graph.quantity import Input, Node, Quantity, element, join, maximum, position, span, text, total, where, whole
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -87,7 +87,7 @@ def _steps(book: Book, sheet: Sheet, phase: str, steps: list[tuple[str, Block]])
     for index, (name, block) in enumerate(steps):
         row = head + 2 + index
         if phase == "prefill":
-            sheet.text(row, 0, name, style.LABEL)
+            book.fix(sheet, row, 0, Input(f"layers.name.{index}", f"Step {index}", "1", name, shared=True, fixed=True), style.LABEL)
         time = Quantity(f"layers.step.{phase}.{index}", f"Time of {name}", "us", block.layer_time * MICRO)
         book.place(sheet, row, first, time, green, link=book.anchor(block.layer_time))
         start = Quantity(f"layers.start.{phase}.{index}", f"Start of {name}", "us",
@@ -194,15 +194,15 @@ def _charts(book: Book, sheet: Sheet, steps: dict[str, list[tuple[str, Block]]],
             made: dict[str, tuple[list[Quantity], Quantity]]) -> None:  # fmt: skip
     head = CHART_ROWS + 5
     count = len(steps["decode"])
+    names = [figure for figure in book.homes if isinstance(figure, Input) and figure.id.startswith("layers.name.")]
     titles = {"prefill": (3, 0), "decode": (3, 8)}
     for phase, first in (("prefill", 1), ("decode", 7)):
         row, column = titles[phase]
-        found = [block for _, block in steps[phase]]
-        largest = max(found, key=lambda block: float(book.estimate_values[0][block.layer_time]))
-        name = next(name for name, block in steps[phase] if block is largest)
+        times = span(made[phase][0])
+        longest = element(span(names), position(maximum(times), times))
         one = Quantity(f"layers.title.{phase}", "Title", "1", join(
-            f"{phase.capitalize()}: one layer takes ", text(made[phase][1], "#,##0"), f" us; {name} ",
-            text(largest.layer_time * MICRO, "#,##0"), " us"))  # fmt: skip
+            f"{phase.capitalize()}: one layer takes ", text(made[phase][1], "0"), " us, the longest step (", longest, ") ",
+            text(maximum(times), "0.0"), " us"))  # fmt: skip
         book.place(sheet, row, column, one, style.Style(size=10.5, bold=True))
         sheet.charts.append((row + 1, column, charts.timeline(
             f"Timeline of one layer in {phase}: each step as a bar from its start, coloured by what limits it",

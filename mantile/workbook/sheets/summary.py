@@ -79,7 +79,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
     served, inputs, plan = equations.serving, equations.inputs, equations.plan
     sheet.formula(0, FIRST, join(
         f"{book.estimate.model.name} on ", text(plan.accelerators, "0"), " × ", inputs.accelerator, ": ",
-        text(served.ttft * MILLI, "#,##0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
+        text(served.ttft * MILLI, "0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
@@ -149,7 +149,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
                                                "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
     tile(2, "Memory per accelerator", held.used / GIGA, "GB1", join("KV cache ", text(held.kv / GIGA, "0.0"), " GB"),
          "weights, KV cache, activations and runtime, fullest one", "of which weights", held.weights / GIGA, "GB1", held.used)  # fmt: skip
-    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", join("floor ", text(floor_ttft * MILLI, "#,##0"), " ms"),
+    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", join("floor ", text(floor_ttft * MILLI, "0"), " ms"),
          "arrival to first token, mean, queueing included", "Prefill compute used, MFU", prefill.mfu, "percent", served.ttft)  # fmt: skip
     tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", join("floor ", text(floor_tpot * MILLI, "0.0"), " ms"),
          "mean gap between tokens of one request", "Decode bandwidth used, MBU", decode.mbu, "percent", served.tpot)  # fmt: skip
@@ -229,7 +229,7 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
         sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
         series.append((colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column)))
     _title(book, sheet, 23, 1, "memory", join(text(held.used / GIGA, "0.0"), " of ", text(hardware.memory_capacity / GIGA, "0.0"),
-                                              " GB used: room for ", text(held.capacity_sequences, "#,##0"), " sequences"))  # fmt: skip
+                                              " GB used: room for ", text(held.capacity_sequences, "0"), " sequences"))  # fmt: skip
     sheet.charts.append((24, 1, charts.stack(
         "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
         series, (442, 118), (0.03, 0.04, 0.94, 0.42))))  # fmt: skip
@@ -332,8 +332,8 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(hardware.linear_peak / TERA, "#,##0"), " TFLOP/s, memory ",
-                                                text(hardware.memory_bandwidth / GIGA, "#,##0"), " GB/s"))  # fmt: skip
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(hardware.linear_peak / TERA, "0"), " TFLOP/s, memory ",
+                                                text(hardware.memory_bandwidth / GIGA, "0"), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
         "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
@@ -392,8 +392,8 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
                               text(served.tpot / floor_tpot, "0.0"), " ×"), line)  # fmt: skip
     sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
                                "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
-    sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "#,##0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
-                              " ms · ", text(made.stored[2], "#,##0"), " tokens/s"), line)  # fmt: skip
+    sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
+                              " ms · ", text(made.stored[2], "0"), " tokens/s"), line)  # fmt: skip
     sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
     sheet.text(49, 7, book.imprint, line)
 
