@@ -16,9 +16,9 @@ def _own(name: str, label: str, unit: str, value: float, note: str) -> Input:
 
 
 PER_WEIGHT = _own("flops_per_weight", "Floor: FLOPs per weight and token", "FLOP/token", 2, "2 FLOPs")
-PER_PAIR = _own("flops_per_pair", "Floor: FLOPs per channel, query and key", "FLOP*request/token**2", 2,
+PER_PAIR = _own("flops_per_pair", "Floor: FLOPs per channel, query and key", "FLOP/pair", 2,
                 "2 FLOPs (4 per pair, half of the square)")  # fmt: skip
-TWO = _own("two", "Floor: keys and values", "1", 2, "keys and values")
+TWO = _own("two", "Floor: keys and values", "number", 2, "keys and values")
 ONE_TOKEN = _own("one_token", "Floor: tokens of a step", "token/request", 1, "one token")
 HALF = _own("half", "Floor: half", "1", 0.5, "half")
 

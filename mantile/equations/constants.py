@@ -11,20 +11,20 @@ def _constant(name: str, label: str, unit: str, value: float, note: str, called:
 
 FLOPS_PER_MAC = _constant("flops_per_mac", "FLOPs per weight and token", "FLOP/token", 2,
                           "one multiplication and one addition", "FLOPs per MAC")  # fmt: skip
-FLOPS_PER_PAIR = _constant("flops_per_pair", "FLOPs per channel of a query-key pair", "FLOP*request/token**2", 2,
+FLOPS_PER_PAIR = _constant("flops_per_pair", "FLOPs per channel of a query-key pair", "FLOP/pair", 2,
                            "one multiplication and one addition", "FLOPs per MAC")  # fmt: skip
-QK_AND_PV = _constant("qk_and_pv", "Products in attention", "1", 2, "queries with keys, and scores with values",
+QK_AND_PV = _constant("qk_and_pv", "Products in attention", "number", 2, "queries with keys, and scores with values",
                       "2 products")  # fmt: skip
-KEYS_AND_VALUES = _constant("keys_and_values", "Tensors in the KV cache", "1", 2, "keys and values", "keys and values")
+KEYS_AND_VALUES = _constant("keys_and_values", "Tensors in the KV cache", "number", 2, "keys and values", "keys and values")
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
-BOTH_WAYS = _constant("both_ways", "Read and write", "1", 2, "every value is read once and written once", "read and write")
-ADD_NORM_PASSES = _constant("add_norm_passes", "Passes of a fused add and norm", "1", 4,
+BOTH_WAYS = _constant("both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write")
+ADD_NORM_PASSES = _constant("add_norm_passes", "Passes of a fused add and norm", "number", 4,
                             "residual and input are read, residual and output are written", "4 passes")  # fmt: skip
-RING_PHASES = _constant("ring_phases", "Phases of an all-reduce", "1", 2, "reduce-scatter, then all-gather",
+RING_PHASES = _constant("ring_phases", "Phases of an all-reduce", "number", 2, "reduce-scatter, then all-gather",
                         "2 phases")  # fmt: skip
-ALL_REDUCES_PER_LAYER = _constant("all_reduces_per_layer", "All-reduces in a layer", "1", 2,
+ALL_REDUCES_PER_LAYER = _constant("all_reduces_per_layer", "All-reduces in a layer", "number", 2,
                                   "after attention and after the FFN", "all-reduces per layer")  # fmt: skip
-ROPE_KERNELS = _constant("rope_kernels", "Kernels for RoPE and KV write", "1", 2, "rotation, and the write into the cache",
+ROPE_KERNELS = _constant("rope_kernels", "Kernels for RoPE and KV write", "number", 2, "rotation, and the write into the cache",
                          "kernels")  # fmt: skip
 TOKENS_PER_STEP = _constant("tokens_per_step", "Tokens of a request in a decode step", "token/request", 1,
                             "no speculative decoding", "tokens per step")  # fmt: skip

@@ -113,7 +113,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     time = Quantity(f"{phase.id}.time", f"{phase.id.capitalize()} time", "s", total(span(times)), note="sum of the module times",
                     name=f"{phase.id} time")  # fmt: skip
     parts = {
-        kind: Quantity(f"{phase.id}.bound.{kind}", f"{kind.capitalize()} time of the pass", "s", total(span(rows)),
+        kind: Quantity(f"{phase.id}.bound.{kind}", f"{kind.capitalize()} time of {phase.id}", "s", total(span(rows)),
                        note=f"sum of the {kind} rows above", name=f"{kind} time")
         for kind, rows in ((COMPUTE, compute_parts), (MEMORY, memory_parts), (NETWORK, network_parts), (OVERHEAD, launch_parts))
     }  # fmt: skip

@@ -37,6 +37,7 @@ accelerator = [accelerator]
 USD = [currency]
 watt = [power] = W
 bit = byte / 8
+pair = token ** 2 / request
 count = []
 parameter = count
 layer = count

@@ -16,7 +16,7 @@ from mantile.workbook.sheets.furniture import column_heads, furnish
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 WIDTHS = (104, 236, 66, 420, 118, 236)
-_LINE = 84  # characters of the "how" column that fit on a line at 9.5 pt
+_LINE = 78  # characters of the "how" column that fit on a line at 9.5 pt
 _ROW, _EXTRA = 18, 13
 
 
@@ -118,9 +118,9 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
 
 def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0) -> None:
     how, source = _how(figure)
-    styles = [style.SECTION, style.LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
+    styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
-        styles = [style.emphasised(item, total).but(bold=item is style.LABEL) for item in styles]
+        styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     for column, (text, look) in enumerate(zip(
         (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True)):  # fmt: skip
         sheet.text(row, column, text, look)
