@@ -97,8 +97,8 @@ def _shown(value: Any, unit: str) -> str:
     match unit:
         case "ms":
             return format_text(value * 1e3, "#,##0.00" if value < 1 else "#,##0") + " ms"
-        case "GiB":
-            return format_text(value / 2**30, "#,##0.0") + " GiB"
+        case "GB":
+            return format_text(value / 1e9, "#,##0.0") + " GB"
         case "%":
             return format_text(value, "0%")
         case "":
@@ -120,8 +120,8 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("Output tokens", "output_tokens", ""),
     ("Concurrency", "concurrency", ""),
     ("Fits", "fits", ""),
-    ("Memory used", "memory_per_accelerator_bytes", "GiB"),
-    ("Memory", "memory_capacity_bytes", "GiB"),
+    ("Memory used", "memory_per_accelerator_bytes", "GB"),
+    ("Memory", "memory_capacity_bytes", "GB"),
     ("KV cache holds", "kv_capacity_sequences", "requests"),
     ("TTFT", "ttft_s", "ms"),
     ("TPOT", "tpot_s", "ms"),
@@ -159,8 +159,8 @@ def print_built(estimate: Estimate, path: Path) -> None:
         fits = "fits" if result["fits"] else "does not fit"
         console.print(f"  {result['name']}: TTFT {_shown(result['ttft_s'], 'ms')}, TPOT {_shown(result['tpot_s'], 'ms')}, "
                       f"{_shown(result['output_tokens_per_s'], 'tokens/s')}, {fits} "
-                      f"({_shown(result['memory_per_accelerator_bytes'], 'GiB')} "
-                      f"of {_shown(result['memory_capacity_bytes'], 'GiB')} per accelerator)")  # fmt: skip
+                      f"({_shown(result['memory_per_accelerator_bytes'], 'GB')} "
+                      f"of {_shown(result['memory_capacity_bytes'], 'GB')} per accelerator)")  # fmt: skip
     _print_checks(console, results)
 
 

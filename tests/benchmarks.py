@@ -28,7 +28,6 @@ from mantile.estimation import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
 from mantile.verification import verify
-from mantile.workbook.write import build_workbook
 
 STANDARD: dict[str, Any] = {
     "model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16,
@@ -111,11 +110,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.xlsx"
-        build_workbook(made, path)
+        helped, built = timed(process("--help"), process("build", STANDARD["model"], *FLAGS, "-o", str(path)), runs=given.runs)
         formulas = verify(path).to_dict()["formulas"]
         sheets = tuple(_sheets(path))
-        helped, built = timed(process("--help"), process("build", STANDARD["model"], *FLAGS, "-o", str(Path(folder) / "built.xlsx")),
-                              runs=given.runs)  # fmt: skip
         [verified] = timed(process("verify", str(path)), runs=slow)
         compiled, stock = timed(lambda: with_formulas(path, sheets), lambda: with_formulas(path, sheets, fast=False), runs=slow)
 

@@ -43,8 +43,8 @@ def serving(inputs: Workload, continuous: Quantity, plan: Sharding, held: Memory
                         note="prefill time ÷ PP: stages work on different prompts", name="prefill service time")  # fmt: skip
     stall = Quantity("serving.stall", "Prefill stall per token", "s",
                      continuous * efficiency["interference"] * others / ONE_REQUEST * occupied * TOKENS_PER_STEP / inputs.output_tokens,
-                     note="interference × other requests × prefill service time ÷ output tokens; 0 in static batching",
-                     source="closed loop: every other request prefills once in my lifetime")  # fmt: skip
+                     note="interference × other requests × prefill service time ÷ output tokens: each prefills once in my "
+                          "lifetime; 0 in static batching", source="closed loop")  # fmt: skip
     step = Quantity("serving.decode_step", "Decode step", "s", decode.time, note="decode time of the batch")
     tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", step + stall, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip

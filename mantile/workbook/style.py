@@ -152,4 +152,4 @@ def emphasised(style: Style, total: int) -> Style:
 
 def shown_unit(unit: str) -> str:
     """A unit as readers write it."""
-    return unit.replace("**2", "²").replace("*", "·")
+    return unit.replace("**2", "²").replace("*", "·").replace("/accelerator", "/acc")
