@@ -177,11 +177,13 @@ def build(
         raise InputError(f"{output}: expected a file name that ends in .xlsx")
     if not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
-    found = _estimate(what, flags)
-    from mantile.printing import print_built
-    from mantile.workbook.write import build_workbook
+    from mantile.printing import print_built, working
 
-    build_workbook(found, output)
+    with working(f"building {output.name}"):
+        found = _estimate(what, flags)
+        from mantile.workbook.write import build_workbook
+
+        build_workbook(found, output)
     print_built(found, output)
 
 

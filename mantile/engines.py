@@ -68,10 +68,10 @@ def with_libreoffice(path: Path) -> Values:
     Raises:
         InputError: if LibreOffice is not installed or cannot convert the file.
     """
-    from mantile.workbook.read import _cells
+    from mantile.workbook.read import read_cells
 
     with tempfile.TemporaryDirectory() as folder:
-        return _cells(recalculate(path, Path(folder)), stored=True)
+        return read_cells(recalculate(path, Path(folder)), stored=True)
 
 
 def recalculate(path: Path, folder: Path) -> Path:

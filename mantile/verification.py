@@ -105,7 +105,7 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
         found.formulas += 1
         if not isinstance(file.contents[sheet.name].get((row, column)), str):
             continue
-        scale = _scale(cell.expression, native[cell.column])  # type: ignore[arg-type]
+        scale = scale_of(cell.expression, native[cell.column])  # type: ignore[arg-type]
         _compare(report, found, sheet, row, column, expected, scale, other, engine)
         found.compared += 1
         if report.stored_values and _place(sheet, row, column) not in touched:
@@ -164,7 +164,7 @@ def _same_constant(cell: Cell, found: Any) -> bool:
 def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, column: int, expected: Any, scale: float,
              values: Values, source: str) -> None:  # fmt: skip
     found = values.get(sheet.name, {}).get((row, column))
-    error = _difference(expected, found, scale)
+    error = difference(expected, found, scale)
     if error > TOLERANCE:
         counted.mismatches += 1
         if len(report.mismatches) < _SHOWN:
@@ -174,14 +174,14 @@ def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, colum
         counted.max_relative_error = max(counted.max_relative_error, error)
 
 
-def _scale(node: Node, values: dict[Node, Any]) -> float:
+def scale_of(node: Node, values: dict[Node, Any]) -> float:
     """The size a result is judged against: its own, or that of the terms it is the sum or difference of."""
     value = values.get(node)
     size = 0.0 if value is None or isinstance(value, str) or math.isnan(float(value)) else abs(float(value))
     if isinstance(node, Quantity):
-        return max(size, _scale(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
+        return max(size, scale_of(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
     if isinstance(node, Apply) and node.operation in _TERMS:
-        return max([size, *(_scale(argument, values) for argument in node.arguments if not isinstance(argument, Quantity)),
+        return max([size, *(scale_of(argument, values) for argument in node.arguments if not isinstance(argument, Quantity)),
                     *(_size(values.get(argument)) for argument in node.arguments)])  # fmt: skip
     return size
 
@@ -193,7 +193,7 @@ def _size(value: Any) -> float:
     return 0.0 if value is None or isinstance(value, str | list) or math.isnan(float(value)) else abs(float(value))
 
 
-def _difference(expected: Any, found: Any, scale: float = 0.0) -> float:
+def difference(expected: Any, found: Any, scale: float = 0.0) -> float:
     """Relative difference; infinite where one is a text, an error or missing and the other is not."""
     if isinstance(expected, str):
         return 0.0 if str("" if found is None else found) == expected else math.inf

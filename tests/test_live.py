@@ -19,7 +19,7 @@ from mantile.graph.quantity import Input
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
-from mantile.verification import TOLERANCE, _difference, _scale, verify
+from mantile.verification import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.book import Book
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -65,7 +65,8 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     editable = sorted(identifier for identifier, column in book.entries if column == 0)
     groups: dict[str, list[str]] = {}
     for identifier in editable:
-        groups.setdefault(identifier.split(".")[0] + identifier[-9:].replace(identifier, "")[-9:], []).append(identifier)
+        kind_of_input = "override" if identifier.endswith(".override") else identifier.split(".")[0]
+        groups.setdefault(kind_of_input, []).append(identifier)
     dice = random.Random(kind)
     generated = {identifier: inputs[identifier].value for identifier in editable} | book.estimate.inputs(0)
     touched: set[str] = set()
@@ -86,8 +87,9 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
                 key = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
                 expected = native[cell.column][cell.expression]  # type: ignore[index]
                 found = solution[key].value.ravel()[0]
-                error = _difference(expected, found, _scale(cell.expression, native[cell.column]))  # type: ignore[arg-type]
+                error = difference(expected, found, scale_of(cell.expression, native[cell.column]))  # type: ignore[arg-type]
                 assert error <= TOLERANCE, (number, edits, sheet_.name, row + 1, column + 1, expected, found)
+    assert set(groups) == {"inputs", "library", "datatype", "efficiency", "model", "override"}
     assert len(touched) > 60, "the sets should reach across all kinds of inputs"
 
 

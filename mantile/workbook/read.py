@@ -5,7 +5,6 @@ Reads files as XlsxWriter, LibreOffice and openpyxl leave them. Nothing in a fil
 
 from __future__ import annotations
 
-import json
 import warnings
 import zipfile
 from dataclasses import dataclass
@@ -44,8 +43,8 @@ def open_file(path: Path) -> File:
     Raises:
         InputError: if it is no workbook, is truncated, or was not made by Mantile.
     """
-    _require_workbook(path)
-    contents = _cells(path, stored=False)
+    require_workbook(path)
+    contents = read_cells(path, stored=False)
     if BUNDLE_SHEET not in contents:
         raise InputError(f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed")
     chunks = contents.pop(BUNDLE_SHEET)
@@ -54,11 +53,16 @@ def open_file(path: Path) -> File:
     missing = [name for name in book.sheets if name not in contents]
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
-    cached = _cells(path, stored=True)
+    cached = read_cells(path, stored=True)
     return File(path, book, contents, cached)
 
 
-def _require_workbook(path: Path) -> None:
+def require_workbook(path: Path) -> None:
+    """Refuse what is no workbook of sane size before anything is unpacked.
+
+    Raises:
+        InputError: saying what was found instead.
+    """
     try:
         if path.stat().st_size > MAX_FILE:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MAX_FILE:,}")
@@ -76,7 +80,8 @@ def _require_workbook(path: Path) -> None:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
-def _cells(path: Path, stored: bool) -> dict[str, dict[tuple[int, int], Any]]:
+def read_cells(path: Path, stored: bool) -> dict[str, dict[tuple[int, int], Any]]:
+    """Contents of all cells by sheet, row and column from 0: formulas, or with `stored` the values saved beside them."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
@@ -172,10 +177,3 @@ def _equal(left: Any, right: Any) -> bool:
 def _address(row: int, column: int) -> str:
     return f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
 
-
-def load_bundle(path: Path) -> dict[str, Any]:
-    """The bundle of a workbook as plain objects."""
-    file = open_file(path)
-    found = json.loads(file.book.bundle)
-    assert isinstance(found, dict)
-    return found

@@ -20,7 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.workbook.book import BUNDLE_SHEET, FIRST
-from mantile.workbook.read import _require_workbook
+from mantile.workbook.read import require_workbook
 
 FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (*FRONT, "Plan", "Layers", "Assumptions", "Log")
@@ -54,7 +54,7 @@ def lint(path: str | Path) -> list[Finding]:
         InputError: if the file is no workbook.
     """
     path = Path(path)
-    _require_workbook(path)
+    require_workbook(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
         book = openpyxl.load_workbook(path)
