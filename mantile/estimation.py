@@ -9,7 +9,7 @@ from typing import Any
 from mantile.assembly import Equations, build
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
-from mantile.graph.quantity import Named, Node, Quantity
+from mantile.graph.quantity import Named, Node
 from mantile.ir.dense import build_ir
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
@@ -155,8 +155,3 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
                 raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
                                  f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
     return Estimate(scenario, model, library, found, equations)
-
-
-def quantity_ids(made: Estimate) -> tuple[str, ...]:
-    """Ids of all worked-out figures."""
-    return tuple(figure.id for figure in made.equations.figures.values() if isinstance(figure, Quantity))

@@ -186,7 +186,6 @@ class Section:
     note: str = ""
     total: int = 0
 
-    NONE: ClassVar[int] = 0
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2
 

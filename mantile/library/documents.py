@@ -6,7 +6,6 @@ PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -145,8 +144,3 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
 def load(document: type[Document], path: Path) -> Document:
     """Read and validate one YAML document."""
     return validate(document, parse_yaml(read_text(path), str(path)), str(path))
-
-
-def finite(value: float) -> bool:
-    """Whether a number can stand in a cell."""
-    return math.isfinite(value)

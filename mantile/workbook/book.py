@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from xlsxwriter.utility import xl_cell_to_rowcol, xl_col_to_name
+from xlsxwriter.utility import xl_col_to_name
 
 import mantile
 from mantile.estimation import Estimate
@@ -56,7 +56,6 @@ class Cell:
     entry: Input | None = None
     reference: str | None = None
     link: str | None = None
-    note: str | None = None
 
 
 @dataclass
@@ -255,9 +254,3 @@ def _quoted(sheet: str) -> str:
 def reference(sheet: str, row: int, column: int) -> str:
     """An absolute reference to a cell of another sheet."""
     return f"{_quoted(sheet)}!${xl_col_to_name(column)}${row + 1}"
-
-
-def coordinates(address: str) -> tuple[int, int]:
-    """Row and column, from 0, of an address such as H12."""
-    row, column = xl_cell_to_rowcol(address)
-    return int(row), int(column)

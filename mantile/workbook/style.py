@@ -45,12 +45,12 @@ def _air(form: str) -> str:
 # Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the value.
 FRONT = {
     "ms": '#,##0" ms"', "ms1": '0.0" ms"', "s2": '0.00" s"', "GB1": '#,##0.0" GB"', "whole": _WHOLE, "one": "#,##0.0",
-    "percent": "0%", "percent1": "0.0%", "yes": '[=1]"Yes";[=0]"No"', "per_user": '#,##0" tokens/s/user"',
+    "percent": "0%", "yes": '[=1]"Yes";[=0]"No"', "per_user": '#,##0" tokens/s/user"',
     "sequences": '#,##0" sequences"', "per_second": '0.0" per second"', "stage": '"stage "0', "gpu": '"GPU "0',
     "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
     "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
-    "us1": "#,##0.0", "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0',
-    "layers": '#,##0" layers"', "text": "@", "general": "General", "share": "[>=0.07]0%;;", "seconds": _SECONDS,
+    "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0',
+    "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
 }  # fmt: skip
 
 
@@ -97,7 +97,7 @@ class Style:
         return found
 
 
-HAIR, THIN, THICK, DOUBLE = 7, 1, 2, 6
+THIN, THICK, DOUBLE = 1, 2, 6
 
 COVER_TITLE = Style(size=28, bold=True, colour=NAVY)
 SUMMARY_TITLE = Style(size=20, bold=True, colour=NAVY)
