@@ -155,7 +155,7 @@ def test_estimate_for_people(run: Any, tmp_path: Path) -> None:
     (tmp_path / "chat.yaml").write_text(SCENARIO)
     ran = run("estimate", "chat.yaml")
     assert ran.status == 0
-    for word in ("70B chat service", "TP8", "2 x TP4", "TTFT", "TPOT", "tokens/s", "GiB"):
+    for word in ("70B chat service", "TP8", "2 x TP4", "TTFT", "TPOT", "tokens/s", "GB"):
         assert word in ran.out
     assert "\x1b" not in ran.out
 
