@@ -69,6 +69,14 @@ def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
     for column, words in enumerate(("1", estimate.scenario.date or "not dated", f"generated: {estimate.title}"[:60],
                                     estimate.scenario.why, "")):  # fmt: skip
         sheet.text(5, column, words, line)
+    row = 6
+    overrides = {(override.id, override.value): override for column in estimate.columns for override in column.overrides}
+    overrides |= {(override.id, override.value): override for override in estimate.scenario.overrides}
+    for override in overrides.values():
+        for column, words in ((2, f"override: {override.id} = {override.value:g}"), (3, override.reason)):
+            sheet.text(row, column, words, line.but(shrink=True))
+        sheet.band(row, 0, last, line)
+        row += 1
     ttft, tpot = made.figures[0], made.figures[1]
     then_ttft, then_tpot = made.stored[0], made.stored[1]
     for column in (5, 7):
@@ -78,19 +86,18 @@ def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
 
     total = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
     plain = total.but(bold=False)
-    sheet.text(6, 0, "live", total)
-    sheet.text(6, 1, "", plain)
-    sheet.text(6, 2, "this file, recalculated", plain)
-    sheet.text(6, 3, "before = stamp of generation, after = live result", plain)
-    sheet.formula(6, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), total.but(colour=style.PASS))
-    sheet.conditional.append(((6, 4, 6, 4), {"type": "text", "criteria": "begins with", "value": "!",
+    sheet.text(row, 0, "live", total)
+    sheet.text(row, 1, "", plain)
+    sheet.text(row, 2, "this file, recalculated", plain)
+    sheet.text(row, 3, "before = stamp of generation, after = live result", plain)
+    sheet.formula(row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), total.but(colour=style.PASS))
+    sheet.conditional.append(((row, 4, row, 4), {"type": "text", "criteria": "begins with", "value": "!",
                                              "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
     live = style.value("us", role="link").but(fill=style.PANEL, top=(style.THIN, style.INK))
-    for column, figure in ((5, then_ttft), (6, ttft), (7, then_tpot), (8, tpot)):
+    for column, figure in ((5, then_ttft), (row, ttft), (7, then_tpot), (8, tpot)):
         look = live if figure in made.figures else live.but(colour=style.INK)
-        sheet.formula(6, column, figure * MILLI, look)
+        sheet.formula(row, column, figure * MILLI, look)
 
-    row = 6
     row += 2
     sheet.text(row, 0, "Sign-off", style.SECTION_HEAD)
     sheet.band(row, 1, last, style.SECTION_HEAD)

@@ -99,7 +99,7 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
         figure, level = entry if isinstance(entry, tuple) else (entry, None)
-        _labels(sheet, row, section.title, figure, figure.id, total)
+        _labels(sheet, row, section.title, figure, figure.id, total, _reasons(book, figure))
         if isinstance(figure, Input):
             _input(book, sheet, row, figure)
         else:
@@ -116,8 +116,10 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
     return row
 
 
-def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0) -> None:
+def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0,
+            reasons: str = "") -> None:  # fmt: skip
     how, source = _how(figure)
+    how = reasons or how
     styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
@@ -127,6 +129,16 @@ def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, 
     sheet.ids[row] = identifier
     lines = max(1, ceil(len(how) / _LINE))
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
+
+
+def _reasons(book: Book, figure: Named) -> str:
+    """Why an override was set, for each scenario that sets it."""
+    return " · ".join(
+        f"{'ABCDEFGH'[index]}: {override.reason}"
+        for index, column in enumerate(book.estimate.columns)
+        for override in column.overrides
+        if f"{override.id}.override" == figure.id
+    )
 
 
 def _how(figure: Named) -> tuple[str, str]:
