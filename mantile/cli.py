@@ -157,6 +157,12 @@ def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estim
                    f"concurrency {values['concurrency']} (no MODEL given: the built-in example)")  # fmt: skip
 
 
+def _exit_on_failed_checks(found: Estimate) -> None:
+    """Exit status 1 where an error check of any column fails; what was asked for has been written or printed."""
+    if any(found.results(column)["checks"]["errors"] for column in range(len(found.columns))):
+        raise typer.Exit(1)
+
+
 What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder or scenario .yaml.")]
 Maybe = Annotated[
     str | None, typer.Argument(metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out.")
@@ -185,6 +191,7 @@ def build(
 
         build_workbook(found, output)
     print_built(found, output)
+    _exit_on_failed_checks(found)
 
 
 @app.command()
@@ -199,6 +206,7 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
         print_json(base | {"variants": variants} if variants else base)
     else:
         print_estimate(found)
+    _exit_on_failed_checks(found)
 
 
 @app.command()

@@ -312,8 +312,8 @@ def print_report(report: Report, path: Path) -> None:
     table.add_section()
     table.add_row("all", *(number(value, 2) for value in whole.values()))
     console.print(table)
-    for head, items in (("mismatch", found["mismatches"]), ("edited input", edited["inputs"]),
-                        ("edited formula", edited["formulas"]), ("overwritten", edited["overwritten"])):  # fmt: skip
+    for head, items in (("edited input", edited["inputs"]), ("edited formula", edited["formulas"]),
+                        ("overwritten", edited["overwritten"]), ("mismatch", found["mismatches"])):  # fmt: skip
         for item in items[:WORST]:
             console.print(f"  {head}: {_one_line(item)}")
         if len(items) > WORST:

@@ -109,6 +109,9 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     length = side("length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens)
     ttft_times = side("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
     tpot_times = side("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
+    stored_only = side("stored_only", "Weights in a native format multiplied in 16 bit", "flag",
+                       where(hardware.weights_peak > 0, (1 - hardware.weights_sixteen_bit) * (1 - hardware.low_precision), 0),
+                       note="1 if the accelerator could multiply in the weights' format, but activations are wider")  # fmt: skip
     narrow = side("narrow_asked", "Products below 16 bit asked for", "flag", 1 - hardware.activations_sixteen_bit)
     errors = side("errors", "Errors among the headline results", "flag",
                   where(is_error(results.e2e / held.used), 1, 0),
@@ -148,11 +151,13 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
         Check("LAYERS_UNEVEN", "Alerts", "PP divides the layers", plan.layers_left, "exactly", none_left["layer"], False),
         Check("NO_NATIVE_FORMAT", "Alerts", "The accelerator multiplies in the formats asked for", hardware.low_precision,
               "at least", narrow, False),
+        Check("WEIGHT_ONLY_FORMAT", "Alerts", "Activations follow weights the accelerator can multiply", stored_only, "exactly", zero,
+              False),
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", "TTFT is under 20 times its floor", ttft_times, "at most", twenty, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", "TPOT is under 20 times its floor", tpot_times, "at most", twenty, False),
     )  # fmt: skip
     rows: tuple[Row, ...] = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, copied, whole, prefill_sum, decode_sum,
-            memory_sum, kv_left, kv_right, system, length, ttft_times, tpot_times, narrow, errors)  # fmt: skip
+            memory_sum, kv_left, kv_right, system, length, ttft_times, tpot_times, narrow, stored_only, errors)  # fmt: skip
     return Checks(standing, Section("Sides of checks", rows, "worked out for the Checks sheet only"))
 
 

@@ -47,6 +47,8 @@ class Hardware:
     kv_bytes: Quantity
     low_precision: Quantity
     activations_sixteen_bit: Quantity
+    weights_sixteen_bit: Quantity
+    weights_peak: Quantity
     kernel_format: Quantity
     kv_format: Quantity
     sections: tuple[Section, ...]
@@ -218,7 +220,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],
         link_bandwidth=single["link_bandwidth"], system_accelerators=single["accelerators"],
         weight_bytes=named["weight_bytes"], head_bytes=named["head_bytes"], activation_bytes=activation_bytes,
-        kv_bytes=named["kv_bytes"], low_precision=low, activations_sixteen_bit=sixteen, kernel_format=kernel_format,
+        kv_bytes=named["kv_bytes"], low_precision=low, activations_sixteen_bit=sixteen,
+        weights_sixteen_bit=weights_sixteen, weights_peak=weights_peak, kernel_format=kernel_format,
         kv_format=kv_format, sections=tuple(sections), overrides=tuple(overrides),
     )  # fmt: skip
 

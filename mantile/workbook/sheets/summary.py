@@ -159,7 +159,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
          join(text(inputs.concurrency, "#,##0"), " requests in flight"), "whole deployment, all replicas",
          "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
-         join("batch ", text(held.batch, "#,##0"), " per replica"), "output tokens per second and accelerator",
+         join("on ", text(equations.plan.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
          "Tokens per second", served.total_tokens_per_s, "total", served.output_tokens_per_s_per_accelerator)  # fmt: skip
     for column, phase, label in ((8, prefill, "Prefill is limited by"), (9, decode, "Decode is limited by")):
         words = "largest of compute, memory, network and overhead time"
@@ -237,7 +237,10 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
 
 
 def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -> int:
-    """Time by group of modules, sorted live: groups, then their order, then the sorted series."""
+    """Time by group of modules, sorted live: groups, then their order, then the sorted series.
+
+    The key is the time with a billionth per place added, so that groups of equal time keep an order in every engine.
+    """
     name = phase.phase.id
     tolerance = next(figure for figure in book.estimate.equations.checks.section.figures() if figure.id == "checks.tolerance")
     index = {block.id: number for number, block in enumerate(phase.blocks)} | {"step": len(phase.blocks)}
@@ -256,7 +259,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
-                       _plus([phase.module_times[index[member]] for member in members]) + order * tolerance * tolerance)  # fmt: skip
+                       _plus([phase.module_times[index[member]] for member in members]) * (1 + order * tolerance))  # fmt: skip
         book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
         for column, limit in enumerate(LIMITS, 4):
