@@ -56,6 +56,18 @@ def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
     return target
 
 
+def _corrupt(workbook: Path, target: Path) -> Path:
+    """A copy with one stored value of Serving changed and its formula as it was."""
+    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename == "xl/worksheets/sheet14.xml":
+                data, count = re.subn(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
+                assert count == 1
+            out.writestr(item, data)
+    return target
+
+
 def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
     found = next(row for row in range(5, 500) if book[sheet].cell(row, 6).value == identifier)
     return book[sheet].cell(found, column)
@@ -106,14 +118,7 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
 
 def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> None:
     """The formula is untouched; only the number that a previewer would show is wrong."""
-    target = tmp_path / "corrupt.xlsx"
-    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
-        for item in source.infolist():
-            data = source.read(item)
-            if item.filename == "xl/worksheets/sheet14.xml":
-                data, count = re.subn(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
-                assert count == 1
-            out.writestr(item, data)
+    target = _corrupt(workbook, tmp_path / "corrupt.xlsx")
     report = verify(target).to_dict()
     assert not report["ok"]
     assert [item["source"] for item in report["mismatches"]] == ["stored value"]
@@ -183,12 +188,6 @@ def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Pa
 @libreoffice
 def test_libreoffice_catches_a_wrong_stored_value(workbook: Path, tmp_path: Path) -> None:
     """If recalculation were not forced, the corrupted value would come back and differ."""
-    target = tmp_path / "corrupt.xlsx"
-    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
-        for item in source.infolist():
-            data = source.read(item)
-            if item.filename == "xl/worksheets/sheet14.xml":
-                data = re.sub(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
-            out.writestr(item, data)
+    target = _corrupt(workbook, tmp_path / "corrupt.xlsx")
     sources = {item["source"] for item in verify(target, "libreoffice").to_dict()["mismatches"]}
     assert sources == {"stored value"}

@@ -22,6 +22,7 @@ from mantile.graph.quantity import (
     Row,
     Section,
     absolute,
+    added,
     equal,
     if_error,
     is_error,
@@ -98,8 +99,8 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     whole = side("whole_layer", "Matrix weights of a layer, with copies", "parameter",
                  facts.hidden_size * (KEYS_AND_VALUES * width + copied + (facts.ffn_input_matrices + 1) * facts.ffn_size),
                  note="hidden size × widths, KV heads counted once per copy")  # fmt: skip
-    prefill_sum = side("prefill_sum", "Prefill time by what binds", "s", _sum(list(prefill.parts.values())))
-    decode_sum = side("decode_sum", "Decode time by what binds", "s", _sum(list(decode.parts.values())))
+    prefill_sum = side("prefill_sum", "Prefill time by what binds", "s", added(list(prefill.parts.values())))
+    decode_sum = side("decode_sum", "Decode time by what binds", "s", added(list(decode.parts.values())))
     memory_sum = side("memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside)
     kv_left = side("kv_of_ranks", "KV bytes of a token and layer on all TP ranks", "B/token",
                    held.kv_bytes_per_token * inputs.tp / plan.layers)  # fmt: skip
@@ -159,10 +160,3 @@ def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     rows: tuple[Row, ...] = (TOLERANCE, *none_left.values(), one, zero, twenty, tiny, shards, copied, whole, prefill_sum, decode_sum,
             memory_sum, kv_left, kv_right, system, length, ttft_times, tpot_times, narrow, stored_only, errors)  # fmt: skip
     return Checks(standing, Section("Sides of checks", rows, "worked out for the Checks sheet only"))
-
-
-def _sum(parts: list[Quantity]) -> Node:
-    result: Node = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result

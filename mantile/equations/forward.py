@@ -11,7 +11,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.elementwise import elementwise
 from mantile.equations.hardware import Hardware
 from mantile.equations.linear import product
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
 from mantile.equations.sharding import Sharding
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
@@ -26,7 +26,6 @@ from mantile.graph.quantity import (
     position,
     span,
     total,
-    where,
 )  # fmt: skip
 from mantile.ir.modules import ModelGraph, Module
 
@@ -91,24 +90,15 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
         for block in blocks
     ]
     launch_parts = part("overhead", "Overhead", [*launches, step], "launch time × repeats; all of the step overhead")
-    limited: dict[str, list[Node]] = {COMPUTE: [], MEMORY: [], NETWORK: []}
+    bound: dict[str, list[Node]] = {COMPUTE: [], MEMORY: [], NETWORK: []}
     for index, block in enumerate(blocks):
-        rest = times[index] - launch_parts[index]
-        for kind in limited:
-            if block.network:
-                limited[kind].append(rest if kind == NETWORK else as_node(0))
-            elif kind == NETWORK:
-                limited[kind].append(as_node(0))
-            elif block.compute is not None and block.memory is not None:
-                larger = block.compute >= block.memory if kind == COMPUTE else block.memory > block.compute
-                limited[kind].append(where(larger, rest, 0))
-            else:
-                only = COMPUTE if block.compute is not None else MEMORY
-                limited[kind].append(rest if kind == only else as_node(0))
+        for kind, parts_of_kind in bound.items():
+            part_of_block = limited(block, kind, times[index] - launch_parts[index])
+            parts_of_kind.append(as_node(0) if part_of_block is None else part_of_block)
     bound_note = "time in the pass − overhead, where this is the larger time"
-    compute_parts = part("compute", "Compute", [*limited[COMPUTE], as_node(0)], bound_note)
-    memory_parts = part("memory", "Memory", [*limited[MEMORY], as_node(0)], bound_note)
-    network_parts = part("network", "Network", [*limited[NETWORK], as_node(0)], "messages between ranks")
+    compute_parts = part("compute", "Compute", [*bound[COMPUTE], as_node(0)], bound_note)
+    memory_parts = part("memory", "Memory", [*bound[MEMORY], as_node(0)], bound_note)
+    network_parts = part("network", "Network", [*bound[NETWORK], as_node(0)], "messages between ranks")
 
     time = Quantity(f"{phase.id}.time", f"{phase.id.capitalize()} time", "s", total(span(times)), note="sum of the module times",
                     name=f"{phase.id} time")  # fmt: skip

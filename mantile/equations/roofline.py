@@ -48,6 +48,17 @@ class Block:
     network: bool = False
 
 
+def limited(block: Block, limit: str, rest: Node) -> Node | None:
+    """What of a time without launch overhead a limit accounts for: all of it or none, live; None where it never does."""
+    if block.network:
+        return rest if limit == NETWORK else None
+    if block.compute is not None and block.memory is not None:
+        if limit == COMPUTE:
+            return where(block.compute >= block.memory, rest, 0)
+        return where(block.memory > block.compute, rest, 0) if limit == MEMORY else None
+    return rest if limit == (COMPUTE if block.compute is not None else MEMORY) else None
+
+
 def operation(
     phase: Phase,
     identifier: str,

@@ -7,7 +7,7 @@ inside a quantity's body, `Span` a block of named figures that stand below each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
@@ -236,6 +236,14 @@ def equal(left: Operand, right: Operand) -> Apply:
 
 def both(*conditions: Operand) -> Apply:
     return apply("both", *conditions)
+
+
+def added(parts: Sequence[Node]) -> Node:
+    """The sum of figures that do not stand below each other; `total` of a span where they do."""
+    result: Node = parts[0]
+    for part in parts[1:]:
+        result = result + part
+    return result
 
 
 def total(*operands: Operand) -> Apply:

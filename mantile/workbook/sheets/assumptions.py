@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.checks import TOLERANCE
 from mantile.equations.efficiency import KINDS
 from mantile.graph.quantity import Input, Quantity, absolute, where
 from mantile.workbook import style
@@ -91,7 +92,6 @@ def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
     for column, head in enumerate(heads):
         sheet.text(3, column, head, style.HEADER_RIGHT if column in (2, 4, 8, 9) else style.HEADER)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
-    tolerance = next(figure for figure in book.estimate.equations.checks.section.figures() if figure.id == "checks.tolerance")
     under = (style.THIN, style.FAINT)
     row = 4
     for number, line in enumerate(_lines(book), 1):
@@ -103,7 +103,7 @@ def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
         default = Input(f"assumption.{line.figure.id}", f"As generated, {line.figure.label}", unit,
                         float(book.estimate_values[0][line.figure]), shared=True, fixed=True)  # fmt: skip
         book.fix(sheet, row, 4, default, style.value(unit, role="fixed").but(bottom=under))
-        sheet.formula(row, 5, where(absolute(line.figure - default) > tolerance * absolute(default), 1, 0),
+        sheet.formula(row, 5, where(absolute(line.figure - default) > TOLERANCE * absolute(default), 1, 0),
                       style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
         sheet.text(row, 6, line.source[:74], style.SOURCE.but(bottom=under))
         assumed = line.status == "assumed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import Check
-from mantile.graph.quantity import At, Input, Node, Quantity, join, span, text, total, where
+from mantile.graph.quantity import At, Input, Node, Quantity, added, join, span, text, total, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, Book, Home, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -46,10 +46,10 @@ def verdict(book: Book, unchanged: Check) -> Verdict:
     alert_count = count("alert_count", "Alerts", len(alerts) * book.columns)
     groups: list[Node] = [total(span([check.result for check in errors if check.group == group]))
                           for group in dict.fromkeys(check.group for check in errors)]  # fmt: skip
-    passed = Quantity("checks.passed", "Error checks that pass", "flag", _plus(groups))
+    passed = Quantity("checks.passed", "Error checks that pass", "flag", added(groups))
     clear = Quantity("checks.clear", "Alerts that are clear", "flag", total(span([check.result for check in alerts])))
-    all_passed = _plus([At(passed, column) for column in range(book.columns)])
-    all_clear = _plus([At(clear, column) for column in range(book.columns)])
+    all_passed = added([At(passed, column) for column in range(book.columns)])
+    all_clear = added([At(clear, column) for column in range(book.columns)])
     master = Quantity("checks.master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
     headline = Quantity(
         "checks.headline", "Verdict", "1",
@@ -144,10 +144,3 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, check: Check, last: i
     home = book.homes[check.left]
     sheet.text(row, last, f"{home.sheet} ›", style.UNIT, link=book.anchor(check.left))
     sheet.ids[row] = check.code
-
-
-def _plus(parts: list[Node]) -> Node:
-    result = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result

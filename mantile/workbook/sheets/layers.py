@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import Pass
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
-from mantile.graph.quantity import Input, Node, Quantity, element, join, maximum, position, span, text, total, where, whole
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.graph.quantity import Input, Node, Quantity, added, element, join, maximum, position, span, text, total, where, whole
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -39,18 +39,9 @@ def _columns(steps: list[tuple[str, Block]]) -> list[tuple[str, list[int]]]:
 
 def part_of(block: Block, limit: str) -> Node | None:
     """The share of one execution of a block that a limit accounts for, in seconds; None where it never does."""
-    if block.network:
-        return block.layer_time if limit == NETWORK else None
     if limit == OVERHEAD:
         return block.launch
-    assert block.launch is not None
-    rest = block.layer_time - block.launch
-    if block.compute is not None and block.memory is not None:
-        if limit == COMPUTE:
-            return where(block.compute >= block.memory, rest, 0)
-        return where(block.memory > block.compute, rest, 0) if limit == MEMORY else None
-    only = COMPUTE if block.compute is not None else MEMORY
-    return rest if limit == only else None
+    return limited(block, limit, block.layer_time if block.launch is None else block.layer_time - block.launch)
 
 
 def layers_sheet(book: Book, master: Quantity) -> Sheet:
@@ -158,7 +149,7 @@ def _list(book: Book, sheet: Sheet, row: int, steps: dict[str, list[tuple[str, B
     sheet.text(row, 0, "One layer", style.LABEL.but(**bold))
     each = {phase: put("one", columns[phase] + 1, "ms", made[phase][1] / MICRO * MILLI, ms[phase].but(**bold)) for phase in phases}
     times = made["decode"][0]
-    modules = [put("one", 7 + index, "us", _sum([times[step] for step in members]), us.but(**bold))
+    modules = [put("one", 7 + index, "us", added([times[step] for step in members]), us.but(**bold))
                for index, (_, members) in enumerate(_columns(steps["decode"]))]  # fmt: skip
     sheet.band(row, 0, last, style.LABEL.but(**bold))
     row += 1
@@ -210,10 +201,3 @@ def _charts(book: Book, sheet: Sheet, steps: dict[str, list[tuple[str, Block]]],
             [(style.BOUND_COLOURS[limit], ("Layers", head, first + 2 + index, head + count - 1, first + 2 + index))
              for index, limit in enumerate(LIMITS)], (640, 252), (0.16, 0.03, 0.80, 0.84))))  # fmt: skip
 
-
-
-def _sum(parts: list[Quantity]) -> Node:
-    result: Node = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result

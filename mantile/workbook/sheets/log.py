@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.checks import Check
+from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.constants import MILLI
 from mantile.graph.quantity import Input, Quantity, Section, absolute, span, total, where
 from mantile.workbook import style
@@ -34,10 +34,9 @@ def stamp(book: Book) -> Stamp:
     )  # fmt: skip
     for column, values in enumerate(book.estimate_values):
         book.stamps[column] |= {then.id: float(values[figure]) for figure, then in zip(figures, stored, strict=True)}
-    tolerance = next(figure for figure in equations.checks.section.figures() if figure.id == "checks.tolerance")
     changed = tuple(
         Quantity(f"{then.id}.changed", f"Changed: {figure.label}", "flag",
-                 where(absolute(figure - then) <= tolerance * absolute(then), 0, 1), note="1 if the live result differs from its stamp")
+                 where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1), note="1 if the live result differs from its stamp")
         for figure, then in zip(figures, stored, strict=True)
     )  # fmt: skip
     distance = Quantity("stamp.changed", "Headline results that changed", "flag", total(span(changed)), note="sum of the rows above")

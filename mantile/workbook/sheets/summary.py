@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, MILLI, TERA
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
@@ -11,6 +12,7 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    added,
     element,
     equal,
     join,
@@ -242,7 +244,6 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     The key is the time with a billionth per place added, so that groups of equal time keep an order in every engine.
     """
     name = phase.phase.id
-    tolerance = next(figure for figure in book.estimate.equations.checks.section.figures() if figure.id == "checks.tolerance")
     index = {block.id: number for number, block in enumerate(phase.blocks)} | {"step": len(phase.blocks)}
     parts = {COMPUTE: phase.compute_parts, MEMORY: phase.memory_parts, NETWORK: phase.network_parts, OVERHEAD: phase.launch_parts}
     for column, head in enumerate((f"{name}: group", "number", "key, s", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
@@ -259,12 +260,12 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
-                       _plus([phase.module_times[index[member]] for member in members]) * (1 + order * tolerance))  # fmt: skip
+                       added([phase.module_times[index[member]] for member in members]) * (1 + order * TOLERANCE))  # fmt: skip
         book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
         for column, limit in enumerate(LIMITS, 4):
             figure = Quantity(f"summary.{name}.{limit}.{number}", limit, "ms",
-                              _times(_plus([parts[limit][index[member]] for member in members])))  # fmt: skip
+                              added([parts[limit][index[member]] for member in members]) * MILLI)  # fmt: skip
             book.place(sheet, line, column, figure, _NUMBER)
             series[limit].append(figure)
     row += len(groups) + 1
@@ -295,10 +296,6 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         [(style.BOUND_COLOURS[limit], ("Summary", row + 1, 4 + offset, row + _SHOWN, 4 + offset)) for offset, limit in enumerate(LIMITS)],
         "ms", _CHART, (0.345, 0.03, 0.62, 0.85))))  # fmt: skip
     return row + _SHOWN + 1
-
-
-def _times(seconds: Node) -> Node:
-    return seconds * MILLI
 
 
 def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
@@ -399,10 +396,3 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
                               " ms · ", text(made.stored[2], "0"), " tokens/s"), line)  # fmt: skip
     sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
     sheet.text(49, 7, book.imprint, line)
-
-
-def _plus(parts: list[Node] | list[Quantity]) -> Node:
-    result: Node = parts[0]
-    for part in parts[1:]:
-        result = result + part
-    return result
