@@ -168,3 +168,18 @@ def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
         made = estimate(parse_scenario(fields, "scenario"), model)
         assert made.results()["checks"]["errors"] == []
         assert lint(build_workbook(made, tmp_path / f"{number}.xlsx")) == []
+
+
+def test_the_log_tells_overrides_and_the_live_results(tmp_path: Path) -> None:
+    """However many overrides stand above it, the live row holds both results before and after."""
+    overrides = [{"id": "efficiency.gemm_compute", "value": 0.72, "reason": "measured on our cluster"},
+                 {"id": "hardware.memory_bandwidth", "value": 2500, "reason": "throttled"}]  # fmt: skip
+    for count in range(3):
+        path = build_workbook(estimate(parse_scenario(BASE | {"overrides": overrides[:count]}, "scenario")), tmp_path / "run.xlsx")
+        sheet = _read(path)["Log"]
+        told = [sheet.cell(row, 4).value for row in range(7, 7 + count)]
+        assert told == [override["reason"] for override in overrides[:count]]
+        live = 7 + count
+        assert sheet.cell(live, 1).value == "live"
+        assert all(str(sheet.cell(live, column).value).startswith("=") for column in (5, 6, 7, 8, 9))
+        assert all(sheet.cell(live, column).value is None for column in range(10, 14))

@@ -93,7 +93,7 @@ def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
     sheet.conditional.append(((row, 4, row, 4), {"type": "text", "criteria": "begins with", "value": "!",
                                              "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
     live = style.value("us", role="link").but(fill=style.PANEL, top=(style.THIN, style.INK))
-    for column, figure in ((5, then_ttft), (row, ttft), (7, then_tpot), (8, tpot)):
+    for column, figure in ((5, then_ttft), (6, ttft), (7, then_tpot), (8, tpot)):
         look = live if figure in made.figures else live.but(colour=style.INK)
         sheet.formula(row, column, figure * MILLI, look)
 
