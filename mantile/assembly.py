@@ -16,9 +16,9 @@ from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
 from mantile.equations.sharding import Sharding, sharding
 from mantile.equations.workload import Workload, workload
-from mantile.floors import Dimensions, floors
-from mantile.graph.quantity import Input, Named, Quantity, Section
-from mantile.ir.modules import ModelGraph
+from mantile.floors import Core, Dimensions, Weights, floors
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, added, ancestors, maximum, span, total
+from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product
 from mantile.library.profiles import Library
 
 
@@ -39,6 +39,7 @@ class Equations:
     serving: Serving
     checks: Checks
     model_parameters: Quantity
+    active_parameters: Quantity
     sheets: dict[str, tuple[Section, ...]]
 
     @cached_property
@@ -60,68 +61,127 @@ class Equations:
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Quantity))
 
 
-def _architecture(ir: ModelGraph) -> tuple[Quantity, Section]:
-    """Parameters by the architecture's own formula, against which the tensors are checked."""
-    facts = ir.facts
-    query, key_value = ir.query_width, ir.kv_width
-    two = constants.KEYS_AND_VALUES
-    qkv = Quantity("model.qkv_width", "Width of queries, keys and values", "channel", query + two * key_value)
-    biases = Quantity("model.attention_vectors", "Biases and QK norms of a layer", "parameter",
-                      facts.qkv_bias * qkv + facts.output_bias * facts.hidden_size
-                      + facts.qk_norm * two * facts.head_dim, note="QKV bias + output bias + two QK norms, where there are any")  # fmt: skip
-    attention = Quantity("model.attention_parameters", "Parameters of attention in a layer", "parameter",
-                         two * facts.hidden_size * (query + key_value) + biases,
-                         note="2 × hidden × (query + KV width) + biases and QK norms")  # fmt: skip
-    ffn = Quantity("model.ffn_parameters", "Parameters of the FFN in a layer", "parameter",
-                   (facts.ffn_input_matrices + 1) * facts.hidden_size * facts.ffn_size
-                   + facts.ffn_bias * (facts.ffn_input_matrices * facts.ffn_size + facts.hidden_size),
-                   note="(input matrices + 1) × hidden × FFN size + biases")  # fmt: skip
-    norms = Quantity("model.norm_parameters", "Parameters of a norm", "parameter", facts.hidden_size * (1 + facts.norm_bias))
-    ends = Quantity("model.end_parameters", "Parameters of embedding and LM head", "parameter",
-                    facts.vocabulary * facts.hidden_size * (two - facts.tied_embeddings),
-                    note="vocabulary × hidden × 2, or × 1 where tied")  # fmt: skip
-    parameters = Quantity("model.parameters", "Parameters by the architecture", "parameter",
-                          facts.layers * (attention + ffn + two * norms) + norms + ends,
-                          note="layers × (attention + FFN + 2 norms) + final norm + embedding and LM head")  # fmt: skip
-    return parameters, Section("Size", (query, key_value, qkv, biases, attention, ffn, norms, ends, parameters), "from the facts above",
-                               Section.SUBTOTAL)  # fmt: skip
+@dataclass(frozen=True)
+class Size:
+    """Parameters by what the modules compute, against which the tensors are checked; and those active for a token."""
+
+    parameters: Quantity
+    active: Quantity
+    sections: tuple[Section, ...]
+
+
+def _size(ir: ModelGraph) -> Size:
+    rows: list[Quantity] = []
+    routed: list[Quantity] = []
+    chosen: Node | None = None
+    for module in ir.modules:
+        work = module.operation
+        parts: list[Node] = []
+        if isinstance(work, Product | Experts) and any(tensor.matrix for tensor in module.tensors):
+            parts.append(work.inputs * work.outputs)
+        if module.id == "embedding":
+            parts += [_product(tensor.shape) for tensor in module.tensors]
+        vectors = [_product(tensor.shape) for tensor in module.tensors if not tensor.matrix and not tensor.buffer]
+        if isinstance(work, Experts):  # their biases are stored per expert
+            size = added(parts) * work.count if not vectors else added([*(part * work.count for part in parts), *vectors])
+            chosen = work.per_token / work.count
+        elif parts or vectors:
+            size = added([*parts, *vectors])
+            if len(vectors) > 2:  # a formula stays readable
+                rows += [Quantity(f"model.size.{module.id}.{number}", f"Parameters of {module.label}, {tensor.name.split('.', 3)[-1]}", "parameter",
+                                  _product(tensor.shape) if module.layers is None else _product(tensor.shape) * module.layers)
+                         for number, tensor in enumerate(module.tensors) if not tensor.matrix and not tensor.buffer]  # fmt: skip
+                if not parts:
+                    continue
+                size = added(parts)
+        else:
+            continue
+        row = Quantity(f"model.size.{module.id}", f"Parameters of {module.label}", "parameter",
+                       size if module.layers is None else size * module.layers,
+                       note="inputs × outputs, biases, × layers" if parts else "weights of the norm or table, × layers")  # fmt: skip
+        rows.append(row)
+        if isinstance(work, Experts):
+            routed.append(row)
+    parameters = Quantity("model.parameters", "Parameters by the modules", "parameter", total(span(rows)), note="sum of the rows above",
+                          name="parameters")  # fmt: skip
+    body: Node = parameters
+    if chosen is not None:
+        body = parameters - added(list(routed)) * (1 - chosen)
+    active = Quantity("model.active_parameters", "Parameters active for a token", "parameter", body,
+                      note="all but the routed experts a token does not go through" if routed else "all of them")  # fmt: skip
+    return Size(parameters, active, (
+        Section("Dimensions", ir.sizes, "made of the facts above"),
+        Section("Size", (*rows, parameters, active), "from the dimensions above", Section.SUBTOTAL),
+    ))  # fmt: skip
+
+
+def _product(shape: tuple[Node, ...]) -> Node:
+    size: Node = shape[0]
+    for dimension in shape[1:]:
+        size = size * dimension
+    return size
+
+
+def _dimensions(ir: ModelGraph, inputs: Workload, metal: Hardware, stored: Tensors, first: Pass, further: Pass) -> Dimensions:
+    """What the floors are made of: tensors as stored, not the products of the equations."""
+    weights: list[Weights] = []
+    cores: list[Core] = []
+    for module in ir.modules:
+        matrices = [tensor for tensor in module.tensors if tensor.matrix and tensor.layers is not None]
+        if matrices:
+            size = added([stored.sizes[tensor] for tensor in matrices])
+            share = ir.facts["experts_per_token"] / ir.facts["experts"] if matrices[0].routed else None
+            weights.append(Weights(module.id, size if share is None else size * share, metal.classes[matrices[0].weights].bytes))
+        work, layers = module.operation, module.layers
+        if layers is None or not isinstance(work, Attention | LatentAttention | Indexer):
+            continue
+        if isinstance(work, Indexer):
+            cores.append(Core(module.id, layers, None, work.key, None))
+        elif work.reach.kind != "chunked":  # what a chunk reaches has no simple lower bound
+            query = work.query + work.result if isinstance(work, Attention) else work.expanded
+            kept = work.key + work.value if isinstance(work, Attention) else work.latent
+            cores.append(Core(module.id, layers, query, kept, work.reach.length))
+    vocabulary = ir.facts["vocabulary"] * ir.facts["hidden_size"]
+    peaks = [metal.classes[name].linear_peak for name in ir.weight_classes() if name not in ("router", "head")]
+    return Dimensions(
+        weights=tuple(weights), head=Weights("head", vocabulary, metal.classes["head"].bytes), cores=tuple(cores),
+        kv_bytes=metal.kv_bytes, peak=maximum(*peaks), bandwidth=metal.memory_bandwidth, tp=inputs.tp, prompts=first.phase.requests,
+        input_tokens=inputs.input_tokens, output_tokens=inputs.output_tokens, decode_requests=further.phase.requests,
+    )  # fmt: skip
 
 
 def build(ir: ModelGraph, library: Library) -> Equations:
     """The equations of a model."""
-    facts = ir.facts
-    inputs, continuous, input_sections = workload(library)
-    metal = hardware(library, inputs)
-    reached = efficiency(library, inputs, metal)
-    parameters, size = _architecture(ir)
+    inputs, continuous, input_sections = workload(library, ir)
+    metal = hardware(library, inputs, ir)
+    reached = efficiency(library, inputs, metal, ir)
+    size = _size(ir)
     plan = sharding(ir, inputs)
     stored = tensors(ir, plan)
     held = memory(ir, inputs, metal, reached, plan, stored)
-    phase, rows = prefill(inputs, continuous, held, facts)
-    first = forward(phase, rows, ir, inputs, metal, reached, plan, held.weights_read)
-    phase, rows = decode(inputs, held, facts)
-    further = forward(phase, rows, ir, inputs, metal, reached, plan, held.weights_read)
+    phase, rows = prefill(inputs, continuous, held, reached, ir)
+    first = forward(phase, rows, ir, inputs, metal, reached, plan, held)
+    phase, rows = decode(inputs, held, reached, ir)
+    further = forward(phase, rows, ir, inputs, metal, reached, plan, held)
     results = serving(inputs, continuous, plan, held, reached, first, further)
-    lowest = floors(Dimensions(
-        layers=facts.layers, hidden=facts.hidden_size, heads=facts.attention_heads, kv_heads=facts.kv_heads,
-        head_dim=facts.head_dim, ffn=facts.ffn_size, ffn_matrices=facts.ffn_input_matrices, vocabulary=facts.vocabulary,
-        window=facts.sliding_window, weight_bytes=metal.weight_bytes, head_bytes=metal.head_bytes, kv_bytes=metal.kv_bytes,
-        peak=metal.linear_peak, bandwidth=metal.memory_bandwidth, tp=inputs.tp, prompts=first.phase.requests,
-        input_tokens=inputs.input_tokens, output_tokens=inputs.output_tokens, decode_requests=further.phase.requests,
-    ))  # fmt: skip
-    standing = checks(ir, inputs, metal, reached, plan, stored, held, first, further, results, parameters, lowest.ttft,
+    lowest = floors(_dimensions(ir, inputs, metal, stored, first, further))
+    standing = checks(ir, inputs, metal, reached, plan, stored, held, first, further, results, size.parameters, lowest.ttft,
                       lowest.tpot)  # fmt: skip
+    facts = tuple(ir.facts.values())
+    vision = (Section("Vision tower", (*ir.vision.facts.values(), *ir.vision.rows()), "facts of its own config"),) if ir.vision is not None else ()
     sheets = {
-        "Inputs": (*input_sections, constants.SECTION),
+        "Inputs": input_sections,
         "Hardware": metal.sections,
         "Efficiency": reached.sections,
-        "Model": (Section("Architecture", facts.rows(), "facts of the checkpoint; structure is grey"), size),
-        "Tensors": stored.sections[:-4],
+        "Model": (Section("Architecture", facts, "facts of the checkpoint; structure is grey"), *vision, *size.sections),
+        "Tensors": stored.listed,
         "Plan": (plan.section,),
-        "Memory": (*stored.sections[-4:], *held.sections),
+        "Memory": (*stored.on_rank, *held.sections),
         "Prefill": first.sections,
         "Decode": further.sections,
         "Serving": (*results.sections, lowest.section, standing.section),
     }
-    return Equations(ir, library, inputs, metal, reached, plan, stored, held, first, further, results, standing, parameters,
-                     sheets)  # fmt: skip
+    figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]
+    sheets["Inputs"] = (*input_sections, constants.section(ancestors(*figures)))
+    return Equations(ir, library, inputs, metal, reached, plan, stored, held, first, further, results, standing, size.parameters,
+                     size.active, sheets)  # fmt: skip

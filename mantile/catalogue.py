@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mantile.ir.counts import kv_bytes_per_token, parameters
-from mantile.ir.dense import build_ir
+from mantile.ir.counts import describe, kv_bytes_per_token, parameters
+from mantile.ir.build import build_ir
 from mantile.library.errors import unknown
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Figure, load_library
@@ -37,11 +37,12 @@ def _models() -> list[dict[str, Any]]:
     for identifier in model_ids():
         model = load_model(identifier)
         ir, facts = build_ir(model), model.architecture
+        counts = parameters(ir)
         rows.append({
             "id": model.id, "name": model.name, "hub_id": model.hub_id, "model_type": facts.model_type,
-            "layers": facts.layers.value, "parameters": parameters(ir)["total"],
-            "kv_bytes_per_token": kv_bytes_per_token(ir)["all_layers"], "max_positions": facts.max_positions.value,
-            "weights_dtype": facts.weights_dtype.value,
+            "layers": len(facts.sequence()), "parameters": counts["total"], "active": counts["active"],
+            "kv_bytes_per_token": kv_bytes_per_token(ir)["all_layers"], "max_positions": facts.value("max_positions") or None,
+            "weights_dtype": facts.choices["weights_dtype"].value,
         })  # fmt: skip
     return rows
 
@@ -50,7 +51,38 @@ def _model(identifier: str) -> dict[str, Any]:
     if identifier not in model_ids():
         raise unknown("model", identifier, model_ids())
     model = load_model(identifier)
-    return {"parameters": parameters(build_ir(model))["total"]} | model.model_dump(mode="json")
+    described = describe(build_ir(model))
+    own = {name: getattr(model, name) for name in ("id", "name", "hub_id", "source", "date")}
+    groups = [{"layer": " + ".join(group["blocks"]), "times": group["count"]} for group in described["layer_groups"]]
+    return own | {"model_type": model.architecture.model_type, "parameters": described["parameters"], "layers": groups,
+                  "facts": described["facts"]} | ({"vision": described["vision"]} if "vision" in described else {})  # fmt: skip
+
+
+def differences(left: str, right: str) -> dict[str, Any]:
+    """Where two models differ: facts, layers, counts and tensors, field by field.
+
+    Args:
+        left, right: models as `load_model` takes them.
+    """
+    fields = [_flat(describe(build_ir(load_model(name)), with_tensors=True)) for name in (left, right)]
+    return {
+        "a": left, "b": right,
+        "differences": [{"field": name, "a": fields[0].get(name), "b": fields[1].get(name)}
+                        for name in dict.fromkeys((*fields[0], *fields[1])) if fields[0].get(name) != fields[1].get(name)],
+    }  # fmt: skip
+
+
+def _flat(described: dict[str, Any]) -> dict[str, Any]:
+    """A description as single fields; where a figure comes from is no difference between models."""
+    found: dict[str, Any] = {"model_type": described["model_type"], "layers": described["layers"]}
+    for group in ("parameters", "kv_bytes_per_token"):
+        found |= {f"{group}.{name}": value for name, value in described[group].items()}
+    for group in ("facts", "vision"):
+        found |= {f"{group}.{name}": fact["value"] for name, fact in described.get(group, {}).items()}
+    found |= {f"layers.{' + '.join(group['blocks'])}": group["count"] for group in described["layer_groups"]}
+    for tensor in described["tensors"]:
+        found[f"tensor.{tensor['name']} {' × '.join(map(str, tensor['shape']))}"] = tensor["count"]
+    return found
 
 
 def _hardware() -> list[dict[str, Any]]:

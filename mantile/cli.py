@@ -42,7 +42,10 @@ def _flags(
     kv_dtype: Annotated[
         str | None, typer.Option("--kv-dtype", "--kv-cache-dtype", help="Data type of the KV cache.  [default: bf16]")
     ] = None,
-    head_dtype: Annotated[str | None, typer.Option(help="Data type of embedding and LM head.  [default: bf16]")] = None,
+    head_dtype: Annotated[str | None, typer.Option(help="Data type of embedding and LM head.  [default: the checkpoint's]")] = None,
+    attention_dtype: Annotated[str | None, typer.Option(help="Data type of attention matrices.  [default: the checkpoint's]")] = None,
+    ffn_dtype: Annotated[str | None, typer.Option(help="Data type of dense FFNs and shared experts.  [default: the checkpoint's]")] = None,
+    experts_dtype: Annotated[str | None, typer.Option(help="Data type of routed experts.  [default: the checkpoint's]")] = None,
     tp: Annotated[int | None, typer.Option("--tp", "--tensor-parallel-size", help="Tensor-parallel ranks.  [default: 1]")] = None,
     pp: Annotated[
         int | None, typer.Option("--pp", "--pipeline-parallel-size", help="Pipeline stages.  [default: 1]")
@@ -62,6 +65,7 @@ def _flags(
         int | None,
         typer.Option("--token-budget", "--max-num-batched-tokens", help="Most tokens in one engine step.  [default: 8192]"),
     ] = None,
+    image_tokens: Annotated[int | None, typer.Option(help="Input tokens that stand for images, per request.  [default: 0]")] = None,
     title: Annotated[str | None, typer.Option(help="Title of the workbook.")] = None,
     date: Annotated[str | None, typer.Option(help="Date of the workbook, YYYY-MM-DD.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the base column.")] = None,
@@ -282,14 +286,14 @@ def trace(
 
 @app.command()
 def ir(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model id, config.json or model folder.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model id, config.json, model folder or hub id.")],
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
     tokens: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.ir.build import build_ir
     from mantile.ir.counts import describe
-    from mantile.ir.dense import build_ir
     from mantile.library.models import load_model
     from mantile.printing import print_description, print_json
 
@@ -300,7 +304,7 @@ def ir(
         print_description(description)
 
 
-def _library(kind: str, text: str) -> None:
+def _library(kind: str, text: str) -> typer.Typer:
     """The commands list and show of one part of the library."""
     group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
 
@@ -329,11 +333,29 @@ def _library(kind: str, text: str) -> None:
             print_entry(entry)
 
     app.add_typer(group, name=kind)
+    return group
 
 
-_library("models", "The models of the library.")
+_models = _library("models", "The models of the library.")
 _library("hardware", "Accelerators and the systems they come in.")
 _library("profiles", "Efficiency profiles: how much of the hardware is reached.")
+
+
+@_models.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="Model id, config.json, model folder or hub id.")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The model to compare it with.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two models field by field: facts, layers, counts and tensors."""
+    from mantile import catalogue
+    from mantile.printing import print_differences, print_json
+
+    found = catalogue.differences(left, right)
+    if as_json:
+        print_json(found)
+    else:
+        print_differences(found)
 
 
 def _must_exist(file: Path) -> None:

@@ -10,12 +10,12 @@ from mantile.assembly import Equations, build
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import Named, Node
-from mantile.ir.dense import build_ir
+from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import FIELDS, Column, Scenario, apply_model_overrides, columns
+from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Estimate:
     def inputs(self, column: int) -> dict[str, Any]:
         """Values of all inputs that differ from the graph's own, for one column."""
         chosen = self.columns[column]
-        values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in FIELDS}
+        values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in self.equations.inputs.named()}
         for override in chosen.overrides:
             if not override.id.startswith("model."):
                 values[f"{override.id}.override"] = override.value
@@ -84,7 +84,7 @@ class Estimate:
         return {
             "model": self.model.id,
             "name": self.columns[column].name,
-            **{name: self.columns[column].values[name] for name in FIELDS},
+            **{name: self.columns[column].values[name] for name in equations.inputs.named()},
             "accelerators": number(equations.plan.accelerators),
             "ttft_s": number(served.ttft),
             "tpot_s": number(served.tpot),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, span, total, where
 
 
 def _own(name: str, label: str, unit: str, value: float, note: str) -> Input:
@@ -16,29 +16,42 @@ def _own(name: str, label: str, unit: str, value: float, note: str) -> Input:
 
 
 PER_WEIGHT = _own("flops_per_weight", "Floor: FLOPs per weight and token", "FLOP/token", 2, "2 FLOPs")
-PER_PAIR = _own("flops_per_pair", "Floor: FLOPs per channel, query and key", "FLOP/pair", 2,
-                "2 FLOPs (4 per pair, half of the square)")  # fmt: skip
-TWO = _own("two", "Floor: keys and values", "number", 2, "keys and values")
+PER_PAIR = _own("flops_per_pair", "Floor: FLOPs per channel, query and key", "FLOP/pair", 2, "2 FLOPs")
 ONE_TOKEN = _own("one_token", "Floor: tokens of a step", "token/request", 1, "one token")
 HALF = _own("half", "Floor: half", "1", 0.5, "half")
 
 
 @dataclass(frozen=True)
-class Dimensions:
-    """What a floor is made of: architecture, data types in B (per weight; per channel and token for KV), one rank's
-    peak in FLOP/s and bandwidth in B/s, TP ranks, and the workload."""
+class Weights:
+    """Matrices of one data type: parameters every token is multiplied with, and bytes of each parameter."""
 
+    name: str
+    parameters: Node
+    bytes: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """Attention of some layers: channels of queries and results over all heads, channels kept per token, how far it looks.
+
+    `window` is None without a limit, and 0 where there is none. `query` is None where only the cache counts.
+    """
+
+    name: str
     layers: Node
-    hidden: Node
-    heads: Node
-    kv_heads: Node
-    head_dim: Node
-    ffn: Node
-    ffn_matrices: Node
-    vocabulary: Node
-    window: Node
-    weight_bytes: Node
-    head_bytes: Node
+    query: Node | None
+    kept: Node
+    window: Node | None
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """What a floor is made of: the model, B per channel and token of the KV cache, one rank's best peak in FLOP/s and bandwidth
+    in B/s, TP ranks, and the workload. `head` are the parameters of the LM head, which one token of a prompt is multiplied with."""
+
+    weights: tuple[Weights, ...]
+    head: Weights
+    cores: tuple[Core, ...]
     kv_bytes: Node
     peak: Node
     bandwidth: Node
@@ -62,32 +75,53 @@ def floors(d: Dimensions) -> Floors:
     """Lower bounds of TTFT and TPOT.
 
     Returns:
-        TTFT: the prompt's FLOPs, or all weights, over the TP ranks. TPOT: weights and the KV cache of the batch, or the
-        FLOPs of one token each, over the TP ranks. Stages of a pipeline work one after the other and do not shorten either.
+        TTFT: the prompt's FLOPs, or the bytes of all weights a token needs, over the TP ranks. TPOT: those weights and the KV cache
+        of the batch, or the FLOPs of one token each, over the TP ranks. Stages of a pipeline work one after the other and do
+        not shorten either.
     """
-    body = Quantity("floor.layer_weights", "Floor: weights in matrices of a layer", "parameter",
-                    d.hidden * d.head_dim * TWO * (d.heads + d.kv_heads) + (d.ffn_matrices + 1) * d.hidden * d.ffn,
-                    note="2 × hidden × head size × (query + KV heads) + FFN matrices", name="weights of a layer")  # fmt: skip
-    head = Quantity("floor.head_weights", "Floor: weights of the LM head", "parameter", d.hidden * d.vocabulary)
-    size = Quantity("floor.bytes", "Floor: bytes of all matrices", "B",
-                    body * d.layers * d.weight_bytes + head * d.head_bytes, name="bytes of all matrices")  # fmt: skip
-    prompt = Quantity("floor.prompt_tokens", "Floor: tokens to prefill", "token", d.prompts * d.input_tokens, name="prompt tokens")
-    attended = Quantity("floor.prompt_reach", "Floor: attention reach in the prompt", "token/request",
-                        where(d.window > 0, minimum(d.window, d.input_tokens), d.input_tokens), name="reach")  # fmt: skip
-    pairs = Quantity("floor.attention_flops", "Floor: attention FLOPs of the prompt", "FLOP",
-                     PER_PAIR * prompt * attended * d.heads * d.head_dim * d.layers, name="attention FLOPs")  # fmt: skip
-    work = Quantity("floor.prompt_flops", "Floor: FLOPs of the prompt", "FLOP", PER_WEIGHT * prompt * body * d.layers + pairs,
-                    name="FLOPs of the prompt")  # fmt: skip
-    ttft = Quantity("floor.ttft", "Floor of TTFT", "s", maximum(work / d.peak, size / d.bandwidth) / d.tp,
-                    note="larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP")  # fmt: skip
-    reach = Quantity("floor.decode_reach", "Floor: attention reach in decode", "token/request",
-                     where(d.window > 0, minimum(d.window, d.input_tokens + HALF * d.output_tokens),
-                           d.input_tokens + HALF * d.output_tokens), note="prompt and half the output, or the window")  # fmt: skip
-    cache = Quantity("floor.kv_bytes", "Floor: KV cache read in a step", "B",
-                     d.decode_requests * reach * TWO * d.kv_heads * d.head_dim * d.kv_bytes * d.layers, name="KV cache")  # fmt: skip
-    step = Quantity("floor.decode_flops", "Floor: FLOPs of a step", "FLOP",
-                    PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body * d.layers + head), name="FLOPs of a step")  # fmt: skip
-    tpot = Quantity("floor.tpot", "Floor of TPOT", "s", maximum(step / d.peak, (size + cache) / d.bandwidth) / d.tp,
-                    note="larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP")  # fmt: skip
-    rows = (PER_WEIGHT, PER_PAIR, TWO, ONE_TOKEN, HALF, body, head, size, prompt, attended, pairs, work, ttft, reach, cache, step, tpot)
-    return Floors(ttft, tpot, Section("Independent floor", rows, "plain roofline: no estimate may be below", Section.SUBTOTAL))
+    rows: list[Quantity] = []
+
+    def row(name: str, label: str, unit: str, body: Node, note: str = "", called: str = "") -> Quantity:
+        rows.append(Quantity(f"floor.{name}", f"Floor: {label}", unit, body, note=note, name=called or label))
+        return rows[-1]
+
+    def reach(core: Core, when: str, words: str, length: Node) -> Quantity:
+        body = length if core.window is None else where(core.window > 0, minimum(core.window, length), length)
+        return row(f"{when}_reach.{core.name}", f"reach in {words}, {core.name}", "token/request", body, "the length, at most the window", "reach")
+
+    sizes = [row(f"weights.{held.name}", f"weights per token, {held.name}", "parameter", held.parameters) for held in d.weights]
+    body = row("layer_weights", "weights a token is multiplied with", "parameter", total(span(sizes)), "sum of the rows above",
+               "weights per token")  # fmt: skip
+    stored = [row(f"bytes.{held.name}", f"bytes of weights, {held.name}", "B", size * held.bytes)
+              for held, size in zip(d.weights, sizes, strict=True)]  # fmt: skip
+    head = row("head_weights", "weights of the LM head", "parameter", d.head.parameters)
+    layers = row("layer_bytes", "bytes of weights a token needs", "B", total(span(stored)), "sum of the rows above")
+    size = row("bytes", "bytes of these and the LM head", "B", layers + head * d.head.bytes, called="bytes of weights")
+    prompt = row("prompt_tokens", "tokens to prefill", "token", d.prompts * d.input_tokens, called="prompt tokens")
+    seen = {core: reach(core, "prompt", "the prompt", d.input_tokens) for core in d.cores if core.query is not None}
+    pairs = [
+        row(f"attention_flops.{core.name}", f"attention FLOPs of the prompt, {core.name}", "FLOP",
+            HALF * PER_PAIR * prompt * far * core.query * core.layers,  # type: ignore[operator]
+            "half of 2 FLOPs × prompt tokens × reach × channels of queries and results × layers")
+        for core, far in seen.items()
+    ]  # fmt: skip
+    attention = total(span(pairs)) if pairs else None
+    work = row("prompt_flops", "FLOPs of the prompt", "FLOP",
+               PER_WEIGHT * prompt * body if attention is None else PER_WEIGHT * prompt * body + attention)  # fmt: skip
+    ttft = row("ttft", "TTFT", "s", maximum(work / d.peak, size / d.bandwidth) / d.tp, "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP",
+               "floor of TTFT")  # fmt: skip
+    middle = row("decode_length", "mean length in decode", "token/request", d.input_tokens + HALF * d.output_tokens,
+                 "prompt and half the output")  # fmt: skip
+    kept = {core: reach(core, "decode", "decode", middle) for core in d.cores}
+    caches = [
+        row(f"kv_bytes.{core.name}", f"KV cache read in a step, {core.name}", "B",
+            d.decode_requests * far * core.kept * d.kv_bytes * core.layers)
+        for core, far in kept.items()
+    ]  # fmt: skip
+    cache = total(span(caches)) if caches else None
+    step = row("decode_flops", "FLOPs of a step", "FLOP", PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body + head))
+    moved = size if cache is None else size + cache
+    tpot = row("tpot", "TPOT", "s", maximum(step / d.peak, moved / d.bandwidth) / d.tp, "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP",
+               "floor of TPOT")  # fmt: skip
+    constants = (PER_WEIGHT, PER_PAIR, ONE_TOKEN, HALF)
+    return Floors(ttft, tpot, Section("Independent floor", (*constants, *rows), "plain roofline: no estimate may be below", Section.SUBTOTAL))

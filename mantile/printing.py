@@ -230,6 +230,8 @@ def print_description(description: dict[str, Any]) -> None:
     for name, value in counts.items():
         grid.add_row(f"parameters, {name.replace('_', ' ')}", number(value))
     grid.add_row("KV bytes per token at 2 B", number(kv["all_layers"]))
+    if "multi_token_prediction" in description:
+        grid.add_row("parameters of multi-token prediction, apart", number(description["multi_token_prediction"]["parameters"]))
     if kv["beyond_window"] != kv["all_layers"]:
         grid.add_row("KV bytes per token beyond the window", number(kv["beyond_window"]))
     flops = dict(description.get("prefill_flops", {}))
@@ -238,9 +240,15 @@ def print_description(description: dict[str, Any]) -> None:
         grid.add_row(f"FLOPs of {number(tokens)} tokens, {name.replace('_', ' ')}", number(value))
     console.print(grid)
     table = _table("fact", "value", "origin", "source", right=(1,))
-    for name, fact in description["facts"].items():
+    vision = {f"vision.{name}": fact for name, fact in description.get("vision", {}).items()}
+    for name, fact in (description["facts"] | vision).items():
         table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
     console.print(table)
+    if len(description["layer_groups"]) > 1:
+        table = _table("kind of layer", "times", right=(1,))
+        for group in description["layer_groups"]:
+            table.add_row(" + ".join(group["blocks"]), number(group["count"]))
+        console.print(table)
     table = _table("module", "kind", "times", right=(2,))
     for module in description["modules"]:
         table.add_row(module["label"], module["kind"], number(module["count"]))
@@ -250,6 +258,18 @@ def print_description(description: dict[str, Any]) -> None:
         for tensor in description["tensors"]:
             table.add_row(tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"]))
         console.print(table)
+
+
+def print_differences(found: dict[str, Any]) -> None:
+    """Where two models differ, field by field."""
+    console = _console()
+    if not found["differences"]:
+        console.print(f"{found['a']} and {found['b']} are the same")
+        return
+    table = _table("field", found["a"], found["b"])
+    for item in found["differences"]:
+        table.add_row(item["field"], *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")))
+    console.print(table)
 
 
 _QUOTED = (("_bytes_per_s", "GB/s", 10**9), ("_per_token", "B/token", 1), ("_bytes", "GiB", 2**30), ("_flops", "TFLOP/s", 10**12))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from openpyxl.utils import get_column_letter
 
 from mantile.engines import Values, with_formulas, with_libreoffice
-from mantile.graph.quantity import Apply, Node, Quantity
+from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.workbook.book import Book, Cell, Sheet
 from mantile.workbook.read import File, open_file, typed_inputs
@@ -176,8 +176,9 @@ def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, colum
 
 def scale_of(node: Node, values: dict[Node, Any]) -> float:
     """The size a result is judged against: its own, or that of the terms it is the sum or difference of."""
-    value = values.get(node)
-    size = 0.0 if value is None or isinstance(value, str) or math.isnan(float(value)) else abs(float(value))
+    if isinstance(node, Span):
+        return max(_size(values.get(member)) for member in node.members)
+    size = _size(values.get(node))
     if isinstance(node, Quantity):
         return max(size, scale_of(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
     if isinstance(node, Apply) and node.operation in _TERMS:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mantile.estimation import Estimate, estimate
+from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
 
@@ -44,6 +45,22 @@ def make() -> Make:
         return made[key]
 
     return build
+
+
+def _one_of_each() -> list[str]:
+    """The first model of every family and way of building layers."""
+    found: dict[object, str] = {}
+    for name in model_ids():
+        architecture = load_model(name).architecture
+        kinds = frozenset(block.kind for block in architecture.blocks.values())
+        found.setdefault((architecture.model_type, kinds), name)
+    return list(found.values())
+
+
+@pytest.fixture(scope="session", params=_one_of_each())
+def one_of_each(request: pytest.FixtureRequest) -> str:
+    """A model of every architecture we ship, one after the other."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -40,13 +40,14 @@ def test_shards_of_all_ranks_are_the_whole_model(make: Make, model: str, tp: int
     """Weights, FLOPs and KV bytes of one rank times the ranks equal the IR's own counts, in whole numbers."""
     made = make(model=model, tp=tp, input_tokens=512, concurrency=3, accelerator="b200-sxm")
     at, ir = look(made), made.equations.ir
-    layers = ir.model.architecture.layers.value
+    facts = ir.model.architecture
+    layers = facts.value("layers")
     matrices = [tensor for tensor in tensor_list(ir) if len(tensor["shape"]) == 2 and tensor["count"] > 1]
     whole = sum(tensor["shape"][0] * tensor["shape"][1] for tensor in matrices)
-    assert at("tensors.layer_matrices") * tp == whole
+    assert (at("tensors.attention") + at("tensors.ffn")) * tp == whole
     for phase in ("prefill", "decode"):
         assert sum(at(f"{phase}.{module}.parameters") for module in LINEAR) * tp == whole
-    head = ir.model.architecture.vocabulary.value * ir.model.architecture.hidden_size.value
+    head = facts.value("vocabulary") * facts.value("hidden_size")
     assert at("prefill.lm_head.parameters") * tp == head
 
     counted = prefill_flops(ir, 512)
@@ -57,7 +58,7 @@ def test_shards_of_all_ranks_are_the_whole_model(make: Make, model: str, tp: int
     assert context == 512 + 256 / 2
     assert at("decode.attention.bytes") * layers * tp == 3 * context * per_token
     assert at("memory.kv_bytes_per_token") * tp == per_token
-    vectors = (at("tensors.layer_vectors") * layers + at("tensors.final_vectors")) * 2
+    vectors = (at("tensors.vectors") * layers + at("tensors.final_vectors")) * 2
     stored = parameters(ir)["total"] * 2
     if tp == 1:
         assert at("memory.weights") == stored
@@ -72,7 +73,8 @@ def test_kv_heads_are_copied_where_there_are_more_ranks_than_heads(make: Make) -
     assert at("plan.kv_copies") == 2
     assert at("plan.kv_heads") == four("plan.kv_heads") == 1
     assert at("memory.kv_bytes_per_token") == four("memory.kv_bytes_per_token")
-    assert at("tensors.layer_matrices") * 8 == four("tensors.layer_matrices") * 4 + 2 * 3072 * 4 * 128
+    assert at("tensors.attention") * 8 == four("tensors.attention") * 4 + 2 * 3072 * 4 * 128
+    assert at("tensors.ffn") * 8 == four("tensors.ffn") * 4
     assert "KV_COPIED" in {alert["code"] for alert in eight.results()["checks"]["alerts"]}
 
 
@@ -105,7 +107,9 @@ def test_a_decode_step_is_what_plain_arithmetic_says(make: Make) -> None:
     """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
     made = make()
     at = look(made)
-    e = {kind.name: at(f"efficiency.{kind.name}") for kind in KINDS}
+    values, reached = made.values(), made.equations.efficiency
+    assert all(values[reached.by_class[name, user]] == values[reached.factors[name]] for name, user in reached.by_class)
+    e = {name: values[factor] for name, factor in reached.factors.items()}
     batch, hidden, ffn, layers, vocabulary, tp = 16, 8192, 28_672, 80, 128_256, 8
     queries, keys = 64 // tp * 128, 8 // tp * 128
     bandwidth, peak = 3350e9, at("hardware.peak_bf16")
@@ -174,11 +178,15 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
 # --- efficiency -------------------------------------------------------------------------------------------------------------
 
 
-def deciding(made: Estimate, factor: str) -> tuple[str, float, int]:
-    """The profile row whose figure is used: its id, its figure and its level."""
+def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, float, int]:
+    """The profile row whose figure is used: its id, its figure and its level. Of those for the formats and ranks at hand."""
     values, figures = made.values(), made.equations.figures
+    at = look(made)
+    ranks = max((n for n in (2, 4, 8) if n <= at("inputs.tp")), default=2)
+    condition = {kind.name: kind.condition for kind in KINDS}[factor]
+    suffix = {"format": f".{at(f'hardware.{weights}.kernel_format')}", "kv": f".{at('hardware.kv_format')}", "ranks": f".tp{ranks}"}
     levels = {name.removesuffix(".level"): values[figure] for name, figure in figures.items()
-              if name.startswith(f"efficiency.{factor}.") and name.endswith(".level")}  # fmt: skip
+              if name.startswith(f"efficiency.{factor}.") and name.endswith(f"{suffix.get(condition or '', '')}.level")}  # fmt: skip
     best = max(levels, key=lambda name: levels[name])
     return best.removeprefix(f"efficiency.{factor}."), float(values[figures[best]]), int(levels[best])
 
@@ -209,10 +217,11 @@ def test_a_factor_comes_from_the_most_specific_profile_that_has_it(make: Make, f
     made = make(**fields)
     found, figure, height = deciding(made, factor)
     assert (found, height) == (row, level)
-    unit = {kind.name: kind.unit for kind in KINDS}[factor]
-    assert look(made)(f"efficiency.{factor}") == pytest.approx(
-        figure * {"us": 1e-6, "GB/s": 1e9, "GB": 1e9, "1": 1}[unit], rel=1e-15
-    )
+    kind = next(kind for kind in KINDS if kind.name == factor)
+    for name in ("attention", "ffn") if kind.condition == "format" else ("",):
+        assert look(made)(f"efficiency.{factor}{name and '.'}{name}") == pytest.approx(
+            figure * {"us": 1e-6, "GB/s": 1e9, "GB": 1e9, "1": 1}[kind.unit], rel=1e-15
+        )
 
 
 def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
@@ -233,19 +242,50 @@ def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
     assert deciding(using(framework="sglang"), "step_host") == ("global", 300.0, 1)
 
 
-def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Make) -> None:
-    """No factor may see the model or the workload: that would be a fudge in disguise."""
-    equations = make().equations
+@pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "nemotron-3-nano"])
+def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Make, model: str) -> None:
+    """No factor may see the model or the workload: that would be a fudge in disguise. A class sees its own data type only."""
+    equations = make(model=model).equations
     allowed = {"accelerator", "framework"}
-    narrower = {"format": {"weights_dtype", "activation_dtype"}, "kv": {"kv_dtype"}, "ranks": {"tp"}, None: set[str]()}
-    for kind in KINDS:
-        seen = [node for node in ancestors(equations.efficiency.factors[kind.name]) if isinstance(node, Input)]
+    narrower = {"kv": {"kv_dtype"}, "ranks": {"tp"}, None: set[str]()}
+    of_class = {name: {"weights_dtype", f"{name}_dtype", "activation_dtype"} for name in ("attention", "ffn", "experts")}
+    of_class |= {"head": {"head_dtype", "activation_dtype"}, "router": {"activation_dtype"}}
+    conditions = {kind.name: kind.condition for kind in KINDS}
+    users: dict[str, set[str]] = {}
+    for (name, user), factor in equations.efficiency.by_class.items():
+        users.setdefault(name, set()).add(user)
+        seen = [node for node in ancestors(factor) if isinstance(node, Input)]
         chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
-        assert allowed <= chosen <= allowed | narrower[kind.condition], kind.name
-        assert not [node.id for node in seen if node.id.startswith("model.")], kind.name
+        condition = conditions[name]
+        assert allowed <= chosen <= allowed | (of_class[user] if condition == "format" else narrower[condition]), factor.id
+        assert not [node.id for node in seen if node.id.startswith("model.")], factor.id
         # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
         hardware = {node.id for node in seen if node.id.startswith("hardware.")}
-        assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, kind.name
+        assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, factor.id
+    assert set(users) == set(equations.efficiency.factors)
+    classes = set(equations.ir.weight_classes())
+    for name, found in users.items():
+        wanted = {"experts"} if name.startswith("moe_") else classes - {"experts"}
+        assert found == (wanted if conditions[name] == "format" else {""}), name
+
+
+def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
+    """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
+    def names(model: str) -> set[str]:
+        return set(make(model=model).equations.efficiency.factors)
+
+    experts = {"moe_launch", "moe_compute", "moe_bandwidth", "moe_launch_scale", "moe_bandwidth_scale", "routing_spread",
+               "expert_imbalance"}  # fmt: skip
+    latent, state = {"latent_launch", "latent_decode", "latent_compute"}, {"state_launch", "state_bandwidth"}
+    cache = {"attention_launch", "attention_decode"}
+    every = {kind.name for kind in KINDS}
+    assert every - names("llama-3.3-70b") == experts | latent | state
+    assert every - names("mixtral-8x7b") == latent | state
+    assert every - names("deepseek-v3") == state | cache
+    assert every - names("deepseek-v3.2") == state
+    assert every - names("kimi-linear-48b-a3b") == cache
+    assert every - names("jamba-v0.1") == latent
+    assert every - names("mamba-codestral-7b") == experts | latent | cache | {"attention_decode_scale"}
 
 
 @pytest.mark.parametrize("name", ["gemm_compute", "attention_decode", "small_kernel", "all_reduce_latency", "interference",
@@ -256,7 +296,8 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
     base = made.values()
     own = made.figure(f"efficiency.{name}.override")
     unit = {kind.name: kind.unit for kind in KINDS}[name]
-    current = float(base[made.figure(f"efficiency.{name}")]) / {"us": 1e-6, "GB": 1e9, "1": 1}[unit]
+    factor = made.equations.efficiency.factors[name]
+    current = float(base[factor]) / {"us": 1e-6, "GB": 1e9, "1": 1}[unit]
     other = make(**override(f"efficiency.{name}", current * 0.9))
     changed = other.values()
     moved = set()
@@ -265,7 +306,8 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
         if isinstance(figure, Quantity) and before != after:
             moved.add(identifier)
             assert own in set(ancestors(figure)), identifier
-    assert f"efficiency.{name}" in moved
+    users = {figure.id for (kind, _), figure in made.equations.efficiency.by_class.items() if kind == name}
+    assert users <= moved and len(users) == (3 if name == "gemm_compute" else 1)
     headline = {"interference": "serving.tpot", "runtime_reserve": "memory.used"}.get(name, "serving.e2e")
     assert headline in moved
     if name == "interference":
@@ -288,7 +330,8 @@ def test_an_override_of_one_column_leaves_the_others_alone(make: Make) -> None:
     """A variant's own override wins over the base's; the base's holds in all columns."""
     name = "efficiency.gemm_compute"
     made = make(**override(name, 0.6), variants=[{"name": "same"}, {"name": "own", **override(name, 0.5)}])
-    assert [look(made, column)(name) for column in range(3)] == [0.6, 0.6, 0.5]
+    for user in ("attention", "ffn", "head"):
+        assert [look(made, column)(f"{name}.{user}") for column in range(3)] == [0.6, 0.6, 0.5]
 
 
 # --- data types -------------------------------------------------------------------------------------------------------------
@@ -308,11 +351,13 @@ def test_products_run_at_the_peak_the_chip_has(make: Make, library: Library, acc
     made = make(accelerator=accelerator, weights_dtype=weights, activation_dtype=activations)
     at = look(made)
     figure = getattr(library.accelerator(accelerator), f"peak_{peak}").value
-    assert at("hardware.linear_peak") == figure * 1e12
-    assert at("hardware.kernel_format") == kernels
     assert kernels in FORMATS
-    assert at("hardware.activation_bytes") == result_bytes
-    assert at("hardware.weight_bytes") == library.datatype(weights, "weights").bits / 8
+    for name in ("attention", "ffn"):
+        assert at(f"hardware.{name}.linear_peak") == figure * 1e12
+        assert at(f"hardware.{name}.kernel_format") == kernels
+        assert at(f"hardware.{name}.activation_bytes") == result_bytes
+        assert at(f"hardware.{name}.bytes") == library.datatype(weights, "weights").bits / 8
+    assert (at("hardware.head.bytes"), at("hardware.head.kernel_format"), at("hardware.head.activation_bytes")) == (2, "bf16", 2)
     codes = [alert["code"] for alert in made.results()["checks"]["alerts"]]
     assert ("NO_NATIVE_FORMAT" in codes) == (activations != "bf16" and peak == "bf16")
 
@@ -331,9 +376,9 @@ BROKEN = [
 ]
 ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({}, [], []),
-    ({"tp": 3}, ["SHARDS_DIFFER", "KV_DIFFERS", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], []),
-    ({"model": "qwen2.5-7b", "tp": 7}, ["SHARDS_DIFFER", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], ["KV_COPIED"]),
-    ({"model": "qwen2.5-7b", "tp": 8}, ["SHARDS_DIFFER", "HEADS_NOT_DIVISIBLE"], ["KV_COPIED"]),
+    ({"tp": 3}, ["KV_DIFFERS", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], []),
+    ({"model": "qwen2.5-7b", "tp": 7}, ["KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], ["KV_COPIED"]),
+    ({"model": "qwen2.5-7b", "tp": 8}, ["HEADS_NOT_DIVISIBLE"], ["KV_COPIED"]),
     ({"tp": 1}, ["MEMORY_EXCEEDED"], ["KV_QUEUE"]),
     ({"model": "llama-3.1-405b"}, ["MEMORY_EXCEEDED"], ["KV_QUEUE"]),
     ({"tp": 4, "concurrency": 2000}, [], ["KV_QUEUE"]),
@@ -405,12 +450,12 @@ def test_codes_are_unique_and_every_check_stands_on_figures(make: Make) -> None:
 def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
     """Mistral-7B looks back 4,096 tokens: beyond that neither cache nor decode attention grow, prefill only linearly."""
     short, long, longer = (look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384))
-    assert [at("memory.cached_tokens") for at in (short, long, longer)] == [2048 + 256, 4096, 4096]
+    assert [at("memory.cached_tokens.sliding_window") for at in (short, long, longer)] == [2048 + 256, 4096, 4096]
     assert [at("decode.context") for at in (short, long, longer)] == [2048 + 128, 4096, 4096]
     assert [at("prefill.context") for at in (short, long, longer)] == [1024, 4096 * 0.75, 4096 * 0.875]
     assert long("memory.kv_bytes_per_request") == longer("memory.kv_bytes_per_request") == 4096 * 131_072
     assert long("decode.time") == longer("decode.time")
-    assert long("floor.prompt_reach") == 4096
+    assert long("floor.prompt_reach.attention") == 4096
 
 
 def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
@@ -422,6 +467,6 @@ def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
     assert two("serving.prefill_service") == two("prefill.time") / 2
     sent = two("prefill.p2p.time")
     assert two("prefill.time") == pytest.approx(one("prefill.time") + sent, rel=1e-12)
-    layers, ends = one("memory.layer_weights") * 32, one("memory.embedding_weights")
+    layers, ends = one("memory.layer_weights"), one("memory.embedding_weights")
     assert one("memory.weights") == layers + 2 * ends + 4096 * 2
     assert two("memory.weights") == layers / 2 + ends + 4096 * 2

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import mantile.floors
 from mantile.equations.workload import REPLICAS
 from mantile.estimation import Estimate
-from mantile.floors import Dimensions, floors
+from mantile.floors import Core, Dimensions, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library
+from mantile.library.scenario import CLASS_DTYPES, SAME
 
 Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
@@ -31,15 +32,16 @@ def dtypes(library: Library, role: str) -> list[str]:
     return [kind.id for kind in library.datatypes if role in kind.roles]
 
 
-def anything(library: Library, seed: int, count: int = CASES) -> dict[str, np.ndarray]:
-    """Plans of every kind, sensible or not, as arrays of inputs."""
+def anything(library: Library, made: Estimate, seed: int, count: int = CASES) -> dict[str, np.ndarray]:
+    """Plans of every kind, sensible or not, as arrays of the inputs a model has."""
     generator = np.random.default_rng(seed)
     plans = np.array(PLANS)[generator.integers(len(PLANS), size=count)]
 
     def spread(largest: int) -> np.ndarray:
         return np.exp(generator.uniform(0, np.log(largest), count)).astype(int)
 
-    return {
+    prompts = spread(131_072)
+    inputs = {
         "inputs.accelerator": generator.choice([item.id for item in library.accelerators], count),
         "inputs.framework": generator.choice([item.id for item in library.frameworks], count),
         "inputs.weights_dtype": generator.choice(dtypes(library, "weights"), count),
@@ -48,9 +50,14 @@ def anything(library: Library, seed: int, count: int = CASES) -> dict[str, np.nd
         "inputs.kv_dtype": generator.choice(dtypes(library, "kv"), count),
         "inputs.batching": generator.choice(["continuous", "static"], count),
         "inputs.tp": plans[:, 0], "inputs.pp": plans[:, 1], "inputs.dp": generator.choice(REPLICAS, count),
-        "inputs.input_tokens": spread(131_072), "inputs.output_tokens": spread(16_384), "inputs.concurrency": spread(4_096),
+        "inputs.input_tokens": prompts, "inputs.output_tokens": spread(16_384), "inputs.concurrency": spread(4_096),
         "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
+        **{f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count) for name in CLASS_DTYPES},
+        "inputs.image_tokens": (prompts * generator.choice([0, 0.3, 1], count)).astype(int),
     }  # fmt: skip
+    has = made.equations.inputs.named()
+    assert {name.removeprefix("inputs.") for name in inputs} >= set(has), "an input that no case varies"
+    return {name: values for name, values in inputs.items() if name.removeprefix("inputs.") in has}
 
 
 def test_floors_share_nothing_with_the_equations() -> None:
@@ -66,7 +73,7 @@ def test_floors_share_nothing_with_the_equations() -> None:
 def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> None:
     """Times above the floor, use of the hardware at most 1, all figures finite, and sums that add up, on any plan."""
     made = make(model=model, tp=1)
-    inputs = anything(library, seed=sum(map(ord, model)))
+    inputs = anything(library, made, seed=sum(map(ord, model)))
     values = made.program.sweep(inputs)
 
     def figure(name: str) -> np.ndarray:
@@ -103,7 +110,8 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
     draw = data.draw
     tp, pp = draw(st.sampled_from([plan for plan in PLANS if plan[0] in (1, 2, 4, 8)]))
     made = make(
-        model=draw(st.sampled_from(["llama-3.1-8b", "qwen3-32b", "mistral-7b", "llama-2-70b"])), tp=tp, pp=pp,
+        model=draw(st.sampled_from(["llama-3.1-8b", "qwen3-32b", "mistral-7b", "llama-2-70b", "mixtral-8x7b", "deepseek-v3.2",
+                                    "jamba-v0.1", "kimi-linear-48b-a3b"])), tp=tp, pp=pp,
         accelerator=draw(st.sampled_from([item.id for item in library.accelerators])), dp=draw(st.integers(1, 64)),
         weights_dtype=draw(st.sampled_from(dtypes(library, "weights"))), kv_dtype=draw(st.sampled_from(dtypes(library, "kv"))),
         input_tokens=draw(st.integers(1, 2_000)), output_tokens=draw(st.integers(1, 2_000)), concurrency=draw(st.integers(1,
@@ -121,12 +129,12 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
 # --- which way figures move -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b"])
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b", "deepseek-v3.2", "nemotron-3-nano"])
 @pytest.mark.parametrize("changed", ["hardware.memory_bandwidth", "hardware.peak_bf16", "hardware.link_bandwidth"])
 def test_better_hardware_never_makes_anything_slower(library: Library, make: Make, model: str, changed: str) -> None:
     """Bandwidth, peak and link, times 1.5, all else equal."""
     made = make(model=model, tp=1)
-    inputs = anything(library, seed=5)
+    inputs = anything(library, made, seed=5)
     inputs["inputs.activation_dtype"] = np.full(CASES, "bf16")
     before = made.program.sweep(inputs)
     own = made.figure(changed)
@@ -140,11 +148,11 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
     assert (after[moved] < before[moved] * 0.999).any()
 
 
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b"])
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"])
 def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library: Library, make: Make, model: str) -> None:
     """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse."""
     made = make(model=model, tp=1)
-    inputs = anything(library, seed=11, count=600)
+    inputs = anything(library, made, seed=11, count=600)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
     tpot, ttft, output, requests, capacity = (
         made.figure(f"{name}") for name in ("serving.tpot", "serving.ttft", "serving.output_tokens_per_s", "memory.requests",
@@ -169,7 +177,8 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
     wide, narrow = make(), make(weights_dtype="fp8", kv_dtype="fp8")
     one, other = wide.values(), narrow.values()
     assert other[narrow.figure("memory.kv_bytes_per_token")] * 2 == one[wide.figure("memory.kv_bytes_per_token")]
-    vectors = one[wide.figure("tensors.layer_vectors")] * 2
+    vectors = one[wide.figure("memory.weights.vectors")]
+    assert vectors == other[narrow.figure("memory.weights.vectors")] == one[wide.figure("tensors.vectors")] * 80 * 2
     wide_matrices = one[wide.figure("memory.layer_weights")] - vectors
     assert (other[narrow.figure("memory.layer_weights")] - vectors) * 2 == wide_matrices
 
@@ -184,20 +193,23 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
 def test_the_scaling_book_is_reproduced_to_the_printed_digit(batch: int, step_ms: str, tokens_per_s: str) -> None:
     """LLaMA-2-13B in bf16 on eight TPU v5e: 26 GB of weights and 6.7 GB of KV cache per sequence at 6.56e12 B/s."""
     layers, hidden, heads, head_dim, ffn, vocabulary, context = 40, 5120, 40, 128, 13_824, 32_000, 8192
-    weights = layers * (hidden * head_dim * 2 * 2 * heads + 3 * hidden * ffn) + hidden * vocabulary
+    attention, ffn_weights = layers * hidden * head_dim * 2 * 2 * heads, layers * 3 * hidden * ffn
+    weights = attention + ffn_weights + hidden * vocabulary
     channels = context * 2 * heads * head_dim * layers
 
     def given_(name: str, unit: str, value: float) -> Input:
         return Input(name, name, unit, value)
 
+    def held(name: str, parameters: int) -> Weights:
+        return Weights(name, given_(name, "parameter", parameters), weight_bytes)
+
     # The book rounds to 26 and 6.7 GB; bytes per value carry the rounding, so that the floor's own sums give these totals.
     weight_bytes = given_("weight_bytes", "B", 26e9 / weights)
     assert weight_bytes.value == pytest.approx(2, rel=0.02)
+    core = Core("attention", given_("layers", "1", layers), given_("query", "1", 2 * heads * head_dim),
+                given_("kept", "1", 2 * heads * head_dim), given_("window", "token/request", 0))  # fmt: skip
     lowest = floors(Dimensions(
-        layers=given_("layers", "1", layers), hidden=given_("hidden", "1", hidden), heads=given_("heads", "1", heads),
-        kv_heads=given_("kv_heads", "1", heads), head_dim=given_("head_dim", "1", head_dim), ffn=given_("ffn", "1", ffn),
-        ffn_matrices=given_("ffn_matrices", "1", 2), vocabulary=given_("vocabulary", "1", vocabulary),
-        window=given_("window", "token/request", 0), weight_bytes=weight_bytes, head_bytes=weight_bytes,
+        weights=(held("attention", attention), held("ffn", ffn_weights)), head=held("head", hidden * vocabulary), cores=(core,),
         kv_bytes=given_("kv_bytes", "B/token", 6.7e9 / channels), peak=given_("peak", "FLOP/s", 8 * 197e12),
         bandwidth=given_("bandwidth", "B/s", 6.56e12), tp=given_("tp", "1", 1), prompts=given_("prompts", "request", 1),
         input_tokens=given_("input_tokens", "token/request", context), output_tokens=given_("output_tokens", "token/request", 0),
@@ -234,9 +246,31 @@ def test_the_floor_of_a_70b_model_is_plain_arithmetic(make: Make) -> None:
 
 def test_a_floor_is_a_figure_with_a_name() -> None:
     """Everything a floor is made of stands on the sheet, so that it can be followed like any other number."""
-    names = {field: Input(field, field, "1", 1.0) for field in Dimensions.__dataclass_fields__}
-    found = floors(Dimensions(**names))
-    standing: set[Any] = {*found.section.figures(), *names.values()}
+    given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(20)]
+    spare = iter(given_)
+    plain = {field: next(spare) for field in Dimensions.__dataclass_fields__ if field not in ("weights", "head", "cores")}
+    held = [Weights(name, next(spare), next(spare)) for name in ("attention", "experts", "head")]
+    cores = (Core("full", next(spare), next(spare), next(spare), None), Core("sliding", next(spare), None, next(spare), next(spare)))
+    found = floors(Dimensions(weights=tuple(held[:2]), head=held[2], cores=cores, **plain))
+    standing: set[Any] = {*found.section.figures(), *given_}
+    used: set[Any] = set()
     for quantity in found.section.figures():
         if isinstance(quantity, Quantity):
-            assert set(precedents(quantity)) <= standing
+            used |= set(precedents(quantity))
+    assert used <= standing
+    assert used >= set(given_), "a dimension that no floor looks at"
+
+
+def test_a_floor_counts_what_lies_in_reach(make: Make) -> None:
+    """Layer by layer: sliding layers to their window, selecting ones to what is selected, an indexer to the whole context."""
+    made = make(model="deepseek-v3.2", input_tokens=8192, batching="static", accelerator="b200-sxm")
+    at = {figure.id: value for figure, value in made.values().items() if isinstance(figure, Quantity)}
+    length, step = 8192 + 128, 16 * 2  # mean length; requests x bytes of a cached value
+    assert at["floor.kv_bytes.attention"] == step * 2048 * 576 * 61
+    assert at["floor.kv_bytes.indexer"] == step * length * 128 * 61
+    assert at["floor.attention_flops.attention"] == 16 * 8192 * 2048 * 128 * (192 + 128) * 61
+    # Of the routed experts one token's share counts, of everything else all.
+    experts = 58 * 8 * 3 * 7168 * 2048
+    assert at["floor.weights.experts_up"] + at["floor.weights.experts_down"] == experts
+    recurrent = make(model="mamba-codestral-7b", input_tokens=8192, batching="static")
+    assert not [name for name in recurrent.equations.figures if name.startswith("floor.kv_bytes")]

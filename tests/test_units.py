@@ -12,7 +12,7 @@ from mantile.estimation import Estimate
 from mantile.graph import quantity as q
 from mantile.graph.quantity import Input, Node, Quantity
 from mantile.graph.units import UnitError, check_units, parse
-from mantile.ir.dense import build_ir
+from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.profiles import Library
@@ -33,10 +33,9 @@ GIGA = Input("giga", "Giga", "B/GB", 1e9)
 BITS = Input("bits", "Bits", "bit", 8.0)
 
 
-@pytest.mark.parametrize("model", ["llama-3.3-70b", "qwen3-8b", "mistral-7b"])
-def test_units_of_a_whole_estimate_follow_from_the_bodies(make: Callable[..., Estimate], model: str) -> None:
-    """Checks included; biases, QK norm and windows bring rows of their own."""
-    made = make(model=model, tp=4)
+def test_units_of_a_whole_estimate_follow_from_the_bodies(make: Callable[..., Estimate], one_of_each: str) -> None:
+    """Checks included, for every architecture: biases, windows, experts, latents, states and images bring rows of their own."""
+    made = make(model=one_of_each, tp=4)
     checks = [check.result for check in made.equations.checks.checks]
     assert len(made.equations.quantities()) > 400
     check_units([*made.equations.figures.values(), *checks])

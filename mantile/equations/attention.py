@@ -1,31 +1,61 @@
-"""The attention core: fused and causal in prefill, reading the KV cache in decode. MHA, GQA and MQA alike."""
+"""Attention cores: fused and causal in prefill, reading a cache in decode. Ordinary, latent, and the indexer of sparse attention."""
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_PAIR, KEYS_AND_VALUES, QK_AND_PV
+from mantile.equations.constants import FLOPS_PER_PAIR
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Quantity
+from mantile.ir.modules import FULL, Attention, Indexer, LatentAttention, Module
 
 
-def attention(phase: Phase, hardware: Hardware, efficiency: Efficiency, plan: Sharding, layers: Input) -> Block:
-    """Scores and weighted values of one layer.
+def attention(phase: Phase, module: Module, work: Attention, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+    """Scores and weighted values of one layer: MHA, GQA and MQA, full, sliding or chunked.
 
-    Prefill computes at the bf16 rate and moves next to nothing; decode reads the keys and values of the whole context.
+    Prefill computes at the bf16 rate and moves next to nothing; decode reads the keys and values within reach.
     """
+    context = phase.contexts[work.reach]
     launch = efficiency["attention_launch_time"]
-    flops = FLOPS_PER_PAIR * QK_AND_PV * phase.tokens * phase.context * plan.query_width
+    flops = FLOPS_PER_PAIR * phase.tokens * context * (plan.on_rank(work.query) + plan.on_rank(work.result))
     if not phase.decode:
-        return operation(
-            phase, "attention", "Attention core", launch=launch, flops=flops,
-            rate=efficiency["attention_flops"],
-            layers=layers, note="causal, fused: scores never leave the chip",
-        )  # fmt: skip
-    return operation(
-        phase, "attention", "Attention core", launch=launch, flops=flops, rate=hardware.peak_bf16,
-        traffic=phase.requests * phase.context * KEYS_AND_VALUES * plan.kv_width * hardware.kv_bytes,
-        bandwidth=efficiency["kv_read"],
-        layers=layers, note="reads the KV cache of every request",
-    )  # fmt: skip
+        return operation(phase, module=module, launch=launch, flops=flops, rate=efficiency["attention_flops"],
+                         note="causal, fused: scores never leave the chip")  # fmt: skip
+    cache = phase.requests * context * (plan.on_rank(work.key) + plan.on_rank(work.value)) * hardware.kv_bytes
+    read = _cache(phase, module, cache)
+    return operation(phase, module=module, launch=launch, flops=flops, rate=hardware.peak_bf16, traffic=read,
+                     bandwidth=efficiency["kv_read"], setup=(read,), reads=read, note="reads the KV cache of every request")  # fmt: skip
+
+
+def latent_attention(phase: Phase, module: Module, work: LatentAttention, hardware: Hardware, efficiency: Efficiency,
+                     plan: Sharding) -> Block:  # fmt: skip
+    """Multi-head latent attention: expanded per head in prefill, absorbed in decode, where every rank reads all latents."""
+    context = phase.contexts[work.reach]
+    launch = efficiency["latent_launch_time"]
+    if not phase.decode:
+        return operation(phase, module=module, launch=launch, rate=efficiency["attention_flops"],
+                         flops=FLOPS_PER_PAIR * phase.tokens * context * plan.on_rank(work.expanded),
+                         note="keys and values expanded per head; causal, fused")  # fmt: skip
+    read = _cache(phase, module, phase.requests * context * plan.on_rank(work.latent) * hardware.kv_bytes)
+    return operation(phase, module=module, launch=launch, rate=efficiency["latent_flops"],
+                     flops=FLOPS_PER_PAIR * phase.tokens * context * plan.on_rank(work.absorbed),
+                     traffic=read, bandwidth=efficiency["latent_read"], setup=(read,), reads=read,
+                     note="queries absorb the key projection; the latent is the same on every rank")  # fmt: skip
+
+
+def indexer(phase: Phase, module: Module, work: Indexer, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+    """Scores of every earlier token, from which attention takes the best."""
+    context = phase.contexts[FULL]
+    flops = FLOPS_PER_PAIR * phase.tokens * context * (plan.on_rank(work.query) + plan.on_rank(work.heads))
+    launch, rate = efficiency["attention_launch_time"], efficiency["attention_flops"]
+    if not phase.decode:
+        return operation(phase, module=module, launch=launch, flops=flops, rate=rate, note="the same on every rank; causal")
+    read = _cache(phase, module, phase.requests * context * plan.on_rank(work.key) * hardware.kv_bytes)
+    return operation(phase, module=module, launch=launch, flops=flops, rate=rate, traffic=read, bandwidth=efficiency["kv_read"],
+                     setup=(read,), reads=read, note="the same on every rank; reads the indexer's keys of the whole context")  # fmt: skip
+
+
+def _cache(phase: Phase, module: Module, body: object) -> Quantity:
+    return Quantity(f"{phase.id}.{module.id}.cache_bytes", f"Cache read, {module.label}", "B", body,  # type: ignore[arg-type]
+                    name="cache read")  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mantile.equations.constants import GIGA, MICRO
-from mantile.equations.hardware import Hardware, override
+from mantile.equations.hardware import CLASSES, Hardware, override
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input,
@@ -20,7 +20,6 @@ from mantile.graph.quantity import (
     Section,
     as_node,
     element,
-    equal,
     is_number,
     join,
     maximum,
@@ -31,6 +30,7 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )  # fmt: skip
+from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Recurrence, Vision
 from mantile.library.errors import InputError
 from mantile.library.profiles import EfficiencyProfile, Factor, Library
 
@@ -38,11 +38,16 @@ Condition = Literal["format", "kv", "ranks"]
 RANKS = (2, 4, 8)
 FORMATS = ("bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only")
 KV_FORMATS = ("bf16", "fp8")
+DOMAINS: dict[Condition | None, tuple[object, ...]] = {None: (None,), "format": FORMATS, "kv": KV_FORMATS, "ranks": RANKS}
+_CONDITIONS: dict[Condition | None, str] = {"format": "kernel format", "kv": "KV format", "ranks": "ranks"}
 
 
 @dataclass(frozen=True)
 class FactorKind:
-    """What a factor means, in which unit, over which range, and whether it is a fraction of a peak."""
+    """What a factor means, in which unit, over which range, whether it is a fraction of a peak, and which operations need it.
+
+    A factor conditional on the kernel format is worked out for every class of matrices that uses it.
+    """
 
     name: str
     label: str
@@ -52,6 +57,7 @@ class FactorKind:
     high: float
     condition: Condition | None = None
     fraction: bool = False
+    needs: tuple[type, ...] = ()
 
 
 KINDS = (
@@ -63,14 +69,36 @@ KINDS = (
                "its weights", 0.05, 1, "format", True),
     FactorKind("gemm_bandwidth_scale", "GEMM bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3),
     FactorKind("launch_scale", "Launch overhead scale", "1", "serving runs with graphs against kernel timings", 0.1, 5),
+    FactorKind("moe_launch", "Expert launch overhead", "us", "time the grouped products of a layer's experts take before their first byte",
+               0, 1000, "format", needs=(Experts,)),
+    FactorKind("moe_compute", "Expert compute efficiency", "1", "share of the dense peak large grouped products reach", 0.01, 1,
+               "format", True, (Experts,)),
+    FactorKind("moe_bandwidth", "Expert bandwidth efficiency", "1", "share of memory bandwidth grouped products reach that stream experts",
+               0.05, 1, "format", True, (Experts,)),
+    FactorKind("moe_launch_scale", "Expert launch scale", "1", "serving runs with graphs against kernel timings", 0.1, 5, needs=(Experts,)),
+    FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(Experts,)),
+    FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 1,
+               needs=(Experts,)),
+    FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(Experts,)),
     FactorKind("attention_launch", "Attention launch overhead", "us", "time an attention kernel takes before its first byte",
-               0, 500),
+               0, 500, needs=(Attention, Indexer, Vision)),
     FactorKind("attention_prefill", "Prefill attention efficiency", "1", "share of the bf16 peak in fused causal attention",
                0.05, 1, None, True),
     FactorKind("attention_prefill_scale", "Prefill attention scale", "1", "serving runs against kernel timings", 0.3, 1.3),
     FactorKind("attention_decode", "Decode attention efficiency", "1", "share of memory bandwidth when the KV cache is read",
-               0.05, 1, "kv", True),
-    FactorKind("attention_decode_scale", "Decode attention scale", "1", "serving runs against kernel timings", 0.3, 1.3),
+               0.05, 1, "kv", True, (Attention, Indexer)),
+    FactorKind("attention_decode_scale", "Decode attention scale", "1", "serving runs against kernel timings", 0.3, 1.3,
+               needs=(Attention, LatentAttention, Indexer)),
+    FactorKind("latent_launch", "Latent attention launch overhead", "us", "time a latent attention kernel takes before its first byte",
+               0, 500, needs=(LatentAttention,)),
+    FactorKind("latent_decode", "Latent attention bandwidth", "1", "share of memory bandwidth when latents are read", 0.05, 1, "kv", True,
+               (LatentAttention,)),
+    FactorKind("latent_compute", "Latent attention compute", "1", "share of the bf16 peak in absorbed decode attention", 0.05, 1, None, True,
+               (LatentAttention,)),
+    FactorKind("state_launch", "State update launch overhead", "us", "time a recurrent kernel takes before its first byte", 0, 500,
+               needs=(Recurrence,)),
+    FactorKind("state_bandwidth", "State bandwidth", "1", "share of memory bandwidth when recurrent states are read and written", 0.05, 1,
+               None, True, (Recurrence,)),
     FactorKind("small_kernel", "Small kernel overhead", "us", "time of a fused elementwise kernel before its bytes", 0, 100),
     FactorKind("elementwise_bandwidth", "Elementwise efficiency", "1", "share of memory bandwidth in norms and activations",
                0.05, 1, None, True),
@@ -97,9 +125,19 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Factors in use, by name, in SI units, and the rows they come from."""
+    """Factors in use, in SI units, and the rows they come from.
+
+    Args:
+        factors: by name; one that differs by class of matrices as the class with most of them has it.
+        by_class: factors that differ by class, as (name, class).
+        figures: the library's figures for each factor, and its override.
+        rates: what follows from factors and hardware: times, FLOP/s and B/s that are reached.
+    """
 
     factors: dict[str, Quantity]
+    by_class: dict[tuple[str, str], Quantity]
+    figures: dict[str, tuple[Input, ...]]
+    in_use: dict[str, tuple[tuple[Input, Quantity], ...]]
     rates: dict[str, Quantity]
     largest: Quantity
     smallest: Quantity
@@ -108,11 +146,15 @@ class Efficiency:
     overrides: tuple[Input, ...]
 
     def __getitem__(self, name: str) -> Quantity:
-        """A factor in use, or what follows from it and the hardware: a time, a FLOP/s or a B/s that is reached."""
+        """A factor in use, or what follows from it and the hardware."""
         return self.rates[name] if name in self.rates else self.factors[name]
 
+    def kinds(self) -> tuple[FactorKind, ...]:
+        """The factors the model needs, in order."""
+        return tuple(kind for kind in KINDS if kind.name in self.factors)
 
-def efficiency(library: Library, inputs: Workload, hardware: Hardware) -> Efficiency:
+
+def efficiency(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGraph) -> Efficiency:
     """The rows of the Efficiency sheet.
 
     Raises:
@@ -159,86 +201,154 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware) -> Effici
               shared=True, fixed=True, name="measured ranks")
         for n in RANKS
     )  # fmt: skip
-    ranks_in_use = Quantity("efficiency.ranks_in_use", "Ranks whose all-reduce holds", "rank",
-                            element(span(ranks), position_at_most(maximum(inputs.tp, ranks[0]), span(ranks))),
+    ranks_in_use = Quantity("efficiency.ranks_in_use", "Place of the ranks whose all-reduce holds", "number",
+                            position_at_most(maximum(inputs.tp, ranks[0]), span(ranks)),
                             note="largest measured number of ranks not above TP")  # fmt: skip
-    conditions: dict[str, tuple[Node, dict[object, Input]]] = {
-        "format": (hardware.kernel_format, dict(zip(FORMATS, formats, strict=True))),
-        "kv": (hardware.kv_format, dict(zip(KV_FORMATS, kv_formats, strict=True))),
-        "ranks": (ranks_in_use, dict(zip(RANKS, ranks, strict=True))),
-    }
+    kv_in_use = Quantity("efficiency.kv_format_in_use", "Place of the KV format", "number", position(hardware.kv_format, span(kv_formats)),
+                         note="among the KV formats")  # fmt: skip
+    places = {
+        name: Quantity(f"efficiency.format_in_use.{name}", f"Place of the kernel format, {CLASSES[name]}", "number",
+                       position(held.kernel_format, span(formats)), note="among the kernel formats")
+        for name, held in hardware.classes.items()
+    }  # fmt: skip
     sections = [
         Section("Fallback chain", (*chain, *numbers), "from wide to specific"),
         Section("Profiles", (*profile_rows, best), "each with the level at which it holds; 0 where it does not",
                 Section.SUBTOTAL),
-        Section("Conditions", (*formats, *kv_formats, *ranks, ranks_in_use), "for which some factors differ"),
+        Section("Conditions", (*formats, *kv_formats, *ranks, *places.values(), kv_in_use, ranks_in_use), "for which some factors differ"),
     ]  # fmt: skip
+    chosen_by: dict[str, dict[str, Quantity]] = {"kv": {"": kv_in_use}, "ranks": {"": ranks_in_use}}
     factors: dict[str, Quantity] = {}
+    by_class: dict[tuple[str, str], Quantity] = {}
+    figures: dict[str, tuple[Input, ...]] = {}
+    in_use: dict[str, tuple[tuple[Input, Quantity], ...]] = {}
     overrides: list[Input] = []
+    have = ir.operations() | ({Vision} if ir.vision is not None else set())
     for kind in KINDS:
-        figures: list[Input] = []
-        applies: list[Quantity] = []
-        for profile in profiles:
-            for factor in profile.factors:
-                if factor.factor == kind.name:
-                    figure, level = _library_row(kind, profile, factor, levels[profile.key], conditions)
-                    figures.append(figure)
-                    applies.append(level)
+        if kind.needs and not have & set(kind.needs):
+            continue
+        users = {"": None} if kind.condition is None else chosen_by.get(kind.condition) or {
+            name: place for name, place in places.items() if (name == "experts") == (Experts in kind.needs)}  # fmt: skip
+        rows, found, used = _library_rows(kind, profiles, levels)
         mine = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.label.lower(), kind.low, kind.high)
         overrides.append(mine)
-        found = element(span(figures), position(maximum(span(applies)), span(applies)))
-        chosen: Node = where(is_number(mine), mine, found)
-        if kind.unit == "us":
-            chosen, unit, note = chosen / MICRO, "s", "figure of the highest level, or the override, ÷ 1E6"
-        elif kind.unit in ("GB", "GB/s"):
-            chosen, unit, note = chosen * GIGA, kind.unit.replace("GB", "B"), "figure of the highest level, or the override, × 1E9"
+        figures[kind.name] = tuple(figure for figure, _ in used)
+        in_use[kind.name] = tuple(used)
+        results = {}
+        for user, place in users.items():
+            picked = found[0] if place is None else element(span(found), place)  # type: ignore[arg-type]
+            results[user] = _in_use(kind, mine, picked, user)
+            by_class[kind.name, user] = results[user]
+        factors[kind.name] = results["ffn"] if "ffn" in results else next(iter(results.values()))
+        sections.append(Section(kind.label, (*rows, mine, *results.values()), kind.note, Section.SUBTOTAL))
+    rates, fractions = _rates(factors, by_class, hardware)
+    largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(fractions)), note="of a peak; must not exceed 1")
+    smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(fractions)), note="of a peak; must exceed 0")
+    sections += [
+        Section("Fractions of a peak", (*fractions, largest, smallest), "factor × scale; what the checks look at"),
+        Section("What is reached", tuple(rates.values()), "fraction × datasheet figure"),
+    ]
+    return Efficiency(factors, by_class, figures, in_use, rates, largest, smallest, best, tuple(sections), tuple(overrides))
+
+
+def _library_rows(kind: FactorKind, profiles: list[EfficiencyProfile],
+                  levels: dict[str, Quantity]) -> tuple[list[Row], list[Node], list[tuple[Input, Quantity]]]:  # fmt: skip
+    """The library's figures for a factor; under each condition the one of the highest level; figures with their levels."""
+    rows: list[Row] = []
+    found: list[Node] = []
+    used: list[tuple[Input, Quantity]] = []
+    for value in DOMAINS[kind.condition]:
+        suffix = "" if value is None else f".tp{value}" if kind.condition == "ranks" else f".{value}"
+        group = [
+            _library_row(kind, profile, factor, levels[profile.key], suffix)
+            for profile in profiles
+            for factor in profile.factors
+            if factor.factor == kind.name and (kind.condition is None or getattr(factor, kind.condition) == value)
+        ]  # fmt: skip
+        used += group
+        rows += group
+        here = span(level for _, level in group)
+        picked: Node = element(span(figure for figure, _ in group), position(maximum(here), here))
+        if value is not None:
+            name = kind.label if kind.label.startswith("GEMM") else kind.label.lower()
+            picked = Quantity(f"efficiency.{kind.name}{suffix}", f"{kind.label}{suffix.replace('.', ', ')}", kind.unit, picked,
+                              note="figure of the highest level", name=f"{name} by {_CONDITIONS[kind.condition]}")  # fmt: skip
+            found.append(picked)
         else:
-            unit, note = kind.unit, "figure of the highest level, or the override"
-        factors[kind.name] = Quantity(f"efficiency.{kind.name}", f"{kind.label} in use", unit, chosen, note=note,
-                                      name=kind.label if kind.label.startswith("GEMM") else kind.label.lower(), factor=True)  # fmt: skip
-        rows: tuple[Row, ...] = tuple(zip(figures, applies, strict=True))
-        sections.append(Section(kind.label, (*rows, mine, factors[kind.name]), kind.note, Section.SUBTOTAL))
-    rates, fractions = _rates(factors, hardware)
-    largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(*fractions), note="of a peak; must not exceed 1")
-    smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(*fractions), note="of a peak; must exceed 0")
-    sections.append(Section("What is reached", (*rates.values(), largest, smallest), "factor × scale × datasheet figure"))
-    return Efficiency(factors, rates, largest, smallest, best, tuple(sections), tuple(overrides))
+            found = [picked]
+    return rows + [row for row in found if isinstance(row, Quantity)], found, used
 
 
-def _rates(factors: dict[str, Quantity], hardware: Hardware) -> tuple[dict[str, Quantity], list[Quantity]]:
+def _in_use(kind: FactorKind, mine: Input, picked: Node, user: str) -> Quantity:
+    """A factor as it is used, in SI units: the override, or what the library has."""
+    chosen: Node = where(is_number(mine), mine, picked)
+    if kind.unit == "us":
+        chosen, unit, note = chosen / MICRO, "s", "figure of the highest level, or the override, ÷ 1E6"
+    elif kind.unit in ("GB", "GB/s"):
+        chosen, unit, note = chosen * GIGA, kind.unit.replace("GB", "B"), "figure of the highest level, or the override, × 1E9"
+    else:
+        unit, note = kind.unit, "figure of the highest level, or the override"
+    low = kind.label if kind.label.startswith("GEMM") else kind.label.lower()
+    identifier = f"efficiency.{kind.name}" + (f".{user}" if user and Experts not in kind.needs else "")
+    words = f", {CLASSES[user]}" if user else ""
+    return Quantity(identifier, f"{kind.label} in use{words}", unit, chosen, note=note, name=low, factor=True)
+
+
+def _rates(factors: dict[str, Quantity], by_class: dict[tuple[str, str], Quantity],
+           hardware: Hardware) -> tuple[dict[str, Quantity], list[Quantity]]:  # fmt: skip
     """What factors and hardware come to, once for all blocks; and the fractions of a peak to be checked."""
-
-    def rate(name: str, label: str, unit: str, body: Node) -> Quantity:
-        return Quantity(f"efficiency.rate.{name}", label, unit, body)
-
-    reached_gemm = Quantity("efficiency.gemm_bandwidth_reached", "GEMM bandwidth fraction", "1",
-                            factors["gemm_bandwidth"] * factors["gemm_bandwidth_scale"])  # fmt: skip
-    reached_kv = Quantity("efficiency.attention_decode_reached", "Decode attention fraction", "1",
-                          factors["attention_decode"] * factors["attention_decode_scale"])  # fmt: skip
-    reached_prefill = Quantity("efficiency.attention_prefill_reached", "Prefill attention fraction", "1",
-                               factors["attention_prefill"] * factors["attention_prefill_scale"])  # fmt: skip
+    rates: dict[str, Quantity] = {}
+    fractions: dict[str, Quantity] = {}
     bandwidth = hardware.memory_bandwidth
-    rates = {
-        "gemm_fraction": reached_gemm,
-        "kv_fraction": reached_kv,
-        "prefill_fraction": reached_prefill,
-        "gemm_launch_time": rate("gemm_launch", "GEMM launch time", "s", factors["gemm_launch"] * factors["launch_scale"]),
-        "gemm_flops": rate("gemm_flops", "GEMM FLOP/s reached", "FLOP/s", factors["gemm_compute"] * hardware.linear_peak),
-        "head_flops": rate("head_flops", "LM head FLOP/s reached", "FLOP/s", factors["gemm_compute"] * hardware.peak_bf16),
-        "gemm_bytes": rate("gemm_bytes", "GEMM bandwidth reached", "B/s", reached_gemm * bandwidth),
-        "attention_launch_time": rate("attention_launch", "Attention launch time", "s",
-                                      factors["attention_launch"] * factors["launch_scale"]),
-        "attention_flops": rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", reached_prefill * hardware.peak_bf16),
-        "kv_read": rate("kv_read", "KV cache bandwidth reached", "B/s", reached_kv * bandwidth),
-        "streaming": rate("streaming", "Elementwise bandwidth reached", "B/s", factors["elementwise_bandwidth"] * bandwidth),
-        "all_reduce_time": rate("all_reduce_time", "All-reduce fixed time", "s",
-                                factors["all_reduce_latency"] * factors["all_reduce_latency_scale"]),
-        "p2p_bytes": rate("p2p_bytes", "Stage-to-stage bandwidth reached", "B/s",
-                          factors["p2p_bandwidth"] * hardware.link_bandwidth),
-    }  # fmt: skip
-    plain = [factors[kind.name] for kind in KINDS if kind.fraction
-             and kind.name not in ("gemm_bandwidth", "attention_decode", "attention_prefill")]  # fmt: skip
-    return rates, [reached_gemm, reached_kv, reached_prefill, *plain]
+
+    def rate(name: str, label: str, unit: str, body: Node) -> None:
+        rates[name] = Quantity(f"efficiency.rate.{name}", label, unit, body)
+
+    def fraction(name: str, label: str, body: Node) -> Quantity:
+        fractions[name] = Quantity(f"efficiency.fraction.{name}", f"Fraction, {label}", "1", body, name=f"{label} fraction")
+        return fractions[name]
+
+    for (kind, name), factor in by_class.items():
+        words = CLASSES.get(name, "")
+        match kind:
+            case "gemm_launch":
+                rate(f"gemm_launch_time.{name}", f"GEMM launch time, {words}", "s", factor * factors["launch_scale"])
+            case "gemm_compute":
+                reached = fraction(f"gemm_compute.{name}", f"GEMM compute, {words}", factor)
+                rate(f"gemm_flops.{name}", f"GEMM FLOP/s reached, {words}", "FLOP/s", reached * hardware.classes[name].linear_peak)
+            case "gemm_bandwidth":
+                reached = fraction(f"gemm_bandwidth.{name}", f"GEMM bandwidth, {words}", factor * factors["gemm_bandwidth_scale"])
+                rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
+    if "moe_launch" in factors:
+        rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"])
+        reached = fraction("moe_compute", "expert compute", factors["moe_compute"])
+        rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", reached * hardware.classes["experts"].linear_peak)
+        reached = fraction("moe_bandwidth", "expert bandwidth", factors["moe_bandwidth"] * factors["moe_bandwidth_scale"])
+        rate("moe_bytes", "Expert bandwidth reached", "B/s", reached * bandwidth)
+    reached = fraction("attention_prefill", "prefill attention", factors["attention_prefill"] * factors["attention_prefill_scale"])
+    rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", reached * hardware.peak_bf16)
+    if "attention_launch" in factors:
+        rate("attention_launch_time", "Attention launch time", "s", factors["attention_launch"] * factors["launch_scale"])
+    if "attention_decode" in factors:
+        reached = fraction("attention_decode", "decode attention", factors["attention_decode"] * factors["attention_decode_scale"])
+        rate("kv_read", "KV cache bandwidth reached", "B/s", reached * bandwidth)
+    if "latent_launch" in factors:
+        reached = fraction("latent_decode", "latent attention", factors["latent_decode"] * factors["attention_decode_scale"])
+        rate("latent_launch_time", "Latent attention launch time", "s", factors["latent_launch"] * factors["launch_scale"])
+        rate("latent_read", "Latent bandwidth reached", "B/s", reached * bandwidth)
+        reached = fraction("latent_compute", "latent attention compute", factors["latent_compute"])
+        rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", reached * hardware.peak_bf16)
+    if "state_launch" in factors:
+        rate("state_launch_time", "State update launch time", "s", factors["state_launch"] * factors["launch_scale"])
+        reached = fraction("state_bandwidth", "state update", factors["state_bandwidth"])
+        rate("state_bytes", "State bandwidth reached", "B/s", reached * bandwidth)
+    reached = fraction("elementwise", "elementwise", factors["elementwise_bandwidth"])
+    rate("streaming", "Elementwise bandwidth reached", "B/s", reached * bandwidth)
+    rate("all_reduce_time", "All-reduce fixed time", "s", factors["all_reduce_latency"] * factors["all_reduce_latency_scale"])
+    reached = fraction("p2p", "stage to stage", factors["p2p_bandwidth"])
+    rate("p2p_bytes", "Stage-to-stage bandwidth reached", "B/s", reached * hardware.link_bandwidth)
+    fraction("memory_usable", "usable memory", factors["memory_usable"])
+    return rates, list(fractions.values())
 
 
 def _link(name: str, label: str, body: Node, note: str) -> Quantity:
@@ -246,20 +356,13 @@ def _link(name: str, label: str, body: Node, note: str) -> Quantity:
 
 
 def _library_row(kind: FactorKind, profile: EfficiencyProfile, factor: Factor, level: Quantity,
-                 conditions: dict[str, tuple[Node, dict[object, Input]]]) -> tuple[Input, Quantity]:  # fmt: skip
-    body: Node = level
-    suffix = ""
-    if kind.condition is not None:
-        value = getattr(factor, kind.condition)
-        in_use, keys = conditions[kind.condition]
-        body = where(equal(in_use, keys[value]), level, 0)
-        suffix = f".{value}" if kind.condition != "ranks" else f".tp{value}"
+                 suffix: str) -> tuple[Input, Quantity]:  # fmt: skip
     words = f" · {suffix[1:]}" if suffix else ""
     identifier = f"efficiency.{kind.name}.{profile.key}{suffix}"
     figure = Input(identifier, f"{profile.key}{words} · {kind.label.lower().replace('gemm', 'GEMM')}", kind.unit, factor.value,
                    kind.note, f"{factor.status} {factor.date:%Y-%m}: {factor.source}", factor.status, shared=True,
                    minimum=kind.low, maximum=kind.high, name=f"{kind.label.lower()} figures")  # fmt: skip
-    applies = Quantity(f"{identifier}.level", f"Level of {figure.label}", "level", body,
+    applies = Quantity(f"{identifier}.level", f"Level of {figure.label}", "level", level,
                        note="level at which the figure holds for the scenario", name="levels")  # fmt: skip
     return figure, applies
 
@@ -278,10 +381,9 @@ def _level(profile: EfficiencyProfile) -> int:
 
 
 def _require_complete(profile: EfficiencyProfile) -> None:
-    domains: dict[str | None, tuple[object, ...]] = {None: (None,), "format": FORMATS, "kv": KV_FORMATS, "ranks": RANKS}
     have = {(factor.factor, factor.format, factor.kv, factor.ranks) for factor in profile.factors}
     for kind in KINDS:
-        for value in domains[kind.condition]:
+        for value in DOMAINS[kind.condition]:
             key = tuple(value if condition == kind.condition else None for condition in ("format", "kv", "ranks"))
             if (kind.name, *key) not in have:
                 raise InputError(f"profiles/efficiency/global.yaml: factor {kind.name}{f' for {value}' if value else ''} is "

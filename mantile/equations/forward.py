@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.attention import attention
+from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import all_reduce, point_to_point
-from mantile.equations.constants import KEYS_AND_VALUES, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constants import ONE_REQUEST
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.elementwise import elementwise
 from mantile.equations.hardware import Hardware
 from mantile.equations.linear import product
+from mantile.equations.memory import Memory
+from mantile.equations.moe import experts
+from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
 from mantile.equations.sharding import Sharding
+from mantile.equations.vision import vision_tower
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input,
@@ -27,7 +31,31 @@ from mantile.graph.quantity import (
     span,
     total,
 )  # fmt: skip
-from mantile.ir.modules import ModelGraph, Module
+from mantile.ir.modules import (
+    Attention,
+    Experts,
+    Indexer,
+    LatentAttention,
+    ModelGraph,
+    Module,
+    Product,
+    Recurrence,
+    Small,
+)  # fmt: skip
+
+
+GROUPS = {
+    "vision": "Vision tower",
+    "projections": "Mixer projections",
+    "attention": "Attention core, states",
+    "ffn": "FFN",
+    "experts": "Experts",
+    "small": "Norms, elementwise",
+    "head": "LM head",
+    "all_reduce": "All-reduce",
+    "p2p": "Stage to stage",
+    "step": "Step overhead",
+}  # what modules belong to where times are shown by kind
 
 
 @dataclass(frozen=True)
@@ -40,6 +68,7 @@ class Pass:
         parts: the same by what binds: compute, memory, network, overhead.
         module_times, launch_parts, compute_parts, memory_parts, network_parts: per module, in the order of `blocks`
             followed by the step overhead; each a contiguous block of rows.
+        groups: what each of these belongs to, one of `GROUPS`.
     """
 
     phase: Phase
@@ -57,19 +86,22 @@ class Pass:
     compute_parts: tuple[Quantity, ...]
     memory_parts: tuple[Quantity, ...]
     network_parts: tuple[Quantity, ...]
+    groups: tuple[Input, ...]
+    peak: Quantity
     sections: tuple[Section, ...]
 
 
 def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inputs: Workload, hardware: Hardware,
-            efficiency: Efficiency, plan: Sharding, weight_bytes_read: Node) -> Pass:  # fmt: skip
+            efficiency: Efficiency, plan: Sharding, held: Memory) -> Pass:  # fmt: skip
     """The rows of the Prefill or Decode sheet.
 
     Args:
         workload_rows: the quantities that say what enters the pass; the first block of the sheet.
-        weight_bytes_read: weights a pass reads on one TP rank, all stages included, for the bandwidth used.
     """
-    blocks = [_block(phase, module, ir, hardware, efficiency, plan) for module in ir.modules]
-    blocks += [all_reduce(phase, inputs, efficiency, ir.facts), point_to_point(phase, inputs, efficiency, ir.facts)]
+    blocks = [_block(phase, module, hardware, efficiency, plan, held) for module in ir.modules]
+    if ir.vision is not None and inputs.image_tokens is not None and not phase.decode:
+        blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
+    blocks += [all_reduce(phase, inputs, efficiency, ir), point_to_point(phase, inputs, efficiency, ir)]
     step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
                     efficiency["step_host"] + efficiency["step_row"] * (phase.requests / ONE_REQUEST), name="step overhead",
                     note="host time per step + host time per request × requests")  # fmt: skip
@@ -77,6 +109,13 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
 
     names = tuple(block.label for block in blocks) + ("Step overhead",)
     ids = tuple(block.id for block in blocks) + ("step",)
+
+    kinds_of = [block.module.part if block.module is not None else block.id for block in blocks] + ["step"]
+    groups = tuple(
+        Input(f"{phase.id}.group.{identifier}", f"Group of {name}", "1", GROUPS[kind], "what it is shown under on Summary and Layers",
+              "definition", "defined", shared=True, fixed=True, name="groups")
+        for identifier, name, kind in zip(ids, names, kinds_of, strict=True)
+    )  # fmt: skip
 
     def part(kind: str, label: str, bodies: list[Node], note: str) -> tuple[Quantity, ...]:
         return tuple(
@@ -123,56 +162,48 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
         for block in computing
     ]  # fmt: skip
     all_flops = Quantity(f"{phase.id}.flops", "FLOPs of the pass", "FLOP", total(span(flops)), note="sum of the rows above, per rank")
-    attention_block = next(block for block in blocks if block.id == "attention")
-    cache = () if attention_block.bytes is None else (
-        Quantity(f"{phase.id}.kv_read", "KV cache read in the pass", "B", attention_block.bytes * ir.facts.layers),
-    )  # fmt: skip
-    read = Quantity(f"{phase.id}.bytes", "Weights and KV cache read in the pass", "B",
-                    weight_bytes_read + cache[0] if cache else weight_bytes_read, name="bytes read")  # fmt: skip
-    mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * hardware.linear_peak), name="MFU")
+    reading = [
+        Quantity(f"{phase.id}.read.{block.id}", f"Read in the pass, {block.label}", "B",
+                 block.reads * block.repeats if block.repeats is not None else block.reads,  # type: ignore[operator,arg-type]
+                 note="weights, cache or state read × repeats")
+        for block in blocks if block.reads is not None
+    ]  # fmt: skip
+    read = Quantity(f"{phase.id}.bytes", "Weights and cache read in the pass", "B", total(span(reading)), name="bytes read",
+                    note="sum of the rows above, per rank")  # fmt: skip
+    peak = Quantity(f"{phase.id}.peak", "Largest peak of its products", "FLOP/s",
+                    maximum(*(kind.linear_peak for name, kind in hardware.classes.items() if name != "router")))  # fmt: skip
+    mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * peak), name="MFU")
     mbu = Quantity(f"{phase.id}.mbu", "Bandwidth used, MBU", "1", read / (time * hardware.memory_bandwidth), name="MBU")
     sections = (
         Section("What enters", workload_rows, "workload of one pass"),
         *(block.section for block in blocks),
         step_section,
         Section("Time by module", (*times, time), "every module once; this is the number that Serving uses", Section.TOTAL),
+        Section("Group of each module", groups, "for the charts"),
         Section("Of it overhead", launch_parts, "launch of kernels, host time"),
         Section("Of it compute", compute_parts, "where the peak limits"),
         Section("Of it memory", memory_parts, "where bandwidth limits"),
         Section("Of it network", network_parts, "messages between ranks"),
         Section("What binds", (*kinds, *parts.values(), bottleneck), "the four add up to the pass", Section.SUBTOTAL),
-        Section("Use of the hardware", (*flops, all_flops, *cache, read, mfu, mbu), "against the datasheet peaks"),
+        Section("Use of the hardware", (*flops, all_flops, *reading, read, peak, mfu, mbu), "against the datasheet peaks"),
     )
     return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, names, times, launch_parts,
-                compute_parts, memory_parts, network_parts, sections)  # fmt: skip
+                compute_parts, memory_parts, network_parts, groups, peak, sections)  # fmt: skip
 
 
-def _block(phase: Phase, module: Module, ir: ModelGraph, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
-    facts = ir.facts
-    match module.id:
-        case "qkv":
-            return product(phase, "qkv", module.label, hardware, efficiency, inputs=facts.hidden_size,
-                           outputs=plan.query_width + KEYS_AND_VALUES * plan.kv_width, weight_bytes=hardware.weight_bytes,
-                           layers=facts.layers, note="columns split by heads; KV heads copied where there are too few")  # fmt: skip
-        case "attention":
-            return attention(phase, hardware, efficiency, plan, facts.layers)
-        case "output":
-            return product(phase, "output", module.label, hardware, efficiency, inputs=plan.query_width,
-                           outputs=facts.hidden_size, weight_bytes=hardware.weight_bytes, layers=facts.layers,
-                           note="rows split by heads")  # fmt: skip
-        case "ffn_up":
-            return product(phase, "ffn_up", module.label, hardware, efficiency, inputs=facts.hidden_size,
-                           outputs=facts.ffn_input_matrices * plan.ffn, weight_bytes=hardware.weight_bytes, layers=facts.layers,
-                           note="columns split over the ranks")  # fmt: skip
-        case "ffn_down":
-            return product(phase, "ffn_down", module.label, hardware, efficiency, inputs=plan.ffn, outputs=facts.hidden_size,
-                           weight_bytes=hardware.weight_bytes, layers=facts.layers, note="rows split over the ranks")  # fmt: skip
-        case "lm_head":
-            return product(phase, "lm_head", module.label, hardware, efficiency, inputs=facts.hidden_size,
-                           outputs=plan.vocabulary, weight_bytes=hardware.head_bytes, layers=None,
-                           tokens=phase.requests * TOKENS_PER_STEP, flops_per_s=efficiency["head_flops"],
-                           note="last token of every request; vocabulary split over the ranks")  # fmt: skip
-        case _:
-            return elementwise(phase, module, efficiency, plan, facts)
-
-
+def _block(phase: Phase, module: Module, hardware: Hardware, efficiency: Efficiency, plan: Sharding, held: Memory) -> Block:
+    match module.operation:
+        case Product() as work:
+            return product(phase, module, work, hardware, efficiency, plan)
+        case Experts() as work:
+            return experts(phase, module, work, hardware, efficiency, plan)
+        case Attention() as work:
+            return attention(phase, module, work, hardware, efficiency, plan)
+        case LatentAttention() as work:
+            return latent_attention(phase, module, work, hardware, efficiency, plan)
+        case Indexer() as work:
+            return indexer(phase, module, work, hardware, efficiency, plan)
+        case Recurrence() as work:
+            return recurrence(phase, module, work, held.caches.states[module.id], efficiency, plan)
+        case Small() as work:
+            return elementwise(phase, module, work, efficiency, plan)

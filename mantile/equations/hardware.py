@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constants import BITS_PER_BYTE, GIBI, GIGA, ONE_TOKEN, TERA
+from mantile.equations.constants import BITS_PER_BYTE, GIBI, GIGA, ONE_TOKEN, TERA, VECTOR_BYTES
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input,
@@ -12,6 +13,7 @@ from mantile.graph.quantity import (
     Quantity,
     Row,
     Section,
+    as_node,
     element,
     equal,
     is_number,
@@ -21,35 +23,45 @@ from mantile.graph.quantity import (
     where,
 )  # fmt: skip
 from mantile.graph.sentence import called as called_
+from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Figure, Library
+from mantile.library.scenario import SAME
 
 PEAKS = ("bf16", "fp8", "fp4")
+
+
+CLASSES = {"attention": "attention", "ffn": "FFN", "experts": "experts", "router": "router", "head": "embedding and LM head"}
+
+
+@dataclass(frozen=True)
+class WeightClass:
+    """What the data type of a class of matrices leads to: bytes per weight, the peak its products run at, whose kernels."""
+
+    bytes: Quantity
+    low_precision: Quantity
+    linear_peak: Quantity
+    kernel_format: Quantity
+    activation_bytes: Quantity
+    stored_only: Quantity | None
 
 
 @dataclass(frozen=True)
 class Hardware:
     """Figures of the chosen accelerator, per accelerator unless the label says otherwise.
 
-    Peaks in FLOP/s, bandwidths in B/s, sizes in B. `*_bytes` are per weight, or per channel and token.
+    Peaks in FLOP/s, bandwidths in B/s, sizes in B; `kv_bytes` per channel and token. `classes` are those of the weights.
     """
 
     accelerator_number: Quantity
     generation: Quantity
     peak_bf16: Quantity
-    linear_peak: Quantity
     memory_bandwidth: Quantity
     memory_capacity: Quantity
     link_bandwidth: Quantity
     system_accelerators: Quantity
-    weight_bytes: Quantity
-    head_bytes: Quantity
-    activation_bytes: Quantity
+    classes: Mapping[str, WeightClass]
     kv_bytes: Quantity
-    low_precision: Quantity
     activations_sixteen_bit: Quantity
-    weights_sixteen_bit: Quantity
-    weights_peak: Quantity
-    kernel_format: Quantity
     kv_format: Quantity
     sections: tuple[Section, ...]
     overrides: tuple[Input, ...]
@@ -66,7 +78,7 @@ def override(identifier: str, label: str, unit: str, called: str, low: float, hi
                  "scenario", "given", minimum=low, maximum=high, name=f"override of {called}")  # fmt: skip
 
 
-def hardware(library: Library, inputs: Workload) -> Hardware:
+def hardware(library: Library, inputs: Workload, ir: ModelGraph) -> Hardware:
     """The rows of the Hardware sheet."""
     sections: list[Section] = []
     overrides: list[Input] = []
@@ -169,14 +181,6 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         return Quantity(f"hardware.{name}_number", f"Number of the {dtype.name}", "number", position(dtype, span(kind_ids)),
                         note="place in the block of data types")  # fmt: skip
 
-    def stored(name: str, label: str, numbered: Quantity, per_token: bool = False) -> Quantity:
-        size = element(span(bits), numbered) / BITS_PER_BYTE
-        if per_token:
-            return Quantity(f"hardware.{name}_bytes", label, "B/token", size / ONE_TOKEN, note="bits ÷ 8, per channel and token",
-                            name=label.lower().replace("kv", "KV"))  # fmt: skip
-        return Quantity(f"hardware.{name}_bytes", label, "B", size, note="bits ÷ 8, scales included", name=label.lower())
-
-    weights, head = number_of("weights", inputs.weights_dtype), number_of("head", inputs.head_dtype)
     activations, kv = number_of("activation", inputs.activation_dtype), number_of("kv", inputs.kv_dtype)
     peak_span = span(peaks)
 
@@ -186,42 +190,53 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         return key, Quantity(f"hardware.{name}_peak", f"Dense peak for {label}", "FLOP/s",
                              element(peak_span, position(key, span(peak_keys))), note="peak in use for that format")  # fmt: skip
 
-    weights_key, weights_peak = peak_for("weights", "weights", weights)
     activation_key, activation_peak = peak_for("activation", "activations", activations)
     sixteen = Quantity("hardware.activations_sixteen_bit", "Activations are 16 bit", "flag",
                        where(equal(activation_key, peak_keys[0]), 1, 0), note="1 if so: products run at the bf16 peak")  # fmt: skip
-    weights_sixteen = Quantity("hardware.weights_sixteen_bit", "Weights multiply in 16 bit", "flag",
-                               where(equal(weights_key, peak_keys[0]), 1, 0),
-                               note="1 if so: 16-bit weights, or a format that is only stored")  # fmt: skip
-    low = Quantity("hardware.low_precision", "Products run below 16 bit", "flag",
-                   where(minimum(weights_peak, activation_peak) > 0, (1 - sixteen) * (1 - weights_sixteen), 0),
-                   note="1 if both are narrower than 16 bit and the accelerator has both peaks")  # fmt: skip
-    linear_peak = Quantity("hardware.linear_peak", "Dense peak of linear layers", "FLOP/s",
-                           where(low > 0, minimum(weights_peak, activation_peak), peaks[0]),
-                           note="slower of weights' and activations' peak; bf16 where a format has none",
-                           name="peak")  # fmt: skip
-    kernel_format = Quantity("hardware.kernel_format", "Kernel format", "1",
-                             where(low > 0, element(span(native_kernels), weights), element(span(bf16_kernels), weights)),
-                             note="which efficiency rows hold for linear layers")  # fmt: skip
+    activation_size = Quantity("hardware.activation_size", "Bytes per activation as asked", "B", element(span(bits), activations) / BITS_PER_BYTE,
+                               note="bits ÷ 8 of the activation data type")  # fmt: skip
     kv_format = Quantity("hardware.kv_format", "KV format", "1", element(span(peak_of), kv),
                          note="which efficiency rows hold for decode attention")  # fmt: skip
-    activation_bytes = Quantity("hardware.activation_bytes", "Bytes per activation", "B/token",
-                                where(low > 0, element(span(bits), activations), element(span(bits), 1))
-                                / BITS_PER_BYTE / ONE_TOKEN,
-                                note="input of a product, per channel and token: 2 unless products run below 16 bit")  # fmt: skip
-    chosen_rows = (weights, head, activations, kv, weights_key, weights_peak, activation_key, activation_peak, sixteen, weights_sixteen, low, linear_peak,
-            kernel_format, kv_format, stored("weight", "Bytes per weight", weights),
-            stored("head", "Bytes per embedding weight", head), activation_bytes,
-            stored("kv", "Bytes per KV value", kv, per_token=True))  # fmt: skip
-    sections.append(Section("Chosen data types", chosen_rows, "which peak and which kernels the choice leads to"))
-    named = {row.id.removeprefix("hardware."): row for row in chosen_rows}
-    return Hardware(
-        accelerator_number=number, generation=generation, peak_bf16=peaks[0], linear_peak=linear_peak,
-        memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],
-        link_bandwidth=single["link_bandwidth"], system_accelerators=single["accelerators"],
-        weight_bytes=named["weight_bytes"], head_bytes=named["head_bytes"], activation_bytes=activation_bytes,
-        kv_bytes=named["kv_bytes"], low_precision=low, activations_sixteen_bit=sixteen,
-        weights_sixteen_bit=weights_sixteen, weights_peak=weights_peak, kernel_format=kernel_format,
-        kv_format=kv_format, sections=tuple(sections), overrides=tuple(overrides),
-    )  # fmt: skip
+    kv_bytes = Quantity("hardware.kv_bytes", "Bytes per KV value", "B/token", element(span(bits), kv) / BITS_PER_BYTE / ONE_TOKEN,
+                        note="bits ÷ 8, per channel and token", name="bytes per KV value")  # fmt: skip
+    sections.append(Section("Chosen data types", (activations, kv, activation_key, activation_peak, sixteen, activation_size, kv_format, kv_bytes),
+                            "activations and KV cache"))  # fmt: skip
 
+    def weight_class(name: str, label: str, asked: Input | None) -> WeightClass:
+        def row(what: str, title: str, unit: str, body: Node, note: str) -> Quantity:
+            return Quantity(f"hardware.{name}.{what}", f"{title}, {label}", unit, body, note=note, name=title.lower())
+
+        follows: Node = as_node("bf16") if name == "router" else inputs.weights_dtype if asked is None else (
+            where(equal(asked, SAME), inputs.weights_dtype, asked) if SAME in asked.choices else asked)  # fmt: skip
+        dtype = row("dtype", "Data type", "1", follows, "as the weights unless the class has its own")
+        number = row("number", "Number of the data type", "number", position(dtype, span(kind_ids)), "place in the block of data types")
+        size = row("bytes", "Bytes per weight", "B", element(span(bits), number) / BITS_PER_BYTE, "bits ÷ 8, scales included")
+        key, peak = peak_for(f"{name}.stored", f"weights, {label}", number)
+        wide = row("sixteen_bit", "Weights multiply in 16 bit", "flag", where(equal(key, peak_keys[0]), 1, 0),
+                   "1 if so: 16-bit weights, or a format that is only stored")  # fmt: skip
+        low = row("low_precision", "Products run below 16 bit", "flag",
+                  where(minimum(peak, activation_peak) > 0, (1 - sixteen) * (1 - wide), 0),
+                  "1 if both are narrower than 16 bit and the accelerator has both peaks")  # fmt: skip
+        used = row("linear_peak", "Dense peak of products", "FLOP/s", where(low > 0, minimum(peak, activation_peak), peaks[0]),
+                   "slower of weights' and activations' peak; bf16 where a format has none")  # fmt: skip
+        kernels = row("kernel_format", "Kernel format", "1",
+                      where(low > 0, element(span(native_kernels), number), element(span(bf16_kernels), number)),
+                      "which efficiency rows hold")  # fmt: skip
+        moved = row("activation_bytes", "Bytes per activation", "B/token",
+                    where(low > 0, activation_size, VECTOR_BYTES) / ONE_TOKEN,
+                    "input of a product, per channel and token: 2 unless products run below 16 bit")  # fmt: skip
+        only = None if name in ("router", "head") else row("stored_only", "A native format multiplied in 16 bit", "flag", where(peak > 0, (1 - wide) * (1 - low), 0),
+                   "1 if the accelerator could multiply in the weights' format, but activations are wider")  # fmt: skip
+        rows = (dtype, number, size, key, peak, wide, low, used, kernels, moved, *([only] if only is not None else []))
+        sections.append(Section(f"Data type: {label}", rows, "which peak and which kernels the choice leads to"))
+        return WeightClass(size, low, used, kernels, moved, only)
+
+    asked = {"attention": inputs.attention_dtype, "ffn": inputs.ffn_dtype, "experts": inputs.experts_dtype, "head": inputs.head_dtype}
+    classes = {name: weight_class(name, CLASSES[name], asked.get(name)) for name in ir.weight_classes()}
+    return Hardware(
+        accelerator_number=number, generation=generation, peak_bf16=peaks[0],
+        memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],
+        link_bandwidth=single["link_bandwidth"], system_accelerators=single["accelerators"], classes=classes,
+        kv_bytes=kv_bytes, activations_sixteen_bit=sixteen, kv_format=kv_format, sections=tuple(sections),
+        overrides=tuple(overrides),
+    )  # fmt: skip

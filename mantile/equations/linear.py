@@ -1,45 +1,54 @@
-"""Matrix products: QKV and output projections, FFN matrices, LM head."""
+"""Matrix products: projections of mixers, FFN matrices, routers, LM head."""
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_MAC, RESULT_BYTES
+from mantile.equations.constants import FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.graph.quantity import Input, Node, Quantity
+from mantile.equations.sharding import Sharding
+from mantile.graph.quantity import Apply, Node, Quantity
+from mantile.ir.modules import Module, Product
 
 
-def product(
-    phase: Phase,
-    identifier: str,
-    label: str,
-    hardware: Hardware,
-    efficiency: Efficiency,
-    *,
-    inputs: Node,
-    outputs: Node,
-    weight_bytes: Node,
-    layers: Input | None,
-    tokens: Node | None = None,
-    flops_per_s: Node | None = None,
-    note: str,
-) -> Block:
-    """A product of `tokens` rows with a matrix of `outputs` x `inputs` channels on each rank.
+def product(phase: Phase, module: Module, work: Product, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+    """Rows of tokens with a matrix of outputs x inputs channels, on each rank what it holds of both.
 
     2 x tokens x parameters FLOPs against weights read once, input and result moved once.
     """
-    rows = phase.tokens if tokens is None else tokens
-    low = label if label.startswith(("QKV", "FFN", "LM")) else label.lower()
-    parameters = Quantity(f"{phase.id}.{identifier}.parameters", f"Parameters per rank, {low}", "parameter", inputs * outputs,
+    prefix = f"{phase.id}.{module.id}"
+    held = hardware.classes[work.weights]
+    rows = phase.requests * TOKENS_PER_STEP if work.rows == "requests" else phase.tokens
+    inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
+    parameters = Quantity(f"{prefix}.parameters", f"Parameters per rank, {module.label}", "parameter", inputs * outputs,
                           name="parameters")  # fmt: skip
-    weights = Quantity(f"{phase.id}.{identifier}.weight_bytes", f"Weight bytes, {low}", "B", parameters * weight_bytes,
-                       name="weight bytes")  # fmt: skip
+    weights = Quantity(f"{prefix}.weight_bytes", f"Weight bytes, {module.label}", "B", parameters * held.bytes, name="weight bytes")
     return operation(
-        phase, identifier, label,
-        launch=efficiency["gemm_launch_time"],
+        phase, module=module,
+        launch=efficiency[f"gemm_launch_time.{work.weights}"],
         flops=FLOPS_PER_MAC * rows * parameters,
-        rate=efficiency["gemm_flops"] if flops_per_s is None else flops_per_s,
-        traffic=weights + rows * (inputs * hardware.activation_bytes + outputs * RESULT_BYTES),
-        bandwidth=efficiency["gemm_bytes"],
-        layers=layers, setup=(parameters, weights), note=note,
+        rate=efficiency[f"gemm_flops.{work.weights}"],
+        traffic=weights + rows * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
+        bandwidth=efficiency[f"gemm_bytes.{work.weights}"],
+        setup=(*channels, parameters, weights), reads=weights, note=_sharded(work, plan),
     )  # fmt: skip
+
+
+def channels_on_rank(prefix: str, module: Module, plan: Sharding, inputs: Node, outputs: Node) -> tuple[Node, Node, tuple[Quantity, ...]]:
+    """Channels in and out on a rank; rows for those that are made of several dimensions."""
+    found: list[Node] = []
+    rows: list[Quantity] = []
+    for name, label, whole in (("inputs", "Channels in", inputs), ("outputs", "Channels out", outputs)):
+        here = plan.on_rank(whole)
+        if isinstance(here, Apply):
+            rows.append(Quantity(f"{prefix}.{name}", f"{label} per rank, {module.label}", "channel", here, name=label.lower()))
+            here = rows[-1]
+        found.append(here)
+    return found[0], found[1], tuple(rows)
+
+
+def _sharded(work: Product, plan: Sharding) -> str:
+    words = "last token of every request; " if work.rows == "requests" else ""
+    if plan.is_split(work.outputs):
+        return words + "columns split over the ranks"
+    return words + ("rows split over the ranks" if plan.is_split(work.inputs) else "the same on every rank")

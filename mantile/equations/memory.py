@@ -2,98 +2,160 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mantile.equations.constants import KEYS_AND_VALUES, LOGIT_BYTES, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
+from mantile.equations.constants import LOGIT_BYTES, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.hardware import Hardware
+from mantile.equations.hardware import CLASSES, Hardware
+from mantile.equations.recurrence import State, state
 from mantile.equations.sharding import Sharding
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, span, total, where
-from mantile.ir.modules import ModelGraph, Tensor
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Node, Quantity, Row, Section, added, as_node, maximum, minimum, span, total, where
+from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product, Reach, Recurrence, Tensor
+
+
+@dataclass(frozen=True)
+class Held:
+    """Weights of one class in the layers of one kind, on the fullest rank: parameters in a layer, and those layers."""
+
+    weights: str
+    layers: Node
+    parameters: Quantity
+    tensors: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
 class Tensors:
-    """Stored tensors: parameters of each, and what the fullest rank holds of a layer and of the ends."""
+    """Stored tensors: parameters of each, and what the fullest rank holds of the layers and of the ends."""
 
-    sections: tuple[Section, ...]
+    listed: tuple[Section, ...]
+    on_rank: tuple[Section, ...]
+    sizes: dict[Tensor, Quantity]
     parameters: Quantity
-    layer_matrices: Quantity
-    layer_vectors: Quantity
+    held: tuple[Held, ...]
     embedding: Quantity
     head: Quantity
     final_vectors: Quantity
+    vision: Quantity | None
+
+
+def _product(shape: Iterable[Node]) -> Node:
+    size: Node | None = None
+    for dimension in shape:
+        size = dimension if size is None else size * dimension
+    assert size is not None
+    return size
 
 
 def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     """The rows of the Tensors sheet: every tensor once, with its repeats."""
-    facts = ir.facts
-    sections: list[Section] = []
-    whole: list[Quantity] = []
+    listed: list[Section] = []
+    parts: list[Quantity] = []
+    taken: set[str] = set()
+    called: set[str] = set()
+
+    def titled(name: str, where_from: str) -> str:
+        name = name.replace("{}", "n")
+        name = name if name not in called else f"{name} ({where_from})"
+        called.add(name)
+        return name
+
+    def named(name: str, where_from: str) -> str:
+        identifier = f"tensor.{name}"
+        while identifier in taken:
+            identifier += f".{where_from}"
+        taken.add(identifier)
+        return identifier
+
+    def sized(tensor: Tensor, where_from: str, title: str = "") -> Quantity:
+        size = _product(tensor.shape)
+        size = size if tensor.copies is None else size * tensor.copies
+        split = plan.splits_of(*tensor.shape)
+        note = f"split by {' and '.join(split)}" if split else "on every rank"
+        return Quantity(named(tensor.name, where_from), titled(title + tensor.name, where_from), "parameter",
+                        size if tensor.layers is None else size * tensor.layers,
+                        source=f"{note}; no parameter" if tensor.buffer else note)  # fmt: skip
+
+    sizes: dict[Tensor, Quantity] = {}
     for module in ir.modules:
-        rows = []
-        for tensor in module.tensors:
-            size: Node = tensor.shape[0]
-            for dimension in tensor.shape[1:]:
-                size = size * dimension
-            rows.append(
-                Quantity(f"tensor.{tensor.name}", tensor.name.replace("{}", "n"), "parameter",
-                         size * facts.layers if tensor.per_layer else size,
-                         source=f"split by {tensor.split}" if tensor.split != "none" else "on every rank")
-            )  # fmt: skip
-        whole += rows
+        rows = {tensor: sized(tensor, module.id) for tensor in module.tensors}
+        sizes |= rows
+        counted = [row for tensor, row in rows.items() if not tensor.buffer]
         if rows:
-            sections.append(Section(module.label, tuple(rows), "in every layer" if module.per_layer else "once"))
-    parts = [
-        Quantity(f"tensors.module.{module.id}", f"Parameters, {module.label}", "parameter", total(span(section.figures())),
-                 note="sum of its tensors")
-        for module, section in zip((module for module in ir.modules if module.tensors), sections, strict=True)
-    ]  # fmt: skip
+            listed.append(Section(module.label, (*counted, *(row for row in rows.values() if row not in counted)),
+                                  "once" if module.layers is None else f"in {_called(module.layers)}"))  # fmt: skip
+        if counted:
+            parts.append(Quantity(f"tensors.module.{module.id}", f"Parameters, {module.label}", "parameter", total(span(counted)),
+                                  note="sum of its tensors"))  # fmt: skip
     parameters = Quantity("tensors.parameters", "Parameters", "parameter", total(span(parts)), note="sum of the modules")
+    buffers = [row for tensor, row in sizes.items() if tensor.buffer]
+    beside = [Quantity("tensors.buffers", "Stored values that are no parameters", "parameter", added(list(buffers)))] if buffers else []
+    listed.append(Section("Parameters", (*parts, *beside, parameters), "of the decoder", Section.TOTAL))
+    vision = _vision(ir, listed, named)
+    if ir.extra:
+        apart = [sized(tensor, "prediction", "MTP: ") for tensor in ir.extra]
+        every = Quantity("tensors.prediction", "Parameters of multi-token prediction", "parameter", total(span(apart)), note="sum of its tensors")
+        listed.append(Section("Multi-token prediction", (*apart, every), "listed apart: not run, and not among the parameters", Section.SUBTOTAL))
 
-    def on_rank(tensor: Tensor) -> Node:
-        shards: dict[str, dict[Node, Node]] = {
-            "heads": {ir.query_width: plan.query_width},
-            "kv heads": {ir.kv_width: plan.kv_width},
-            "ffn columns": {facts.ffn_size: plan.ffn},
-            "vocabulary": {facts.vocabulary: plan.vocabulary},
-            "none": {},
-        }
-        replaced = shards[tensor.split]
-        size: Node | None = None
-        for dimension in tensor.shape:
-            part = replaced.get(dimension, dimension)
-            size = part if size is None else size * part
-        assert size is not None
-        return size
-
-    ranks: dict[str, list[Quantity]] = {"layer_matrices": [], "layer_vectors": [], "final_vectors": []}
+    held: list[Held] = []
+    sections: list[Section] = []
+    groups: dict[tuple[str, Node], list[Tensor]] = {}
     for tensor in ir.tensors():
-        if tensor.split == "vocabulary":
-            continue
-        group = "final_vectors" if not tensor.per_layer else "layer_matrices" if tensor.matrix else "layer_vectors"
-        ranks[group].append(Quantity(f"tensor.{tensor.name}.rank", f"On a rank, {tensor.name.replace('{}', 'n')}", "parameter",
-                                     on_rank(tensor)))  # fmt: skip
-    sums = {
-        "layer_matrices": ("Matrix weights of a layer on a rank", "sum of the rows above"),
-        "layer_vectors": ("Norm and bias weights of a layer on a rank", "sum of the rows above"),
-        "final_vectors": ("Final norm weights on a rank", "sum of the rows above"),
-    }
-    totals = {name: Quantity(f"tensors.{name}", label, "parameter", total(span(ranks[name])), note=note)
-              for name, (label, note) in sums.items()}  # fmt: skip
-    embedding = Quantity("tensors.embedding", "Embedding weights on a rank", "parameter", plan.vocabulary * facts.hidden_size)
+        if tensor.layers is not None and not tensor.buffer:
+            groups.setdefault((tensor.weights if tensor.matrix else "vectors", tensor.layers), []).append(tensor)
+    kinds = [weights for weights, _ in groups]
+    for (weights, layers), members in groups.items():
+        rows_ = []
+        for tensor in members:
+            size = plan.on_rank(_product(tensor.shape))
+            size = size if tensor.copies is None else size * tensor.copies
+            rows_.append(Quantity(named(f"{tensor.name}.rank", weights), titled(f"On a rank, {tensor.name}", _identifier(layers)), "parameter", size))
+        suffix = "" if kinds.count(weights) == 1 else f".{_identifier(layers)}"
+        name = f"{weights}{suffix}"
+        words = "Norms, biases" if weights == "vectors" else f"{CLASSES[weights][0].upper()}{CLASSES[weights][1:]} weights"
+        words += f", {_called(layers)}" if suffix else ""
+        each = Quantity(f"tensors.{name}", f"{words}, of a layer on a rank", "parameter", total(span(rows_)), note="sum of the rows above")
+        held.append(Held(weights, layers, each, tuple(members)))
+        sections.append(Section(words, (*rows_, each), "fullest rank, one layer", Section.SUBTOTAL))
+    ends = {tensor.name: tensor for tensor in ir.tensors() if tensor.layers is None}
+    in_start = [tensor for tensor in ir.module("embedding").tensors]
+    in_head = [tensor for tensor in ir.module("lm_head").tensors if tensor.matrix]
+    vectors = [tensor for tensor in ends.values() if not tensor.matrix]
+
+    def rank_sum(members: list[Tensor]) -> Node:
+        return added([plan.on_rank(_product(tensor.shape)) for tensor in members])
+
+    embedding = Quantity("tensors.embedding", "Embedding weights on a rank", "parameter", rank_sum(in_start))
+    facts = ir.facts
     head = Quantity("tensors.head", "LM head weights on a rank", "parameter",
-                    where(facts.tied_embeddings > 0, 0, plan.vocabulary * facts.hidden_size),
+                    where(facts["tied_embeddings"] > 0, 0, rank_sum(in_head or in_start[:1])),
                     note="vocabulary rows × hidden size; 0 where tied to the embedding")  # fmt: skip
-    sections += [
-        Section("Parameters", (*parts, parameters), "whole model", Section.TOTAL),
-        *(Section(label, (*ranks[name], totals[name]), "fullest rank, one layer" if name != "final_vectors" else "fullest rank",
-                  Section.SUBTOTAL) for name, (label, _) in sums.items()),
-        Section("Embedding and LM head on a rank", (embedding, head), "vocabulary split over the TP ranks"),
-    ]  # fmt: skip
-    return Tensors(tuple(sections), parameters, totals["layer_matrices"], totals["layer_vectors"], embedding, head,
-                   totals["final_vectors"])  # fmt: skip
+    final = Quantity("tensors.final_vectors", "Final norm and bias weights on a rank", "parameter", rank_sum(vectors))
+    sections.append(Section("Embedding and LM head on a rank", (embedding, head, final), "vocabulary split over the TP ranks"))
+    return Tensors(tuple(listed), tuple(sections), sizes, parameters, tuple(held), embedding, head, final, vision)
+
+
+def _vision(ir: ModelGraph, listed: list[Section], named: object) -> Quantity | None:
+    if ir.vision is None:
+        return None
+    rows = [Quantity(named(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter",  # type: ignore[operator]
+                     _product(tensor.shape) if tensor.layers is None else _product(tensor.shape) * tensor.layers)
+            for tensor in ir.vision.tensors if not tensor.buffer]  # fmt: skip
+    every = Quantity("tensors.vision", "Parameters of the vision tower", "parameter", total(span(rows)), note="sum of its tensors")
+    listed.append(Section("Vision tower", (*rows, every), "beside the decoder; the projector included", Section.SUBTOTAL))
+    return every
+
+
+def _called(layers: Node) -> str:
+    assert isinstance(layers, Input | Quantity)
+    return layers.label.lower()
+
+
+def _identifier(layers: Node) -> str:
+    assert isinstance(layers, Input | Quantity)
+    return layers.id.removeprefix("model.")
 
 
 @dataclass(frozen=True)
@@ -101,9 +163,9 @@ class Memory:
     """Bytes in the fullest accelerator, and the batch that its KV cache allows."""
 
     layer_weights: Quantity
-    weights_read: Quantity
     embedding_weights: Quantity
     head_weights: Quantity
+    vision_weights: Quantity | None
     logits: Quantity
     weights: Quantity
     kv: Quantity
@@ -115,7 +177,7 @@ class Memory:
     free: Quantity
     outside: Quantity
     fits: Quantity
-    kv_bytes_per_token: Quantity
+    caches: Caches
     kv_bytes_per_request: Quantity
     capacity_sequences: Quantity
     requests: Quantity
@@ -126,44 +188,46 @@ class Memory:
 def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Efficiency, plan: Sharding,
            stored: Tensors) -> Memory:  # fmt: skip
     """The rows of the Memory sheet."""
-    facts = ir.facts
-    layer = Quantity("memory.layer_weights", "Weights of a layer", "B",
-                     stored.layer_matrices * hardware.weight_bytes + stored.layer_vectors * VECTOR_BYTES)  # fmt: skip
-    embedding = Quantity("memory.embedding_weights", "Weights of the embedding", "B", stored.embedding * hardware.head_bytes)
+    parts: list[Quantity] = []
+    for held in stored.held:
+        size: Node = VECTOR_BYTES if held.weights == "vectors" else hardware.classes[held.weights].bytes
+        name = held.parameters.id.removeprefix("tensors.")
+        label = held.parameters.label.removesuffix(", of a layer on a rank")
+        parts.append(Quantity(f"memory.weights.{name}", f"{label}, of a stage", "B", held.parameters * size * plan.stage[held.layers],
+                              note="parameters of a layer × bytes per weight × layers per stage"))  # fmt: skip
+    layers = Quantity("memory.layer_weights", "Weights of the layers", "B", total(span(parts)), note="sum of the rows above")
+    head_class = hardware.classes["head"]
+    embedding = Quantity("memory.embedding_weights", "Weights of the embedding", "B", stored.embedding * head_class.bytes)
     head = Quantity("memory.head_weights", "Weights of the LM head", "B",
-                    stored.head * hardware.head_bytes + stored.final_vectors * VECTOR_BYTES
-                    + where(inputs.pp > 1, facts.tied_embeddings * embedding, 0),
+                    stored.head * head_class.bytes + stored.final_vectors * VECTOR_BYTES
+                    + where(inputs.pp > 1, ir.facts["tied_embeddings"] * embedding, 0),
                     note="LM head and final norm; a copy of a tied embedding where there are several stages",
                     name="weights of the LM head")  # fmt: skip
+    start: Node = embedding
+    vision = None
+    if stored.vision is not None:
+        vision = Quantity("memory.vision_weights", "Weights of the vision tower", "B", stored.vision * VECTOR_BYTES / inputs.tp,
+                          note="parameters × 2 bytes ÷ TP: in 16 bit, on the first stage")  # fmt: skip
+        start = embedding + vision
     ends = Quantity("memory.end_weights", "Weights of the fuller end", "B",
-                    where(inputs.pp > 1, maximum(embedding, head), embedding + head),
+                    where(inputs.pp > 1, maximum(start, head), start + head),
                     note="embedding and LM head: on one stage, or the larger of the two with several stages")  # fmt: skip
-    weights = Quantity("memory.weights", "Weights", "B", layer * plan.layers + ends)
+    weights = Quantity("memory.weights", "Weights", "B", layers + ends)
 
-    read = Quantity("memory.weights_read", "Weights a pass reads on a rank", "B",
-                    layer * facts.layers + plan.vocabulary * facts.hidden_size * hardware.head_bytes,
-                    note="all layers and the LM head, over all stages of a pipeline", name="weights read")  # fmt: skip
-
-    per_token = Quantity("memory.kv_bytes_per_token", "KV bytes per token", "B/token",
-                         KEYS_AND_VALUES * plan.kv_width * hardware.kv_bytes * plan.layers,
-                         note="keys and values × width per rank × bytes per KV value × layers per stage",
-                         name="KV bytes per token")  # fmt: skip
     length = Quantity("memory.sequence_length", "Length of a finished request", "token/request",
                       inputs.input_tokens + inputs.output_tokens)  # fmt: skip
-    kept = Quantity("memory.cached_tokens", "Tokens a request keeps in the cache", "token/request",
-                    where(facts.sliding_window > 0, minimum(length, facts.sliding_window), length),
-                    note="its full length, at most the sliding window")  # fmt: skip
-    per_request = Quantity("memory.kv_bytes_per_request", "KV bytes per request", "B/request", per_token * kept)
+    caches = _caches(ir, hardware, plan, length)
+    per_request = caches.per_request
+    widths = _widest(ir, plan)
+    widest = Quantity("memory.activation_width", "Channels in memory per token", "channel", added([ir.facts["hidden_size"], *widths]),
+                      note="hidden + widest mixer and FFN projections per rank", name="channels in memory")  # fmt: skip
     activations = Quantity(
-        "memory.activations", "Activations", "B",
-        inputs.token_budget * (facts.hidden_size + plan.query_width + KEYS_AND_VALUES * plan.kv_width
-                               + facts.ffn_input_matrices * plan.ffn) * RESULT_BYTES,
-        note="token budget × (hidden + QKV + FFN width per rank) × result bytes",
+        "memory.activations", "Activations", "B", inputs.token_budget * widest * RESULT_BYTES,
     )  # fmt: skip
     requests = Quantity("memory.requests", "Requests per replica", "request", maximum(1, inputs.concurrency / inputs.dp),
                         note="concurrency ÷ DP, at least 1")  # fmt: skip
     seat_logits = Quantity("memory.logits_per_request", "Logits per request", "B/request",
-                           TOKENS_PER_STEP * plan.vocabulary * LOGIT_BYTES)  # fmt: skip
+                           TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES)  # fmt: skip
     reserve = Quantity("memory.reserve", "Runtime", "B", efficiency["runtime_reserve"], note="runtime reserve of the profile")
     usable = Quantity("memory.usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
     room = Quantity("memory.kv_room", "Room for requests", "B",
@@ -179,13 +243,93 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     free = Quantity("memory.free", "Free memory", "B", maximum(0, headroom))
     outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
     fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
+    end_rows = (embedding, head, ends) if vision is None else (embedding, head, vision, ends)
     sections = (
-        Section("Weights", (layer, read, embedding, head, ends, weights), "fullest accelerator", Section.SUBTOTAL),
-        Section("KV cache", (per_token, length, kept, per_request), "per accelerator"),
-        Section("Working memory", (requests, activations, seat_logits, reserve), "per accelerator"),
+        Section("Weights", (*parts, layers, *end_rows, weights), "fullest accelerator", Section.SUBTOTAL),
+        Section("KV cache", (length, *caches.rows), "per accelerator; states of recurrent layers included"),
+        Section("Working memory", (requests, *widths, widest, activations, seat_logits, reserve), "per accelerator"),
         Section("Capacity", (usable, room, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
         Section("Memory used", (kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
-    return Memory(layer, read, embedding, head, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits, per_token, per_request,
-                  capacity, requests, batch, sections)  # fmt: skip
+    return Memory(layers, embedding, head, vision, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits,
+                  caches, per_request, capacity, requests, batch, sections)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Every cache as (channels per token of the model, layers, bytes per token on a rank), states, and what all come to."""
+
+    growing: tuple[tuple[Node, Node, Quantity], ...]
+    states: dict[str, State]
+    per_token: Quantity
+    per_request: Quantity
+    rows: tuple[Row, ...]
+
+
+def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity) -> Caches:
+    """The caches of one request."""
+    kept: dict[Reach, Quantity] = {}
+
+    def tokens_kept(reach: Reach) -> Quantity:
+        limit = reach.length if reach.kind in ("sliding", "chunked") else None
+        reach = reach if limit is not None else Reach("full")
+        if reach not in kept:
+            suffix = f".{limit.id.removeprefix('model.')}" if limit is not None else ""
+            body: Node = length if limit is None else where(limit > 0, minimum(length, limit), length)
+            kept[reach] = Quantity(f"memory.cached_tokens{suffix}", "Tokens a request keeps" + (f", {limit.label.lower()}" if limit is not None else ""),
+                                   "token/request", body, note="its full length" + (f", at most the {limit.label.lower()}" if limit is not None else ""))  # fmt: skip
+        return kept[reach]
+
+    caches: list[tuple[Node, Node, Quantity]] = []
+    requests: list[Quantity] = []
+    states: dict[str, State] = {}
+    for module in ir.modules:
+        work = module.operation
+        if isinstance(work, Recurrence):
+            assert module.layers is not None
+            states[module.id] = state(module, work, plan)
+            requests.append(Quantity(f"memory.state.{module.id}", f"State of a request, {module.label}", "B/request",
+                                     states[module.id].bytes * plan.stage[module.layers], note="state of a layer × layers per stage"))  # fmt: skip
+            continue
+        if isinstance(work, Attention):
+            width, reach = work.key + work.value, work.reach
+        elif isinstance(work, LatentAttention):
+            width, reach = work.latent, work.reach
+        elif isinstance(work, Indexer):
+            width, reach = work.key, Reach("full")
+        else:
+            continue
+        assert module.layers is not None
+        each = Quantity(f"memory.kv_bytes_per_token.{module.id}", f"KV bytes per token, {module.label}", "B/token",
+                        plan.on_rank(width) * hardware.kv_bytes * plan.stage[module.layers],
+                        note="width per rank × bytes per KV value × layers per stage", name=f"KV bytes per token, {module.label}")  # fmt: skip
+        caches.append((width, module.layers, each))
+        requests.append(Quantity(f"memory.kv_bytes_per_request.{module.id}", f"KV bytes per request, {module.label}", "B/request",
+                                 each * tokens_kept(reach)))  # fmt: skip
+    per_token = Quantity("memory.kv_bytes_per_token", "KV bytes per token", "B/token",
+                         total(span(each for _, _, each in caches)) if caches else as_node(0), note="sum of the caches above",
+                         name="KV bytes per token")  # fmt: skip
+    per_request = Quantity("memory.kv_bytes_per_request", "KV bytes per request", "B/request", total(span(requests)),
+                           note="sum of the rows above")  # fmt: skip
+    state_rows = [row for kept_state in states.values() for row in kept_state.rows()]
+    rows = (*kept.values(), *(each for _, _, each in caches), per_token, *state_rows, *requests, per_request)
+    return Caches(tuple(caches), states, per_token, per_request, rows)
+
+
+def _widest(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
+    """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any."""
+    mixers: list[Node] = []
+    ffns: list[Node] = []
+    for module in ir.modules:
+        work = module.operation
+        if isinstance(work, Product) and module.layers is not None:
+            (mixers if work.weights == "attention" else ffns).append(work.outputs)
+        elif isinstance(work, Experts):
+            ffns.append(work.outputs * work.per_token)
+    values = Program(mixers + ffns).run({})
+    return [
+        Quantity(f"memory.{name}_width", f"Widest projection of {words} per rank", "channel",
+                 plan.on_rank(max(outputs, key=lambda node: float(values[node]))), name=f"widest {name} projection")
+        for name, words, outputs in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns)) if outputs
+    ]  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Quantity, Row, Section, maximum, where
+from mantile.graph.quantity import Node, Quantity, Row, Section, maximum, where
+from mantile.ir.modules import FULL, Indexer, ModelGraph, Module, Reach
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 
@@ -17,20 +19,25 @@ class Phase:
         id: prefix of its quantities.
         requests: requests in the pass, per replica and pipeline stage.
         tokens: tokens that enter the pass.
-        context: mean number of tokens a token attends to, per request.
-        kv_context: tokens of the KV cache read per request; None where keys are still on chip (prefill).
+        contexts: mean number of tokens a token attends to, per request, for each reach of the model's attention.
+        decode: keys and values come from the cache; in prefill they are still on chip.
+        coverage: share of a layer's experts that some token goes through; None in a model without experts.
     """
 
     id: str
     requests: Quantity
     tokens: Quantity
-    context: Quantity
+    contexts: Mapping[Reach, Quantity]
     decode: bool
+    coverage: Quantity | None = None
 
 
 @dataclass(frozen=True)
 class Block:
-    """A module's rows in one phase, and the rows other places need. Times are those of the whole pass."""
+    """A module's rows in one phase, and the rows other places need.
+
+    `time` is that of the whole pass; the others are of one execution. `reads` are weights and cache it reads.
+    """
 
     id: str
     label: str
@@ -44,8 +51,38 @@ class Block:
     flops: Quantity | None
     bytes: Quantity | None
     repeats: Node | None
-    per_layer: bool
+    reads: Node | None = None
     network: bool = False
+    module: Module | None = None
+
+    @property
+    def per_layer(self) -> bool:
+        """Whether it belongs to layers, not to the ends of the model."""
+        return self.repeats is not None and not self.network
+
+
+def contexts(
+    phase: str, ir: ModelGraph, mean: Callable[[Reach, str, str], tuple[list[Quantity], Node, str]]
+) -> tuple[tuple[Quantity, ...], dict[Reach, Quantity]]:
+    """Mean number of tokens attended to, for every reach of a model's attention and indexers; the rows, and the figures by reach.
+
+    Args:
+        mean: for a reach, what its rows and labels end in, to rows before it, its expression and the words for it.
+    """
+    reaches = list(ir.reaches())
+    if Indexer in ir.operations() and FULL not in reaches:
+        reaches.append(FULL)
+    rows: list[Quantity] = []
+    found: dict[Reach, Quantity] = {}
+    for reach in reaches:
+        alone = len(reaches) == 1
+        limit = "" if reach.length is None else reach.length.id.removeprefix("model.")
+        row, words = ("", "") if alone else (f".{limit or reach.kind}", f", {reach.length.label.lower() if reach.length is not None else 'full'}")
+        before, body, note = mean(reach, row, words)
+        found[reach] = Quantity(f"{phase}.context{row}", f"Mean tokens attended to{words}", "token/request", body, note=note,
+                                name=f"mean context{words}")  # fmt: skip
+        rows += [*before, found[reach]]
+    return tuple(rows), found
 
 
 def limited(block: Block, limit: str, rest: Node) -> Node | None:
@@ -61,16 +98,15 @@ def limited(block: Block, limit: str, rest: Node) -> Node | None:
 
 def operation(
     phase: Phase,
-    identifier: str,
-    label: str,
     *,
     launch: Node,
     flops: Node | None = None,
     rate: Node | None = None,
     traffic: Node | None = None,
     bandwidth: Node | None = None,
-    layers: Input | None,
+    module: Module,
     setup: tuple[Row, ...] = (),
+    reads: Node | None = None,
     note: str = "",
 ) -> Block:
     """A block of rows for one operation.
@@ -79,10 +115,12 @@ def operation(
         launch: seconds before the first byte.
         flops, rate: FLOPs of one execution per accelerator, and the FLOP/s it reaches. Both or none.
         traffic, bandwidth: bytes moved by one execution per accelerator, and the B/s it reaches. Both or none.
-        layers: how often it runs in a pass; None for once.
+        module: what it is an operation of; says how often it runs in a pass.
         setup: rows to show first.
+        reads: bytes of weights and cache among the traffic.
         note: how it is sharded.
     """
+    identifier, label, layers = module.id, module.label, module.layers
     prefix = f"{phase.id}.{identifier}"
     low = _lower(label)
 
@@ -118,12 +156,14 @@ def operation(
                 note="the largest of launch, compute and memory time")  # fmt: skip
     time = row("time", "Time", "s", layer_time * layers if layers is not None else layer_time)
     rows += [layer_time, bound, time]
-    title = "once per pass" if layers is None else "in every layer"
+    called = "" if layers is None else layers.name or layers.label.lower()  # type: ignore[attr-defined]
+    title = "once per pass" if layers is None else "in every layer" if called == "layers" else f"in {called}"
     section = Section(label, tuple(rows), f"{title} · {note}" if note else title, Section.SUBTOTAL)
-    return Block(identifier, label, section, time, bound, layer_time, overhead, compute, memory, flops_row, bytes_row,
-                 layers, layers is not None)  # fmt: skip
+    return Block(identifier, label, section, time, bound, layer_time, overhead, compute, memory, flops_row, bytes_row, layers,
+                 reads, module=module)  # fmt: skip
 
 
 def _lower(label: str) -> str:
+    """A label inside a sentence; abbreviations stay as they are."""
     head = label.split(" ", 1)[0]
     return label[0].lower() + label[1:] if head[1:].islower() or head[1:] == "" else label

@@ -7,7 +7,7 @@ inside a quantity's body, `Span` a block of named figures that stand below each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
@@ -317,6 +317,15 @@ def join(*parts: Operand) -> Apply:
         result = apply("join", result, part)
     assert isinstance(result, Apply)
     return result
+
+
+def substitute(node: Node, replacements: Mapping[Node, Node]) -> Node:
+    """An expression with some of its figures replaced by others; bodies of figures are left alone."""
+    if node in replacements:
+        return replacements[node]
+    if isinstance(node, Apply):
+        return Apply(node.operation, tuple(substitute(argument, replacements) for argument in node.arguments))
+    return node
 
 
 def children(node: Node) -> tuple[Node, ...]:

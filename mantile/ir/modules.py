@@ -1,117 +1,278 @@
-"""What a model is made of: tensors, the modules that hold them, and the facts their shapes are made of."""
+"""What a model is made of: tensors, the modules that hold them, what each computes, and what it keeps in a cache.
+
+Shapes and sizes are expressions over the architecture's facts, for the whole model; sharding replaces the widths that
+are split by those of a rank.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-from mantile.graph.quantity import Input, Node, Quantity
-from mantile.library.architecture import Architecture, Model
+from mantile.graph.quantity import Input, Node, Quantity, Row
+from mantile.library.architecture import Model
 
-Kind = Literal["embedding", "norm", "linear", "qk_norm", "rope", "attention", "activation", "lm_head"]
-Split = Literal["heads", "kv heads", "ffn columns", "vocabulary", "none"]
-
-LABELS = {
-    "layers": ("Layers", "layer", "transformer blocks"),
-    "hidden_size": ("Hidden size", "channel", "width of the residual stream"),
-    "attention_heads": ("Query heads", "head", "attention heads of the queries"),
-    "kv_heads": ("KV heads", "head", "heads of keys and values: fewer than query heads in GQA, one in MQA"),
-    "head_dim": ("Head size", "channel", "width of one attention head"),
-    "ffn_size": ("FFN size", "channel", "width inside the feed-forward network"),
-    "ffn_input_matrices": ("FFN input matrices", "matrix", "2 in a gated FFN (gate and up), 1 in a plain one"),
-    "vocabulary": ("Vocabulary", "row", "rows of the embedding"),
-    "max_positions": ("Longest context", "token/request", "positions the model was trained or extended for"),
-    "sliding_window": ("Sliding window", "token/request", "how far back attention looks; 0 means without limit"),
-    "tied_embeddings": ("Tied embeddings", "flag", "1 if the LM head is the embedding itself"),
-    "qkv_bias": ("QKV bias", "flag", "1 if query, key and value projections have a bias"),
-    "output_bias": ("Output bias", "flag", "1 if the attention output projection has a bias"),
-    "ffn_bias": ("FFN bias", "flag", "1 if the FFN matrices have a bias"),
-    "norm_bias": ("Norm bias", "flag", "1 if norms have a bias, as LayerNorm does"),
-    "qk_norm": ("QK norm", "flag", "1 if every query and key head is normalised"),
-}
-# Structure: changing these changes which tensors and modules exist, so they are fixed when a workbook is generated.
-STRUCTURAL = ("tied_embeddings", "qkv_bias", "output_bias", "ffn_bias", "norm_bias", "qk_norm")
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The figures of an architecture as inputs of the graph."""
-
-    layers: Input
-    hidden_size: Input
-    attention_heads: Input
-    kv_heads: Input
-    head_dim: Input
-    ffn_size: Input
-    ffn_input_matrices: Input
-    vocabulary: Input
-    max_positions: Input
-    sliding_window: Input
-    tied_embeddings: Input
-    qkv_bias: Input
-    output_bias: Input
-    ffn_bias: Input
-    norm_bias: Input
-    qk_norm: Input
-
-    def rows(self) -> tuple[Input, ...]:
-        """All facts, in order."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+Weights = Literal["attention", "ffn", "experts", "router", "head"]
+"""Classes of matrices that a checkpoint may store in different data types."""
+Split = Literal["heads", "kv heads", "columns"]
+Part = Literal["projections", "attention", "ffn", "experts", "small", "head", "vision"]
+"""What a module belongs to where times are shown by kind."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A stored tensor, repeated in every layer or once.
+    """A stored tensor.
 
-    `name` holds {} where the layer number stands. `split` says what tensor parallelism shards it by. `matrix` is
-    False for norms and biases, which stay in 16 bit.
+    Args:
+        name: {} stands for an index: of the layer, and of the expert where each is stored by itself.
+        shape: whole-model dimensions.
+        layers: how many layers hold it; None for once.
+        copies: how many a layer holds, for experts stored one by one.
+        matrix: False for norms and biases, which stay in 16 bit.
+        weights: the class its data type follows.
+        routed: part of the experts of which a token uses some only.
+        buffer: stored, but no parameter.
     """
 
     name: str
     shape: tuple[Node, ...]
-    split: Split
-    per_layer: bool = True
+    layers: Node | None = None
+    copies: Node | None = None
     matrix: bool = True
+    weights: Weights = "attention"
+    routed: bool = False
+    buffer: bool = False
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far back attention looks: without limit, a window, a chunk, or the best tokens an indexer leaves."""
+
+    kind: Literal["full", "sliding", "chunked", "selected"]
+    length: Input | None = None
+
+
+FULL = Reach("full")
+
+
+@dataclass(frozen=True)
+class Product:
+    """Rows times a matrix of `outputs` x `inputs` channels. `rows`: every token, or the last of each request."""
+
+    inputs: Node
+    outputs: Node
+    weights: Weights
+    rows: Literal["tokens", "requests"] = "tokens"
+
+
+@dataclass(frozen=True)
+class Experts:
+    """A product of each token with `per_token` of `count` matrices of `outputs` x `inputs` channels."""
+
+    inputs: Node
+    outputs: Node
+    count: Input
+    per_token: Input
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Scores and weighted values over a KV cache. Widths over all heads: queries, results, keys, values kept."""
+
+    query: Node
+    result: Node
+    key: Node
+    value: Node
+    reach: Reach
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Attention over a latent: keys and values expanded per head in prefill, absorbed into the queries in decode.
+
+    Args:
+        expanded: channels of queries and results over all heads, as expanded.
+        absorbed: the same in the width of the latent.
+        latent: channels kept per token, the same for all heads.
+        every: tokens that one kept entry stands for, where it is several; the channels are then a token's share.
+    """
+
+    expanded: Node
+    absorbed: Node
+    latent: Node
+    reach: Reach
+    every: Input | None = None
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """Scores of every earlier token, or entry of several tokens, against a few small heads; keys of one head are kept."""
+
+    query: Node
+    heads: Node
+    key: Node
+    every: Input | None = None
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A layer whose state does not grow with the context.
+
+    Args:
+        state: values of the recurrent state per request and layer.
+        conv: channels of the short convolution; its last inputs are kept too.
+        kernel: tokens the convolution looks at.
+        macs: multiply-adds of one token beyond the convolution, when a prompt is worked through in chunks: matrix products only.
+        chunk: tokens of a chunk, to a multiple of which a prompt is filled up; None if there are no chunks.
+    """
+
+    state: Node
+    conv: Node
+    kernel: Input
+    macs: Node
+    chunk: Input | None = None
+
+
+@dataclass(frozen=True)
+class Small:
+    """A streaming kernel: `passes` times `width` channels of every token are read or written, by `kernels` kernels."""
+
+    kind: Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
+    width: Node
+    wide: bool = False
+
+
+
+
+@dataclass(frozen=True)
+class Vision:
+    """The vision tower with its projector, which stays in 16 bit.
+
+    Args:
+        tensors: matrix is False for what no product reads.
+        patches_per_image: patches that attend to each other.
+        patches_per_token: patches that become one token of the decoder.
+        patch_parameters, token_parameters: in matrices that every patch, and every image token, is multiplied with.
+        attended: patches that a patch attends to, summed over the layers.
+        width: channels of the queries, the keys and the values over all heads.
+    """
+
+    facts: Mapping[str, Input]
+    tensors: tuple[Tensor, ...]
+    patches_per_image: Input | Quantity
+    patches_per_token: Quantity
+    patch_parameters: Quantity
+    token_parameters: Quantity
+    attended: Quantity
+    width: Input | Quantity
+    layers: Input
+
+    def rows(self) -> tuple[Row, ...]:
+        """What the facts make, for the Model sheet."""
+        made = (self.patches_per_image, self.patches_per_token, self.patch_parameters, self.token_parameters, self.attended, self.width)
+        return tuple(quantity for quantity in made if isinstance(quantity, Quantity))
+
+
+Operation = Product | Experts | Attention | LatentAttention | Indexer | Recurrence | Small | Vision
 
 
 @dataclass(frozen=True)
 class Module:
-    """A step of the forward pass and the tensors it reads."""
+    """A step of the forward pass: what it computes and the tensors it reads.
+
+    Args:
+        id: unique in the model; `step` is the same without the block's name.
+        short: a few letters for charts.
+        layers: how many layers have it; None for once in a pass.
+        reduces: its result is partial on every tensor-parallel rank.
+        kind: of the block it belongs to: mha, gqa, mqa, mla, sliding, chunked, linear, mamba2, dsa, dense, moe, ...
+    """
 
     id: str
+    step: str
     label: str
-    kind: Kind
+    short: str
+    part: Part
+    operation: Operation
     tensors: tuple[Tensor, ...] = ()
-    per_layer: bool = True
+    layers: Node | None = None
+    reduces: bool = False
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Layers made of the same blocks: how many there are, and the modules of each block in execution order."""
+
+    blocks: tuple[str, ...]
+    count: Input
+    parts: tuple[tuple[Module, ...], ...]
+
+    @property
+    def modules(self) -> tuple[Module, ...]:
+        """All modules in execution order."""
+        return tuple(module for part in self.parts for module in part)
+
+    @property
+    def name(self) -> str:
+        """The blocks it is made of."""
+        return " + ".join(block.replace("_", " ") for block in self.blocks)
+
+
+@dataclass(frozen=True)
+class Width:
+    """A dimension that tensor parallelism splits: `units` of `size` channels each, or plain columns."""
+
+    whole: Quantity | Input
+    units: Input
+    size: Input | None
+    split: Split
 
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A model as modules in execution order."""
+    """A model as modules in execution order.
+
+    Args:
+        modules: every distinct module once.
+        layers: the kinds of layer.
+        widths: what sharding splits.
+        facts: inputs by the name of the fact.
+        sizes: quantities that shapes are made of, and layer counts, for the Model sheet.
+        extra: tensors of multi-token prediction, which no pass of ours runs.
+    """
 
     model: Model
-    facts: Facts
+    facts: Mapping[str, Input]
     modules: tuple[Module, ...]
-    query_width: Quantity
-    kv_width: Quantity
+    layers: tuple[Layer, ...]
+    widths: tuple[Width, ...]
+    sizes: tuple[Row, ...]
+    total_layers: Input | Quantity
+    blocks: Node
+    vision: Vision | None = None
+    extra: tuple[Tensor, ...] = field(default=())
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors in execution order."""
+        """All tensors of the decoder in execution order."""
         return tuple(tensor for module in self.modules for tensor in module.tensors)
+
+    def weight_classes(self) -> tuple[Weights, ...]:
+        """The classes of matrices the model has, in order."""
+        found = {tensor.weights for tensor in self.tensors() if tensor.matrix} | {"head"}
+        return tuple(name for name in ("attention", "ffn", "experts", "router", "head") if name in found)
+
+    def operations(self) -> frozenset[type]:
+        """Which kinds of operation its modules are."""
+        return frozenset(type(module.operation) for module in self.modules)
+
+    def reaches(self) -> tuple[Reach, ...]:
+        """The different reaches of its attention layers, in order."""
+        return tuple(dict.fromkeys(
+            module.operation.reach for module in self.modules if isinstance(module.operation, Attention | LatentAttention)
+        ))  # fmt: skip
 
     def module(self, identifier: str) -> Module:
         """A module by id."""
         return next(module for module in self.modules if module.id == identifier)
-
-
-def fact_inputs(architecture: Architecture) -> Facts:
-    """The figures of an architecture as shared inputs, each with its provenance."""
-    inputs = {}
-    for name, fact in architecture.facts().items():
-        label, unit, note = LABELS[name]
-        inputs[name] = Input(
-            id=f"model.{name}", label=label, unit=unit, value=fact.value, note=note, shared=True, integer=True,
-            source=f"{fact.origin}: {fact.source}", status=fact.origin, fixed=name in STRUCTURAL,
-            minimum=0 if name == "sliding_window" else 1, maximum=10_000_000,
-        )  # fmt: skip
-    return Facts(**inputs)

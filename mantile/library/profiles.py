@@ -84,10 +84,12 @@ class DataType(Strict):
     """A number format: what it costs to store, which peak it computes at, whose kernels it runs on.
 
     `kernels_bf16` are the kernels used when activations are 16 bit, `kernels_native` when they have their own peak.
+    `aliases` are other names for the format of weights; neither case nor - or _ matter.
     """
 
     id: str
     name: str
+    aliases: tuple[str, ...] = ()
     bits: float = Field(gt=0)
     roles: tuple[Literal["weights", "activations", "kv"], ...]
     peak: Peak
@@ -154,6 +156,9 @@ class Library(Strict):
                 raise ValueError(f"efficiency profile {profile.id}: unknown accelerator {profile.accelerator}")
             if profile.generation and profile.generation not in generations:
                 raise ValueError(f"efficiency profile {profile.id}: unknown generation {profile.generation}")
+        names = [_spelling(name) for kind in self.datatypes for name in (kind.id, *kind.aliases)]
+        if len(set(names)) < len(names):
+            raise ValueError(f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two formats")
         if "global" not in {profile.key for profile in self.efficiency}:
             raise ValueError("profiles/efficiency lacks global.yaml, the end of every fallback chain")
         return self
@@ -171,12 +176,20 @@ class Library(Strict):
         return _pick("framework", name, self.frameworks)
 
     def datatype(self, name: str, role: str) -> DataType:
-        """A number format by id, which must be usable for weights, activations or kv."""
-        found = _pick(f"{role} data type", name, [kind for kind in self.datatypes if role in kind.roles])
-        return found
+        """A number format by id, which must be usable for weights, activations or kv; weights also go by other names."""
+        usable = [kind for kind in self.datatypes if role in kind.roles]
+        if role == "weights":
+            called = {_spelling(other): kind.id for kind in usable for other in (kind.id, *kind.aliases)}
+            name = called.get(_spelling(name), name)
+        return _pick(f"{role} data type", name, usable)
 
 
 _Item = TypeVar("_Item", Accelerator, Framework, DataType)
+
+
+def _spelling(name: str) -> str:
+    """A name without regard to case and to what joins its parts."""
+    return name.lower().replace("_", "-")
 
 
 def _pick(kind: str, name: str, items: Iterable[_Item]) -> _Item:

@@ -49,6 +49,10 @@ class Case(Strict):
     activation_dtype: Text | None = None
     kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = None
     head_dtype: Text | None = None
+    attention_dtype: Text | None = None
+    ffn_dtype: Text | None = None
+    experts_dtype: Text | None = None
+    image_tokens: Annotated[int | None, Field(ge=0, le=10_000_000, strict=True)] = None
     tp: Annotated[Degree | None, Field(validation_alias=AliasChoices("tp", "tensor_parallel_size"))] = None
     pp: Annotated[Degree | None, Field(validation_alias=AliasChoices("pp", "pipeline_parallel_size"))] = None
     dp: Annotated[
@@ -66,6 +70,8 @@ class Case(Strict):
     overrides: tuple[Override, ...] = ()
 
 
+SAME = "same"  # a class of matrices that has the data type of the weights
+CLASS_DTYPES = ("attention_dtype", "ffn_dtype", "experts_dtype")
 FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "overrides"))
 
 
@@ -122,9 +128,11 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
+    stored = model.architecture.choices
     defaults: dict[str, str | int] = {
         "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "tp": 1, "pp": 1, "dp": 1, "batching": "continuous",
-        "token_budget": 8192, "weights_dtype": model.architecture.weights_dtype.value,
+        "token_budget": 8192, "image_tokens": 0, **dict.fromkeys(CLASS_DTYPES, SAME),
+        **{field: stored[field].value for field in FIELDS if field in stored},
     }  # fmt: skip
     base = defaults | {field: getattr(scenario, field) for field in FIELDS if getattr(scenario, field) is not None}
     base.setdefault("activation_dtype", _activations(str(base["weights_dtype"]), str(base["accelerator"]), library, name))
@@ -136,6 +144,9 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
             given["activation_dtype"] = _activations(str(values["weights_dtype"]), str(values["accelerator"]), library, name)
             values |= given
         where = name if number == 0 else f"{name}, variant {number}"
+        for field, has in (("experts_dtype", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):
+            if field in given and not has:
+                raise InputError(f"{where}: field {field}: {model.id} has no {'experts' if field == 'experts_dtype' else 'vision tower'}")
         _check(values, library, where)
         result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
                              overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides)))  # fmt: skip
@@ -156,12 +167,17 @@ def _activations(weights: str, accelerator: str, library: Library, name: str) ->
     return str(kind.id if "activations" in kind.roles else kind.peak)
 
 
+_DTYPES = {"weights_dtype": "weights", "head_dtype": "weights", "activation_dtype": "activations", "kv_dtype": "kv",
+           **dict.fromkeys(CLASS_DTYPES, "weights")}  # fmt: skip
+
+
 def _check(values: dict[str, str | int], library: Library, name: str) -> None:
+    """Every name is known and the plan fits the system; data types get their own spelling."""
     _named(name, lambda: library.accelerator(str(values["accelerator"])))
     _named(name, lambda: library.framework(str(values["framework"])))
-    for field, role in (("weights_dtype", "weights"), ("head_dtype", "weights"), ("activation_dtype", "activations"),
-                        ("kv_dtype", "kv")):  # fmt: skip
-        _named(name, lambda field=field, role=role: library.datatype(str(values[field]), role))
+    for field, role in _DTYPES.items():
+        if values[field] != SAME or field not in CLASS_DTYPES:
+            values[field] = _named(name, lambda field=field, role=role: library.datatype(str(values[field]), role)).id
     system = library.system(str(values["accelerator"]))
     assert system.accelerators.value is not None
     for degree in ("tp", "pp"):
@@ -190,8 +206,8 @@ def _label(values: dict[str, str | int]) -> str:
 
 def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:
     """The model with facts replaced by those of a scenario, marked as overrides."""
+    known = model.architecture.facts
     facts: dict[str, Any] = {}
-    known = model.architecture.facts()
     for override in overrides:
         fact = override.id.removeprefix("model.")
         if not override.id.startswith("model."):
@@ -203,5 +219,6 @@ def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: s
                        "source": f"{override.reason}; was {known[fact].value} ({known[fact].source})"}  # fmt: skip
     if not facts:
         return model
-    data = model.architecture.model_dump() | facts
+    data = model.architecture.model_dump()
+    data["facts"] |= facts
     return model.model_copy(update={"architecture": validate(Architecture, data, f"{name}: overrides")})

@@ -15,10 +15,6 @@ from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.workings import workings
 
-NAMED_INPUTS = ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "tp", "pp", "dp", "batching",
-                "input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype")  # fmt: skip
-
-
 def lay_out(estimate: Estimate) -> Book:
     """The workbook of an estimate, ready to be written or verified."""
     book = Book(estimate)
@@ -67,7 +63,7 @@ def _names(book: Book, inputs: Workload, master: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     equations = book.estimate.equations
     served, held = equations.serving, equations.memory
-    names = {f"in_{name}": "=" + reference(*book.entries[getattr(inputs, name).id, 0]) for name in NAMED_INPUTS}
+    names = {f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()}
     results = {
         "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
         "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,

@@ -19,6 +19,7 @@ from openpyxl.formula.tokenizer import Token
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
+from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import BUNDLE_SHEET, FIRST
 from mantile.workbook.read import require_workbook
 
@@ -33,7 +34,11 @@ FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS"
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 # Results that nobody inside the book has to use.
-OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use)")
+OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
+                     r"|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
+                     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
+NO_CACHE = {"hardware.kv_bytes", "efficiency.kv_format_in_use", "memory.sequence_length", "decode.length"}  # of a model of states only
+STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural} | {f"model.vision.{name}" for name in VISION_FACTS}
 _CELL = re.compile(r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$")
 
 
@@ -218,7 +223,7 @@ def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]
         sheet = book[name]
         for row in range(5, sheet.max_row + 1):
             identifier = sheet.cell(row, 6).value
-            if identifier is None or OUTPUTS.match(str(identifier)):
+            if identifier is None or OUTPUTS.match(str(identifier)) or identifier in STRUCTURE | NO_CACHE:
                 continue
             filled = [column for column in (FIRST, FIRST + 1) if sheet.cell(row, column).value is not None]
             if filled and not any((name, row, column) in used for column in filled):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.efficiency import KINDS
 from mantile.graph.quantity import Input, Quantity, absolute, where
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet
@@ -18,6 +17,18 @@ _STATEMENTS = {
     "gemm_bandwidth": "A product that streams its weights reaches this share of memory bandwidth",
     "gemm_bandwidth_scale": "Products in a serving run reach this multiple of the measured bandwidth",
     "launch_scale": "Kernels launched from a graph cost this share of their measured overhead",
+    "moe_launch": "The grouped products of a layer's experts cost this before their first byte",
+    "moe_compute": "Large grouped products reach this share of the dense peak",
+    "moe_bandwidth": "Grouped products that stream experts reach this share of memory bandwidth",
+    "moe_launch_scale": "Expert kernels launched from a graph cost this share of their measured overhead",
+    "moe_bandwidth_scale": "Experts in a serving run are streamed at this multiple of the measured rate",
+    "routing_spread": "Routing touches as many experts as uniform routing of tokens to this power",
+    "expert_imbalance": "The busiest rank's experts do this multiple of the mean work",
+    "latent_launch": "A latent attention kernel costs this before its first byte",
+    "latent_decode": "Decode reads the latents at this share of bandwidth",
+    "latent_compute": "Absorbed decode attention reaches this share of the bf16 peak",
+    "state_launch": "A recurrent kernel costs this before its first byte",
+    "state_bandwidth": "Recurrent states are read and written at this share of bandwidth",
     "attention_launch": "An attention kernel costs this before its first byte",
     "attention_prefill": "Fused causal attention reaches this share of the bf16 peak",
     "attention_prefill_scale": "Prefill attention in a serving run reaches this share of its measured rate",
@@ -59,24 +70,27 @@ def _lines(book: Book) -> list[_Line]:
     served = equations.serving
     program = estimate.program
     found = []
-    for kind in KINDS:
+    for kind in equations.efficiency.kinds():
         figure = equations.efficiency.factors[kind.name]
-        scale = {"us": 1e6, "GB": 1e-9, "GB/s": 1e-9}.get(kind.unit, 1.0)
-        changed = program.run(inputs | {f"{figure.id}.override": float(base[figure]) * scale * _NUDGE})
+        higher = {item.id: item.value * _NUDGE for item in equations.efficiency.figures[kind.name] if isinstance(item.value, int | float)}
+        given = inputs.get(f"efficiency.{kind.name}.override")
+        if isinstance(given, int | float):
+            higher[f"efficiency.{kind.name}.override"] = given * _NUDGE
+        changed = program.run(inputs | higher)
         ttft, tpot = (float(changed[result]) / float(base[result]) - 1 for result in (served.ttft, served.tpot))
-        used = _figure_in_use(book, kind.name)
-        status, _, source = used.source.partition(": ")
+        status, _, source = _figure_in_use(book, kind.name, figure).source.partition(": ")
         found.append(_Line(figure, _STATEMENTS[kind.name], source, status.split(" ")[0], ttft, tpot))
     return sorted(found, key=lambda line: -max(abs(line.ttft), abs(line.tpot)))
 
 
-def _figure_in_use(book: Book, name: str) -> Input:
-    """The library figure that the base scenario uses for a factor."""
-    section = next(section for section in book.estimate.equations.efficiency.sections
-                   if section.figures()[-1].id == f"efficiency.{name}")  # fmt: skip
+def _figure_in_use(book: Book, name: str, figure: Quantity) -> Input:
+    """The library figure behind a factor of the base scenario: of those equal to it, the one of the highest level."""
     values = book.estimate_values[0]
-    rows = [row for row in section.rows if isinstance(row, tuple)]
-    return max(rows, key=lambda row: float(values[row[1]]))[0]
+    scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
+    rows = book.estimate.equations.efficiency.in_use[name]
+    value = float(values[figure]) * scale
+    fitting = [row for row in rows if abs(float(values[row[0]]) - value) <= 1e-9 * abs(value)] or list(rows)
+    return max(fitting, key=lambda row: float(values[row[1]]))[0]
 
 
 def assumptions_sheet(book: Book, master: Quantity) -> Sheet:

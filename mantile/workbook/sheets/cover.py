@@ -8,6 +8,7 @@ from itertools import count
 import mantile
 from mantile.equations.constants import MILLI
 from mantile.graph.quantity import At, join
+from mantile.ir.counts import tensor_list
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, BUNDLE_SHEET, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
@@ -148,16 +149,15 @@ def _extent(book: Book, name: str) -> str:
     if name == "Checks":
         return f"{sum(1 for code in sheet.ids.values() if code)} checks"
     if name == "Inputs":
-        return f"{len(book.estimate.equations.inputs.rows())} inputs"
+        return f"{len(book.estimate.equations.inputs.named())} inputs"
     if name in ("Hardware", "Efficiency"):
         return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None)} inputs"
     if name == "Model":
-        return f"{len(book.estimate.equations.ir.facts.rows())} facts"
+        return f"{len(book.estimate.equations.ir.facts)} facts"
     if name == "Tensors":
-        layers = book.estimate.model.architecture.layers.value
-        return f"{sum(layers if tensor.per_layer else 1 for tensor in book.estimate.equations.ir.tensors())} tensors"
+        return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"
     if name == "Layers":
-        return f"{book.estimate.model.architecture.layers.value} layers"
+        return f"{len(book.estimate.model.architecture.sequence())} layers"
     return f"{len(sheet.ids)} rows" if sheet.ids else ""
 
 

@@ -1,40 +1,61 @@
-"""The Layers sheet: one layer step by step, then every layer of a pass with its start, time and modules."""
+"""The Layers sheet: one layer of each kind step by step, then every layer of a pass with its start, time and parts."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mantile.equations.constants import MICRO, MILLI
-from mantile.equations.forward import Pass
+from mantile.equations.forward import GROUPS, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
-from mantile.graph.quantity import Input, Node, Quantity, added, element, join, maximum, position, span, text, total, where, whole
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    element,
+    join,
+    maximum,
+    position,
+    span,
+    sum_where,
+    text,
+    total,
+    where,
+    whole,
+)  # fmt: skip
+from mantile.ir.modules import Layer
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
 
-CHART_ROWS = 15
-_SHORT = {"attention_norm": "norm 1", "ffn_norm": "norm 2", "qkv": "QKV", "rope": "RoPE", "attention": "attention",
-          "output": "output", "ffn_up": "FFN up", "activation": "activation", "ffn_down": "down", "qk_norm": "QK norm"}  # fmt: skip
-# Columns of the list: one per step, the small kernels together.
-_SMALL_STEPS = ("norm 1", "QK norm", "RoPE", "norm 2")
+CHART_ROWS = 17
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
+# Columns of the step table: name, group, then six for each phase; of the list: the same block.
+_FIRST = {"prefill": 2, "decode": 8}
+_PARTS = {"projections": "projections", "attention": "core, state", "ffn": "FFN", "experts": "experts", "small": "small kernels",
+          "all_reduce": "all-reduce"}  # fmt: skip
 
 
-def steps_of_layer(phase: Pass) -> list[tuple[str, Block]]:
-    """The blocks of one layer in execution order, an all-reduce after attention and after the FFN."""
-    reduce = next(block for block in phase.blocks if block.id == "all_reduce")
+@dataclass(frozen=True)
+class _Kind:
+    """One layer of a kind in the step table: where its rows are and what they hold."""
+
+    layer: Layer
+    row: int
+    names: tuple[Input, ...]
+    groups: tuple[Input, ...]
+    steps: tuple[Block, ...]
+    times: dict[str, list[Quantity]]
+    whole: dict[str, Quantity]
+
+
+def steps_of_layer(phase: Pass, layer: Layer) -> list[tuple[str, Block]]:
+    """The blocks of one layer in execution order, an all-reduce after mixer and FFN."""
+    blocks = {block.id: block for block in phase.blocks}
     steps: list[tuple[str, Block]] = []
-    for block in phase.blocks:
-        if block.per_layer and not block.network:
-            steps.append(("gate + up" if block.label == "FFN gate + up" else _SHORT[block.id], block))
-            if block.id in ("output", "ffn_down"):
-                steps.append((f"all-reduce {1 if block.id == 'output' else 2}", reduce))
+    for number, part in enumerate(layer.parts, 1):
+        steps += [(module.short, blocks[module.id]) for module in part]
+        steps.append((f"all-reduce {number}" if len(layer.parts) > 1 else "all-reduce", blocks["all_reduce"]))
     return steps
-
-
-def _columns(steps: list[tuple[str, Block]]) -> list[tuple[str, list[int]]]:
-    """Heads of the list's module columns and the steps each stands for."""
-    small = [index for index, (name, _) in enumerate(steps) if name in _SMALL_STEPS]
-    others = [(name, [index]) for index, (name, _) in enumerate(steps) if name not in _SMALL_STEPS]
-    return [("norms, RoPE", small), *others]
 
 
 def part_of(block: Block, limit: str) -> Node | None:
@@ -49,72 +70,90 @@ def layers_sheet(book: Book, master: Quantity) -> Sheet:
     equations = book.estimate.equations
     sheet = book.add(Sheet("Layers", "workings", "Where in the model the time goes, for the base scenario. Times of steps lead "
                            "to their blocks on Prefill and Decode."))  # fmt: skip
-    steps = {phase.phase.id: steps_of_layer(phase) for phase in (equations.prefill, equations.decode)}
-    last = 6 + len(_columns(steps["decode"]))
-    sheet.widths = [150, 66, 66, *([84] * (last - 2))]
+    sheet.widths = [190, 112, *([78] * 12)]
+    last = len(sheet.widths) - 1
     furnish(book, sheet, "Layers", last, master)
     sheet.heights[2] = 6
-    made = {phase: _steps(book, sheet, phase, found) for phase, found in steps.items()}
-    row = _list(book, sheet, CHART_ROWS + len(steps["decode"]) + 7, steps, made, last)
-    _charts(book, sheet, steps, made)
+    phases = {"prefill": equations.prefill, "decode": equations.decode}
+    head = CHART_ROWS + 3
+    for phase, first in _FIRST.items():
+        for column, words in enumerate(("time", "start", *LIMITS), first):
+            sheet.text(head, column, phase if column == first else "", style.HEADER.but(bottom=None))
+            sheet.text(head + 1, column, words, style.HEADER_RIGHT)
+    for column, words in enumerate(("one layer, us", "part")):
+        sheet.text(head, column, "", style.HEADER.but(bottom=None))
+        sheet.text(head + 1, column, words, style.HEADER)
+    kinds: list[_Kind] = []
+    row = head + 2
+    for number, layer in enumerate(equations.ir.layers):
+        kinds.append(_kind(book, sheet, row, number, layer, phases))
+        row = kinds[-1].row + len(kinds[-1].steps) + 2
+    row = _list(book, sheet, row + 1, kinds, phases, last)
+    _charts(book, sheet, max(kinds, key=lambda kind: int(kind.layer.count.value or 0)))
     sheet.print_area = (0, 0, row - 1, last)
     return sheet
 
 
-def _steps(book: Book, sheet: Sheet, phase: str, steps: list[tuple[str, Block]]) -> tuple[list[Quantity], Quantity]:
-    """The table of one layer's steps: time, start, and the time by limit, in us."""
-    head = CHART_ROWS + 3
-    first = 1 if phase == "prefill" else 7
-    if phase == "prefill":
-        sheet.text(head, 0, "", style.HEADER.but(bottom=None))
-        sheet.text(head + 1, 0, "one layer, us", style.HEADER)
-    for column, words in enumerate(("time", "start", *LIMITS), first):
-        sheet.text(head, column, phase if column == first else "", style.HEADER.but(bottom=None))
-        sheet.text(head + 1, column, words, style.HEADER_RIGHT)
+def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases: dict[str, Pass]) -> _Kind:
+    """The steps of one layer: time, start, and the time by limit, in us."""
     us = style.value("us")
     green = us.but(colour=style.LINK)
-    times: list[Quantity] = []
-    starts: list[Quantity] = []
-    for index, (name, block) in enumerate(steps):
-        row = head + 2 + index
-        if phase == "prefill":
-            book.fix(sheet, row, 0, Input(f"layers.name.{index}", f"Step {index}", "1", name, shared=True, fixed=True), style.LABEL)
-        time = Quantity(f"layers.step.{phase}.{index}", f"Time of {name}", "us", block.layer_time * MICRO)
-        book.place(sheet, row, first, time, green, link=book.anchor(block.layer_time))
-        start = Quantity(f"layers.start.{phase}.{index}", f"Start of {name}", "us",
-                         starts[-1] + times[-1] if starts else time - time)  # fmt: skip
-        book.place(sheet, row, first + 1, start, us)
-        times.append(time)
-        starts.append(start)
-        for offset, limit in enumerate(LIMITS):
-            part = part_of(block, limit)
-            if part is not None:
-                sheet.formula(row, first + 2 + offset, part * MICRO, green)
-    row = head + 2 + len(steps)
-    if phase == "prefill":
-        sheet.text(row, 0, "One layer", style.emphasised(style.LABEL, 1))
-    whole_layer = Quantity(f"layers.layer.{phase}", f"One layer, {phase}", "us", total(span(times)))
-    book.place(sheet, row, first, whole_layer, style.emphasised(us, 1))
-    sheet.band(row, first + 1, first + 5, style.emphasised(us, 1))
-    return times, whole_layer
+    steps = {name: steps_of_layer(phase, layer) for name, phase in phases.items()}
+    names: list[Input] = []
+    groups: list[Input] = []
+    times: dict[str, list[Quantity]] = {name: [] for name in phases}
+    starts: dict[str, list[Quantity]] = {name: [] for name in phases}
+    sheet.text(row, 0, layer.name, style.LABEL.but(bold=True, fill=style.PANEL))
+    for index, (short, block) in enumerate(steps["decode"]):
+        line = row + 1 + index
+        names.append(Input(f"layers.name.{number}.{index}", f"Step {index}", "1", short, shared=True, fixed=True))
+        book.fix(sheet, line, 0, names[-1], style.LABEL.but(indent=1))
+        label = GROUPS[block.module.part if block.module is not None else block.id]
+        groups.append(Input(f"layers.group.{number}.{index}", f"Group {index}", "1", label, shared=True, fixed=True))
+        book.fix(sheet, line, 1, groups[-1], style.SOURCE)
+        for name, first in _FIRST.items():
+            block = steps[name][index][1]
+            time = Quantity(f"layers.step.{number}.{name}.{index}", f"Time of {short}", "us", block.layer_time * MICRO)
+            book.place(sheet, line, first, time, green, link=book.anchor(block.layer_time))
+            start = Quantity(f"layers.start.{number}.{name}.{index}", f"Start of {short}", "us",
+                             starts[name][-1] + times[name][-1] if starts[name] else time - time)  # fmt: skip
+            book.place(sheet, line, first + 1, start, us)
+            times[name].append(time)
+            starts[name].append(start)
+            for offset, limit in enumerate(LIMITS):
+                part = part_of(block, limit)
+                if part is not None:
+                    sheet.formula(line, first + 2 + offset, part * MICRO, green)
+    everything = {}
+    for name, first in _FIRST.items():
+        everything[name] = Quantity(f"layers.layer.{number}.{name}", f"One layer, {layer.name}, {name}", "us", total(span(times[name])))
+        book.place(sheet, row, first, everything[name], us.but(bold=True, fill=style.PANEL))
+    sheet.band(row, 1, 13, style.LABEL.but(fill=style.PANEL))
+    decode_steps = tuple(block for _, block in steps["decode"])
+    return _Kind(layer, row + 1, tuple(names), tuple(groups), decode_steps, times, everything)
 
 
-def _list(book: Book, sheet: Sheet, row: int, steps: dict[str, list[tuple[str, Block]]],
-          made: dict[str, tuple[list[Quantity], Quantity]], last: int) -> int:  # fmt: skip
+def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[str, Pass], last: int) -> int:
     equations = book.estimate.equations
-    phases = {"prefill": equations.prefill, "decode": equations.decode}
+    used = [name for name in _PARTS if any(figure.value == GROUPS[name] for kind in kinds for figure in kind.groups)]
     top = style.HEADER.but(bottom=None)
-    for column, words in ((0, ""), (3, "prefill"), (5, "decode"), (7, "decode by module, us; bar = share of a layer")):
+    for column, words in ((0, ""), (4, "prefill"), (6, "decode"), (8, "decode by part, us; bar = share of a layer")):
         sheet.text(row, column, words, top)
     sheet.band(row, 0, last, top)
     row += 1
-    heads = ("layers", "listed", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
-    for column, head in enumerate((*heads, *(name for name, _ in _columns(steps["decode"])))):
-        sheet.text(row, column, head, style.HEADER if column == 0 else style.HEADER_RIGHT)
+    heads = ("layers", "made of", "listed", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
+    parts: list[Input] = []
+    for column, head in enumerate((*heads, *(_PARTS[name] for name in used))):
+        sheet.text(row, column, head, style.HEADER if column < 2 else style.HEADER_RIGHT)
+    row += 1
+    sheet.text(row, 0, "as the steps call them", style.SOURCE)
+    for index, name in enumerate(used):
+        parts.append(Input(f"layers.part.{index}", f"Part {index}", "1", GROUPS[name], shared=True, fixed=True))
+        book.fix(sheet, row, 8 + index, parts[-1], style.SOURCE.but(align="right"))
     row += 1
     ms = {"prefill": style.value("us").but(form=style.FRONT["ms2"] + "_)_)"), "decode": style.value("us").but(form=style.FRONT["ms3"] + "_)_)")}
     us = style.value("us")
-    columns = {"prefill": 3, "decode": 5}
+    columns = {"prefill": 4, "decode": 6}
 
     def put(name: str, column: int, unit: str, body: Node, look: style.Style) -> Quantity:
         figure = Quantity(f"layers.{name}.{column}", f"{name}, column {column}", unit, body)
@@ -144,35 +183,50 @@ def _list(book: Book, sheet: Sheet, row: int, steps: dict[str, list[tuple[str, B
         return next(found for found in phase.blocks if found.id == identifier)
 
     once("step", "Step overhead", {phase: result.module_times[-1] for phase, result in phases.items()})
+    if equations.ir.vision is not None:
+        once("vision", "Vision tower", {"prefill": block(equations.prefill, "vision").time})
     once("embedding", "Embedding, all-reduce", {phase: block(result, "embedding").time + block(result, "all_reduce").layer_time
                                                 for phase, result in phases.items()})  # fmt: skip
-    sheet.text(row, 0, "One layer", style.LABEL.but(**bold))
-    each = {phase: put("one", columns[phase] + 1, "ms", made[phase][1] / MICRO * MILLI, ms[phase].but(**bold)) for phase in phases}
-    times = made["decode"][0]
-    modules = [put("one", 7 + index, "us", added([times[step] for step in members]), us.but(**bold))
-               for index, (_, members) in enumerate(_columns(steps["decode"]))]  # fmt: skip
-    sheet.band(row, 0, last, style.LABEL.but(**bold))
-    row += 1
-    sheet.text(row, 0, "Share of a layer", style.LABEL.but(indent=1))
-    for index, module in enumerate(modules):
-        put("share", 7 + index, "1", module / made["decode"][1], style.VALUE.but(form="0%_)_)"))
-    row += 1
+    each: list[dict[str, Quantity]] = []
+    modules: list[list[Quantity]] = []
+    for number, kind in enumerate(kinds):
+        sheet.text(row, 0, "One layer" if len(kinds) == 1 else f"One layer, {kind.layer.name}", style.LABEL.but(**bold))
+        each.append({phase: put(f"one.{number}", columns[phase] + 1, "ms", kind.whole[phase] / MICRO * MILLI, ms[phase].but(**bold))
+                     for phase in phases})  # fmt: skip
+        times = span(kind.times["decode"])
+        modules.append([put(f"one.{number}", 8 + index, "us", sum_where(times, span(kind.groups), part), us.but(**bold))
+                        for index, part in enumerate(parts)])  # fmt: skip
+        sheet.band(row, 0, last, style.LABEL.but(**bold))
+        row += 1
+        sheet.text(row, 0, "Share of a layer", style.LABEL.but(indent=1))
+        for index, module in enumerate(modules[-1]):
+            put(f"share.{number}", 8 + index, "1", module / kind.whole["decode"], style.VALUE.but(form="0%_)_)"))
+        row += 1
 
     first_row = row
-    for number in range(1, equations.ir.model.architecture.layers.value + 1):
+    places = {kind.layer.blocks: number for number, kind in enumerate(kinds)}
+    counted = [0] * len(kinds)
+    for number, blocks in enumerate(equations.ir.model.architecture.sequence(), 1):
+        place = places[blocks]
+        counted[place] += 1
         layer = Input(f"layers.number.{number}", f"Layer {number}", "number", number, shared=True, fixed=True)
         book.fix(sheet, row, 0, layer, style.LABEL.but(form='"Layer "0', indent=1))
-        listed = put(f"listed.{number}", 1, "flag", where(layer <= equations.ir.facts.layers, 1, 0), style.LEVEL.but(form='"●"_)_);;"–"_)_)'))
-        put(f"stage.{number}", 2, "number", whole((layer - 1) / equations.plan.layers), style.value("number", role="fixed"))
+        of_kind = layer
+        if len(kinds) > 1:
+            form = f'"{kinds[place].layer.name} "0'
+            of_kind = Input(f"layers.of_kind.{number}", f"Number of its kind, layer {number}", "number", counted[place], shared=True, fixed=True)
+            book.fix(sheet, row, 1, of_kind, style.SOURCE.but(form=form, align="left"))
+        listed = put(f"listed.{number}", 2, "flag", where(of_kind <= kinds[place].layer.count, 1, 0), style.LEVEL.but(form='"●"_)_);;"–"_)_)'))
+        put(f"stage.{number}", 3, "number", whole((layer - 1) / equations.plan.layers), style.value("number", role="fixed"))
         for phase in phases:
             column = columns[phase]
             begin = put(f"layer.{number}", column, "ms", previous[phase][0] + previous[phase][1], ms[phase])
-            previous[phase] = (begin, put(f"layer.{number}", column + 1, "ms", listed * each[phase], ms[phase]))
-        for index, module in enumerate(modules):
-            put(f"layer.{number}", 7 + index, "us", listed * module, us)
+            previous[phase] = (begin, put(f"layer.{number}", column + 1, "ms", listed * each[place][phase], ms[phase]))
+        for index, module in enumerate(modules[place]):
+            put(f"layer.{number}", 8 + index, "us", listed * module, us)
         row += 1
-    highest = max(float(book.estimate_values[0][found.layer_time]) for _, found in steps["decode"]) * 1e6
-    sheet.conditional.append(((first_row, 7, row - 1, last), {
+    highest = max(float(book.estimate_values[0][found.layer_time]) for kind in kinds for found in kind.steps) * 1e6
+    sheet.conditional.append(((first_row, 8, row - 1, 7 + len(used)), {
         "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR, "min_type": "num",
         "max_type": "num", "min_value": 0, "max_value": round(1.9 * highest, 3)}))  # fmt: skip
     once("final_norm", "Final norm", {phase: block(result, "final_norm").time for phase, result in phases.items()})
@@ -181,23 +235,19 @@ def _list(book: Book, sheet: Sheet, row: int, steps: dict[str, list[tuple[str, B
     return row
 
 
-def _charts(book: Book, sheet: Sheet, steps: dict[str, list[tuple[str, Block]]],
-            made: dict[str, tuple[list[Quantity], Quantity]]) -> None:  # fmt: skip
-    head = CHART_ROWS + 5
-    count = len(steps["decode"])
-    names = [figure for figure in book.homes if isinstance(figure, Input) and figure.id.startswith("layers.name.")]
-    titles = {"prefill": (3, 0), "decode": (3, 8)}
-    for phase, first in (("prefill", 1), ("decode", 7)):
-        row, column = titles[phase]
-        times = span(made[phase][0])
-        longest = element(span(names), position(maximum(times), times))
+def _charts(book: Book, sheet: Sheet, kind: _Kind) -> None:
+    head, count = kind.row, len(kind.steps)
+    for phase, first in _FIRST.items():
+        row, column = 3, 0 if phase == "prefill" else 7
+        times = span(kind.times[phase])
+        longest = element(span(kind.names), position(maximum(times), times))
+        called = "one layer" if len(book.estimate.equations.ir.layers) == 1 else f"one {kind.layer.name} layer"
         one = Quantity(f"layers.title.{phase}", "Title", "1", join(
-            f"{phase.capitalize()}: one layer takes ", text(made[phase][1], "0"), " us, the longest step (", longest, ") ",
+            f"{phase.capitalize()}: {called} takes ", text(kind.whole[phase], "0"), " us, the longest step (", longest, ") ",
             text(maximum(times), "0.0"), " us"))  # fmt: skip
         book.place(sheet, row, column, one, style.Style(size=10.5, bold=True))
         sheet.charts.append((row + 1, column, charts.timeline(
             f"Timeline of one layer in {phase}: each step as a bar from its start, coloured by what limits it",
             ("Layers", head, 0, head + count - 1, 0), ("Layers", head, first + 1, head + count - 1, first + 1),
             [(style.BOUND_COLOURS[limit], ("Layers", head, first + 2 + index, head + count - 1, first + 2 + index))
-             for index, limit in enumerate(LIMITS)], (640, 252), (0.16, 0.03, 0.80, 0.84))))  # fmt: skip
-
+             for index, limit in enumerate(LIMITS)], (600, 300), (0.16, 0.03, 0.80, 0.84))))  # fmt: skip

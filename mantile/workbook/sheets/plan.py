@@ -90,21 +90,26 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
          cell.but(form=style.FRONT["rank"]), "number")  # fmt: skip
     stage, rank = rows["stage"], rows["rank"]
     line("layer_count", "Layers held", "layers ÷ PP; the last stage takes what is left",
-         lambda i, gpu: used(i) * maximum(0, minimum(plan.layers, facts.layers - stage[i] * plan.layers)),
+         lambda i, gpu: used(i) * maximum(0, minimum(plan.layers, equations.ir.total_layers - stage[i] * plan.layers)),
          cell.but(form=style.FRONT["layers"]), "layer")  # fmt: skip
     layers = rows["layer_count"]
     line("layers", "Layers", "from – to", lambda i, gpu: text_where(
         i, run(stage[i] * plan.layers + 1, stage[i] * plan.layers + layers[i])), cell)  # fmt: skip
-    line("heads", "Query heads", "heads ÷ TP", lambda i, gpu: text_where(
-        i, run(rank[i] * plan.heads, minimum(facts.attention_heads, (rank[i] + 1) * plan.heads) - 1)), cell)  # fmt: skip
-    line("kv_first", "First KV head", "rank × KV heads ÷ TP",
-         lambda i, gpu: used(i) * whole(rank[i] * facts.kv_heads / inputs.tp), cell.but(form="0"), "head")  # fmt: skip
-    line("kv_heads", "Last KV head", "copied where there are more ranks than heads",
-         lambda i, gpu: used(i) * (minimum(facts.kv_heads, rows["kv_first"][i] + plan.kv_heads) - 1), cell.but(form="0"), "head")  # fmt: skip
-    line("ffn", "FFN columns", "columns ÷ TP", lambda i, gpu: text_where(
-        i, run(rank[i] * plan.ffn, minimum(facts.ffn_size, (rank[i] + 1) * plan.ffn) - 1)), cell)  # fmt: skip
-    line("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", lambda i, gpu: text_where(
-        i, run(rank[i] * plan.vocabulary, minimum(facts.vocabulary, (rank[i] + 1) * plan.vocabulary) - 1)), cell)  # fmt: skip
+    heads, kv_heads = plan.heads, plan.kv_heads
+    if heads is not None:
+        line("heads", "Query heads", "heads ÷ TP", lambda i, gpu: text_where(
+            i, run(rank[i] * heads, minimum(facts["attention_heads"], (rank[i] + 1) * heads) - 1)), cell)  # fmt: skip
+    if kv_heads is not None:
+        line("kv_first", "First KV head", "rank × KV heads ÷ TP",
+             lambda i, gpu: used(i) * whole(rank[i] * facts["kv_heads"] / inputs.tp), cell.but(form="0"), "head")  # fmt: skip
+        line("kv_heads", "Last KV head", "copied where there are more ranks than heads",
+             lambda i, gpu: used(i) * (minimum(facts["kv_heads"], rows["kv_first"][i] + kv_heads) - 1), cell.but(form="0"), "head")  # fmt: skip
+    shards = (("ffn_size", "FFN columns", "columns ÷ TP"), ("expert_size", "Columns of every expert", "columns ÷ TP"),
+              ("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage"))  # fmt: skip
+    for name, label, rule in shards:
+        if name in plan.columns:
+            line(name, label, rule, lambda i, gpu, name=name: text_where(
+                i, run(rank[i] * plan.columns[name], minimum(facts[name], (rank[i] + 1) * plan.columns[name]) - 1)), cell)  # fmt: skip
     coloured = (start, FIRST_GPU, row - 1, last)
     stage_row = start + 2 + 1
     for number, colour in enumerate(style.STAGES):
@@ -112,9 +117,10 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ..
             "type": "formula", "criteria": f"=AND(C${start + 1}=1,MOD(C${stage_row},{len(style.STAGES)})={number})",
             "format": style.Style(fill=colour)}))  # fmt: skip
 
+    first = held.embedding_weights if held.vision_weights is None else held.embedding_weights + held.vision_weights
     amount = style.value("GB").but(align="center", form="#,##0.0")
     line("weights", "Weights", "GB", lambda i, gpu: used(i) * (
-        layers[i] * held.layer_weights + where(stage[i] < 1, held.embedding_weights, 0)
+        layers[i] / plan.layers * held.layer_weights + where(stage[i] < 1, first, 0)
         + where(stage[i] + 1 >= inputs.pp, held.head_weights, 0)) / GIGA, amount, "GB", 22)  # fmt: skip
     line("kv", "KV cache", "GB, for the batch", lambda i, gpu: held.kv * layers[i] / plan.layers / GIGA,
          amount, "GB", 22)  # fmt: skip

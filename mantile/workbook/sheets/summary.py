@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, MILLI, TERA
-from mantile.equations.forward import Pass
+from mantile.equations.forward import GROUPS, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     nth_largest,
     position,
     span,
+    sum_where,
     text,
     where,
 )  # fmt: skip
@@ -32,24 +33,14 @@ from mantile.workbook.sheets.log import Stamp
 FIRST, LAST = 1, 9
 SELECTORS = (
     ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "tp", "pp", "dp", "batching"),
-    ("input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype"),
+    ("input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype", "attention_dtype", "ffn_dtype", "experts_dtype",
+     "image_tokens"),
 )
 _HEIGHTS = {0: 36, 1: 22, 2: 8, 3: 19, 4: 21, 5: 19, 6: 21, 7: 10, 8: 18, 9: 17, 10: 36, 11: 17, 12: 32, 13: 16, 14: 20, 15: 10,
             16: 22, 30: 6, 31: 22, 45: 6, 46: 22, 47: 18, 48: 18, 49: 18}  # fmt: skip
 _CHART = (442, 232)
 _DATA = 53
 _SHOWN = 8
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Attention projections", ("qkv", "output")),
-    ("Attention core", ("attention",)),
-    ("FFN gate + up", ("ffn_up",)),
-    ("FFN down", ("ffn_down",)),
-    ("All-reduce", ("all_reduce",)),
-    ("Norms, elementwise", ("embedding", "attention_norm", "qk_norm", "rope", "ffn_norm", "activation", "final_norm")),
-    ("LM head", ("lm_head",)),
-    ("Stage to stage", ("p2p",)),
-    ("Step overhead", ("step",)),
-)
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 
 
@@ -62,8 +53,9 @@ def select(book: Book) -> Sheet:
     inputs: Workload = book.estimate.equations.inputs
     chosen = book.estimate.inputs(0)
     for row, names in zip((3, 5), SELECTORS, strict=True):
-        for column, name in enumerate(names, FIRST):
-            figure: Input = getattr(inputs, name)
+        found = inputs.named()
+        for column, name in enumerate((name for name in names if name in found), FIRST):
+            figure = found[name]
             sheet.text(row, column, figure.label, style.Style(size=8.5, colour=style.GREY, valign="bottom"))
             value = chosen[figure.id]
             is_text = isinstance(value, str)
@@ -244,35 +236,35 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     The key is the time with a billionth per place added, so that groups of equal time keep an order in every engine.
     """
     name = phase.phase.id
-    index = {block.id: number for number, block in enumerate(phase.blocks)} | {"step": len(phase.blocks)}
     parts = {COMPUTE: phase.compute_parts, MEMORY: phase.memory_parts, NETWORK: phase.network_parts, OVERHEAD: phase.launch_parts}
     for column, head in enumerate((f"{name}: group", "number", "key, s", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
         sheet.text(row, column, head, _SMALL)
-    groups = [(label, [identifier for identifier in members if identifier in index]) for label, members in _GROUPS]
+    used = {figure.value for figure in phase.groups}
+    groups = [label for label in GROUPS.values() if label in used]
     names, keys = [], []
     series: dict[str, list[Quantity]] = {limit: [] for limit in LIMITS}
-    for number, (label, members) in enumerate(groups, 1):
+    for number, label in enumerate(groups, 1):
         line = row + number
-        title = label if label != "FFN gate + up" else next(block.label for block in phase.blocks if block.id == "ffn_up")
-        named = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", title, shared=True, fixed=True)
+        named = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", label, shared=True, fixed=True)
         order = Input(f"summary.{name}.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True)
         book.fix(sheet, line, 1, named, _SMALL)
         book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
-                       added([phase.module_times[index[member]] for member in members]) * (1 + order * TOLERANCE))  # fmt: skip
+                       sum_where(span(phase.module_times), span(phase.groups), named) * (1 + order * TOLERANCE))  # fmt: skip
         book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
         for column, limit in enumerate(LIMITS, 4):
             figure = Quantity(f"summary.{name}.{limit}.{number}", limit, "ms",
-                              added([parts[limit][index[member]] for member in members]) * MILLI)  # fmt: skip
+                              sum_where(span(parts[limit]), span(phase.groups), named) * MILLI)  # fmt: skip
             book.place(sheet, line, column, figure, _NUMBER)
             series[limit].append(figure)
     row += len(groups) + 1
     for column, head in enumerate((f"{name}: sorted", "rank", "entry", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
         sheet.text(row, column, head, _SMALL)
     entries: list[Quantity] = []
-    for number in range(1, _SHOWN + 1):
+    shown = min(_SHOWN, len(groups))
+    for number in range(1, shown + 1):
         line = row + number
         rank = Input(f"summary.{name}.rank.{number}", f"Rank {number}", "number", number, shared=True, fixed=True)
         book.fix(sheet, line, 2, rank, _NUMBER.but(form="0"))
@@ -285,26 +277,29 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     first, second = (element(span(names), entry) for entry in entries[:2])
     share = (element(span(keys), entries[0]) + element(span(keys), entries[1])) / phase.time
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
-    book.place(sheet, row + _SHOWN + 1, 3, both, _NUMBER)
-    sheet.text(row + _SHOWN + 1, 1, "share of the two largest", _SMALL)
+    book.place(sheet, row + shown + 1, 3, both, _NUMBER)
+    sheet.text(row + shown + 1, 1, "share of the two largest", _SMALL)
     head = "Prefill, " if name == "prefill" else "Decode step, "
     _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "0.0"), " ms: ", first, " and ", second, " take ",
                                               text(both, "0%")))  # fmt: skip
     sheet.charts.append((18, place, charts.bars(
         f"{name.capitalize()} time by group of modules in ms, largest first, coloured by what limits it",
-        ("Summary", row + 1, 1, row + _SHOWN, 1),
-        [(style.BOUND_COLOURS[limit], ("Summary", row + 1, 4 + offset, row + _SHOWN, 4 + offset)) for offset, limit in enumerate(LIMITS)],
+        ("Summary", row + 1, 1, row + shown, 1),
+        [(style.BOUND_COLOURS[limit], ("Summary", row + 1, 4 + offset, row + shown, 4 + offset)) for offset, limit in enumerate(LIMITS)],
         "ms", _CHART, (0.345, 0.03, 0.62, 0.85))))  # fmt: skip
-    return row + _SHOWN + 1
+    return row + shown + 1
 
 
 def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
     hardware, reached = equations.hardware, equations.efficiency
+    peak_line = equations.decode.peak
+    products = next(name for name in ("ffn", "attention") if name in hardware.classes)
     for column, head in enumerate(("roofline", "FLOP per byte", "peak, TFLOP/s", "FLOP per byte", "reached, TFLOP/s"), FIRST):
         sheet.text(row, column, head, _SMALL)
     ends = [Input(f"summary.roof.{name}", name, "1", value, shared=True, fixed=True) for name, value in (("left", 1), ("right", 10_000))]
-    roofs = ((hardware.linear_peak, hardware.memory_bandwidth, 2), (reached["gemm_flops"], reached["gemm_bytes"], 4))
+    roofs = ((peak_line, hardware.memory_bandwidth, 2),
+             (reached[f"gemm_flops.{products}"], reached[f"gemm_bytes.{products}"], 4))  # fmt: skip
     for peak, bandwidth, column in roofs:
         xs: list[Node] = [ends[0], peak / bandwidth, ends[1]]
         for offset, x in enumerate(xs, 1):
@@ -323,16 +318,19 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
         times = {block.id: float(book.estimate_values[0][block.time]) for block in blocks}
         total = float(book.estimate_values[0][phase.time])
         largest = max(times, key=lambda identifier: times[identifier])
+        cores = [block for block in blocks if _group(block) == "attention"]
+        core = max(cores, key=lambda block: times[block.id]).id if cores else None
         for block in blocks:
-            if times[block.id] < 0.05 * total and not (phase is equations.decode and block.id == "attention"):
+            if times[block.id] < 0.05 * total and not (phase is equations.decode and block.id == core):
                 continue
-            shown = block.id == largest or (phase is equations.decode and block.id == "attention")
-            label = f"{phase.phase.id} {'FFN' if block.id.startswith('ffn') else block.label.split(' ')[0]}".replace("decode Attention", "attention")
+            shown = block.id == largest or (phase is equations.decode and block.id == core)
+            words = {"ffn": "FFN", "experts": "experts", "attention": "attention"}.get(_group(block), block.label.split(" ")[0])
+            label = words if phase is equations.decode and block.id == core else f"{phase.phase.id} {words}"
             points.append((row, label if shown else None, marker, block))
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(hardware.linear_peak / TERA, "0"), " TFLOP/s, memory ",
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "0"), " TFLOP/s, memory ",
                                                 text(hardware.memory_bandwidth / GIGA, "0"), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
@@ -344,6 +342,10 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
           style.COMPUTE if marker == "circle" else style.MEMORY, marker, "below" if marker == "circle" else "right")
          for place, label, marker, _ in points], _CHART, (0.105, 0.03, 0.86, 0.74))))  # fmt: skip
     return row
+
+
+def _group(block: Block) -> str:
+    return block.module.part if block.module is not None else block.id
 
 
 def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:

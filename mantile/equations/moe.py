@@ -1,0 +1,51 @@
+"""Routed experts: grouped products that read the experts some token goes through."""
+
+from __future__ import annotations
+
+from mantile.equations.constants import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.hardware import Hardware
+from mantile.equations.linear import channels_on_rank
+from mantile.equations.roofline import Block, Phase, operation
+from mantile.equations.sharding import Sharding
+from mantile.graph.quantity import Quantity
+from mantile.ir.modules import Experts, ModelGraph, Module
+
+
+def coverage(phase: str, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
+    """Share of a layer's experts that at least one token of a pass goes through: 1 - (1 - k/E)^(T^spread).
+
+    A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed. None in a
+    model without experts.
+    """
+    found = next((module.operation for module in ir.modules if isinstance(module.operation, Experts)), None)
+    if found is None:
+        return None
+    chosen = 1 - found.per_token / found.count
+    return Quantity(f"{phase}.coverage", "Share of the experts touched", "1",
+                    1 - chosen ** ((tokens / ONE_TOKEN) ** efficiency["routing_spread"]), name="expert coverage",
+                    note="1 − (1 − experts per token ÷ experts) to the power (tokens to the power routing spread)")  # fmt: skip
+
+
+def experts(phase: Phase, module: Module, work: Experts, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+    """One of the two grouped products of a layer; the launch of the pair is shared between them."""
+    assert phase.coverage is not None
+    prefix = f"{phase.id}.{module.id}"
+    held = hardware.classes["experts"]
+    inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
+    routed = Quantity(f"{prefix}.rows", f"Tokens times experts, {module.label}", "token", phase.tokens * work.per_token,
+                      name="routed tokens", note="tokens × experts per token")  # fmt: skip
+    parameters = Quantity(f"{prefix}.parameters", f"Parameters of an expert per rank, {module.label}", "parameter", inputs * outputs,
+                          name="parameters of an expert")  # fmt: skip
+    weights = Quantity(f"{prefix}.weight_bytes", f"Weight bytes, {module.label}", "B",
+                       phase.coverage * work.count * parameters * held.bytes, name="weight bytes",
+                       note="expert coverage × experts × parameters of an expert × bytes per weight")  # fmt: skip
+    return operation(
+        phase, module=module,
+        launch=HALF * efficiency["moe_launch_time"],
+        flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
+        rate=efficiency["moe_flops"],
+        traffic=weights + routed * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
+        bandwidth=efficiency["moe_bytes"],
+        setup=(*channels, routed, parameters, weights), reads=weights, note="every expert split over the ranks",
+    )  # fmt: skip

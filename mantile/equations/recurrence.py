@@ -1,0 +1,55 @@
+"""Layers with a state that does not grow: gated delta rule, KDA, Mamba. In chunks in prefill, one update a token in decode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constants import BOTH_WAYS, CONV_BYTES, FLOPS_PER_MAC, ONE_REQUEST, RESULT_BYTES, STATE_BYTES
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.roofline import Block, Phase, operation
+from mantile.equations.sharding import Sharding
+from mantile.graph.quantity import Quantity
+from mantile.ir.modules import Module, Recurrence
+
+
+@dataclass(frozen=True)
+class State:
+    """What a layer keeps for a request on a rank: values of the recurrent state, channels of the convolution, bytes of both."""
+
+    values: Quantity
+    conv: Quantity
+    bytes: Quantity
+
+    def rows(self) -> tuple[Quantity, ...]:
+        """The rows of the Memory sheet."""
+        return (self.values, self.conv, self.bytes)
+
+
+def state(module: Module, work: Recurrence, plan: Sharding) -> State:
+    """Sizes of one layer's state."""
+
+    def row(name: str, label: str, unit: str, body: object, note: str = "") -> Quantity:
+        return Quantity(f"memory.{name}.{module.id}", f"{label}, {module.label}", unit, body, note=note, name=label.lower())  # type: ignore[arg-type]
+
+    values = row("state_values", "State values per rank", "channel", plan.on_rank(work.state))
+    conv = row("conv_channels", "Convolution channels per rank", "channel", plan.on_rank(work.conv))
+    size = row("layer_state", "State of a layer and request", "B/request",
+               (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
+               "recurrent state × state bytes + the convolution's last inputs × convolution bytes")  # fmt: skip
+    return State(values, conv, size)
+
+
+def recurrence(phase: Phase, module: Module, work: Recurrence, kept: State, efficiency: Efficiency, plan: Sharding) -> Block:
+    """Convolution and state update of one layer."""
+    prefix = f"{phase.id}.{module.id}"
+    products = Quantity(f"{prefix}.macs", f"Products per token and rank, {module.label}", "channel", plan.on_rank(work.macs), name="products",
+                        note="multiply-adds of one token in the chunked form")  # fmt: skip
+    moved = Quantity(f"{prefix}.state_moved", f"States read and written, {module.label}", "B", BOTH_WAYS * phase.requests * kept.bytes,
+                     name="states read and written")  # fmt: skip
+    return operation(
+        phase, module=module, launch=efficiency["state_launch_time"],
+        flops=FLOPS_PER_MAC * phase.tokens * (products + kept.conv * work.kernel), rate=efficiency["attention_flops"],
+        traffic=moved + phase.tokens * kept.conv * BOTH_WAYS * RESULT_BYTES, bandwidth=efficiency["state_bytes"],
+        setup=(products, moved), reads=moved,
+        note="one update of the state per token" if phase.decode else "the prompt in chunks",
+    )  # fmt: skip

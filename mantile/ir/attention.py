@@ -1,0 +1,60 @@
+"""Attention over a KV cache: MHA, GQA and MQA, full, sliding or chunked, with or without gate, sinks, biases and QK norm."""
+
+from __future__ import annotations
+
+from mantile.graph.quantity import Node
+from mantile.ir.draft import Draft, Roles, small, step
+from mantile.ir.modules import FULL, Attention, Module, Product, Reach, Small
+
+
+def reach_of(roles: Roles) -> Reach:
+    """How far back a block's attention looks."""
+    if "window" in roles:
+        return Reach("sliding", roles["window"])
+    return Reach("chunked", roles["chunk"]) if "chunk" in roles else FULL
+
+
+def attention(draft: Draft, roles: Roles) -> list[Module]:
+    """The modules of one attention block."""
+    hidden = draft.facts["hidden_size"]
+    heads, kv_heads, size = roles["attention_heads"], roles["kv_heads"], roles["head_dim"]
+    value_size = roles["value_head_dim"] if "value_head_dim" in roles else size
+    query = draft.width("query_width", "Width of all query heads", heads, size, "heads")
+    key = draft.width("kv_width", "Width of all key heads", kv_heads, size, "kv heads",
+                      called="width of all KV heads" if value_size is size else "")  # fmt: skip
+    value = draft.width("value_width", "Width of all value heads", kv_heads, value_size, "kv heads")
+    result = draft.width("result_width", "Width of all results", heads, value_size, "heads")
+
+    reach = reach_of(roles)
+    shared = roles.value("values_are_keys")
+    projected: Node = query + query if roles.value("output_gate") else query
+    outputs = projected + key if shared else projected + key + value
+    bias = roles.value("qkv_bias")
+    if draft.names.fused_qkv:
+        stored = draft.matrix("qkv", outputs, hidden, bias=bias)
+    else:
+        stored = draft.matrix("q", projected, hidden, bias=bias) + draft.matrix("k", key, hidden, bias=bias)
+        if not shared:
+            stored += draft.matrix("v", value, hidden, bias=bias)
+    one = roles.value("kv_heads") == 1
+    heads_kind = "mha" if roles.value("kv_heads") == roles.value("attention_heads") else "mqa" if one else "gqa"
+    limited = reach.length is not None and reach.length.value
+    kind = f"{heads_kind}, {reach.kind}" if limited else heads_kind
+    modules = [step("qkv", "QKV projection", "QKV", "projections", Product(hidden, outputs, "attention"), stored, kind=kind)]
+    normed = roles.value("qk_norm")
+    if normed:
+        sizes: tuple[Node, Node] = (query, key) if normed > 1 else (size, size)
+        bias = roles.value("qk_norm_bias")
+        modules.append(small("qk_norm", "QK norm", "QK norm", Small("qk_norm", query + key, wide=normed > 1),
+                             draft.norm("q_norm", sizes[0], bias), draft.norm("k_norm", sizes[1], bias), kind=kind))  # fmt: skip
+    rotated = "RoPE" in draft.architecture.choices["position_embedding"].value
+    modules.append(small("rope", "RoPE and KV write" if rotated else "KV write", "RoPE" if rotated else "KV write",
+                         Small("rope", query + key + value), kind=kind))  # fmt: skip
+    sinks = (draft.vector("sinks", heads, suffix=""),) if roles.value("sinks") else ()
+    modules.append(step("attention", "Attention core", "attention", "attention", Attention(query, result, key, value, reach), sinks,
+                        kind=kind))  # fmt: skip
+    if roles.value("output_gate"):
+        modules.append(small("output_gate", "Output gate", "gate", Small("gate", result), kind=kind))
+    modules.append(step("output", "Output projection", "output", "projections", Product(result, hidden, "attention"),
+                        draft.matrix("o", hidden, result, bias=roles.value("output_bias")), reduces=True, kind=kind))  # fmt: skip
+    return modules

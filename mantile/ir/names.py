@@ -1,0 +1,252 @@
+"""What checkpoints call their tensors, family by family. Keys are ours; a family states only what differs from llama's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+_LLAMA = {
+    "embedding": "embed_tokens",
+    "positions": "wpe",
+    "final_norm": "norm",
+    "head": "lm_head",
+    # norms before and after mixer and FFN
+    "mixer_before": "input_layernorm",
+    "mixer_after": "post_attention_layernorm",
+    "ffn_before": "post_attention_layernorm",
+    "ffn_after": "post_feedforward_layernorm",
+    # attention
+    "q": "self_attn.q_proj",
+    "k": "self_attn.k_proj",
+    "v": "self_attn.v_proj",
+    "o": "self_attn.o_proj",
+    "qkv": "self_attn.qkv_proj",
+    "q_norm": "self_attn.q_norm",
+    "k_norm": "self_attn.k_norm",
+    "sinks": "self_attn.sinks",
+    # latent attention
+    "q_a": "self_attn.q_a_proj",
+    "q_a_norm": "self_attn.q_a_layernorm",
+    "q_b": "self_attn.q_b_proj",
+    "kv_a": "self_attn.kv_a_proj_with_mqa",
+    "kv_a_norm": "self_attn.kv_a_layernorm",
+    "kv_b": "self_attn.kv_b_proj",
+    "index_q": "self_attn.indexer.wq_b",
+    "index_k": "self_attn.indexer.wk",
+    "index_k_norm": "self_attn.indexer.k_norm",
+    "index_weights": "self_attn.indexer.weights_proj",
+    # FFN
+    "gate": "mlp.gate_proj",
+    "up": "mlp.up_proj",
+    "gate_up": "mlp.gate_up_proj",
+    "down": "mlp.down_proj",
+    # experts
+    "router": "mlp.gate",
+    "correction": "mlp.gate.e_score_correction_bias",
+    "expert_gate": "mlp.experts.{}.gate_proj",
+    "expert_up": "mlp.experts.{}.up_proj",
+    "expert_down": "mlp.experts.{}.down_proj",
+    "experts_gate_up": "mlp.experts.gate_up_proj",
+    "experts_down": "mlp.experts.down_proj",
+    "shared_gate": "mlp.shared_experts.gate_proj",
+    "shared_up": "mlp.shared_experts.up_proj",
+    "shared_down": "mlp.shared_experts.down_proj",
+    "shared_weight": "mlp.shared_expert_gate",
+}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Names of the layers that predict further tokens.
+
+    Args:
+        layer: prefix of their decoder layers.
+        own: prefix of the rest, which `once` stands once for all of them.
+        embedding_norm, hidden_norm, join, norm: what is normed and joined before the decoder layer, and normed after it.
+        join_hidden: a second matrix, for the hidden state alone; empty where one joins both.
+        embedding, head: copies of embedding and LM head; empty where those of the model serve.
+    """
+
+    layer: str = "model.layers.{}."
+    own: str = "model.layers.{}."
+    embedding_norm: str = "enorm"
+    hidden_norm: str = "hnorm"
+    join: str = "eh_proj"
+    join_hidden: str = ""
+    norm: str = "shared_head.norm"
+    embedding: str = "embed_tokens"
+    head: str = "shared_head.head"
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of a family's tensors.
+
+    Args:
+        table: our keys to theirs, inside the layer or at the top.
+        layer, top: prefixes of what a layer holds and of what stands once; the LM head has none.
+        fused_qkv, fused_gate_up: matrices stored as one.
+        transposed: matrices are stored input by output.
+        fused_delta: a gated delta rule has two input matrices, not four.
+        experts: each stored by itself; all of a layer as one [experts, output, input]; or as [experts, input, output].
+        prediction: names of the layers that predict further tokens.
+    """
+
+    table: Mapping[str, str] = field(default_factory=dict)
+    layer: str = "model.layers.{}."
+    top: str = "model."
+    outside: str = ""
+    fused_qkv: bool = False
+    fused_gate_up: bool = False
+    fused_delta: bool = False
+    transposed: bool = False
+    experts: Literal["separate", "output first", "input first"] = "separate"
+    prediction: Prediction = Prediction()
+
+    def of(self, key: str) -> str:
+        """A name without prefix and suffix."""
+        return self.table.get(key) or _LLAMA[key]
+
+
+_MIXTRAL = {
+    "router": "block_sparse_moe.gate", "correction": "block_sparse_moe.e_score_correction_bias",
+    "expert_gate": "block_sparse_moe.experts.{}.w1", "expert_up": "block_sparse_moe.experts.{}.w3",
+    "expert_down": "block_sparse_moe.experts.{}.w2",
+}  # fmt: skip
+_QWEN_MOE = {
+    "shared_gate": "mlp.shared_expert.gate_proj", "shared_up": "mlp.shared_expert.up_proj",
+    "shared_down": "mlp.shared_expert.down_proj",
+}  # fmt: skip
+_DELTA = {
+    "delta_qkvz": "linear_attn.in_proj_qkvz", "delta_ba": "linear_attn.in_proj_ba", "delta_qkv": "linear_attn.in_proj_qkv",
+    "delta_z": "linear_attn.in_proj_z", "delta_b": "linear_attn.in_proj_b", "delta_a": "linear_attn.in_proj_a",
+    "delta_conv": "linear_attn.conv1d", "delta_decay": "linear_attn.A_log", "delta_step": "linear_attn.dt_bias",
+    "delta_norm": "linear_attn.norm", "delta_out": "linear_attn.out_proj",
+}  # fmt: skip
+_QWEN_PREDICTION = Prediction(
+    "mtp.layers.{}.", "mtp.", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "fc", norm="norm", embedding="", head="", once=True
+)
+_DEEPSEEK_V4_PREDICTION = Prediction(
+    "mtp.{}.", "mtp.{}.", join="e_proj", join_hidden="h_proj", norm="norm", embedding="", head=""
+)
+_NEMOTRON_PREDICTION = Prediction("mtp.layers.{}.", "mtp.layers.{}.", norm="final_layernorm", embedding="", head="")
+_DEEPSEEK_V4 = {
+    "embedding": "embed", "head": "head", "mixer_before": "attn_norm", "ffn_before": "ffn_norm", "q_a": "attn.wq_a",
+    "kv": "attn.wkv", "q_a_norm": "attn.q_norm", "kv_norm": "attn.kv_norm", "q_b": "attn.wq_b", "sinks": "attn.attn_sink",
+    "o_a": "attn.wo_a", "o_b": "attn.wo_b", "compressor_kv": "attn.compressor.wkv", "compressor_gate": "attn.compressor.wgate",
+    "compressor_position": "attn.compressor.ape", "compressor_norm": "attn.compressor.norm", "index_q": "attn.indexer.wq_b",
+    "index_weights": "attn.indexer.weights_proj", "index_compressor_kv": "attn.indexer.compressor.wkv",
+    "index_compressor_gate": "attn.indexer.compressor.wgate", "index_compressor_position": "attn.indexer.compressor.ape",
+    "index_compressor_norm": "attn.indexer.compressor.norm", "router": "ffn.gate", "correction": "ffn.gate.bias",
+    "routing_table": "ffn.gate.tid2eid", "expert_gate": "ffn.experts.{}.w1", "expert_up": "ffn.experts.{}.w3",
+    "expert_down": "ffn.experts.{}.w2", "shared_gate": "ffn.shared_experts.w1", "shared_up": "ffn.shared_experts.w3",
+    "shared_down": "ffn.shared_experts.w2", "mixer_streams": "hc_attn", "ffn_streams": "hc_ffn", "head_streams": "hc_head",
+}  # fmt: skip
+_KIMI_DELTA = {
+    "delta_b": "self_attn.b_proj", "decay_in": "self_attn.f_a_proj", "decay_out": "self_attn.f_b_proj",
+    "gate_in": "self_attn.g_a_proj", "gate_out": "self_attn.g_b_proj", "q_conv": "self_attn.q_conv1d",
+    "k_conv": "self_attn.k_conv1d", "v_conv": "self_attn.v_conv1d", "delta_decay": "self_attn.A_log",
+    "delta_step": "self_attn.dt_bias", "delta_norm": "self_attn.o_norm", "shared_gate": "block_sparse_moe.shared_experts.gate_proj",
+    "shared_up": "block_sparse_moe.shared_experts.up_proj", "shared_down": "block_sparse_moe.shared_experts.down_proj",
+    "correction": "block_sparse_moe.gate.e_score_correction_bias",
+}  # fmt: skip
+_MAMBA2 = {
+    "embedding": "embeddings", "final_norm": "norm_f", "mixer_before": "norm", "ffn_before": "norm", "mamba_in": "mixer.in_proj",
+    "mamba_conv": "mixer.conv1d", "mamba_decay": "mixer.A_log", "mamba_skip": "mixer.D", "mamba_dt_bias": "mixer.dt_bias",
+    "mamba_norm": "mixer.norm", "mamba_out": "mixer.out_proj",
+}  # fmt: skip
+_NEMOTRON = _MAMBA2 | {
+    "q": "mixer.q_proj", "k": "mixer.k_proj", "v": "mixer.v_proj", "o": "mixer.o_proj", "up": "mixer.up_proj",
+    "down": "mixer.down_proj", "router": "mixer.gate", "correction": "mixer.gate.e_score_correction_bias",
+    "expert_up": "mixer.experts.{}.up_proj", "expert_down": "mixer.experts.{}.down_proj",
+    "shared_up": "mixer.shared_experts.up_proj", "shared_down": "mixer.shared_experts.down_proj",
+    "latent_down": "mixer.fc1_latent_proj", "latent_up": "mixer.fc2_latent_proj",
+}  # fmt: skip
+_JAMBA = {
+    "final_norm": "final_layernorm", "ffn_before": "pre_ff_layernorm", "gate": "feed_forward.gate_proj", "up": "feed_forward.up_proj",
+    "down": "feed_forward.down_proj", "router": "feed_forward.router", "expert_gate": "feed_forward.experts.{}.gate_proj",
+    "expert_up": "feed_forward.experts.{}.up_proj", "expert_down": "feed_forward.experts.{}.down_proj",
+    "mamba_in": "mamba.in_proj", "mamba_x": "mamba.x_proj", "mamba_dt": "mamba.dt_proj", "mamba_conv": "mamba.conv1d",
+    "mamba_decay": "mamba.A_log", "mamba_skip": "mamba.D", "mamba_out": "mamba.out_proj", "mamba_dt_norm": "mamba.dt_layernorm",
+    "mamba_b_norm": "mamba.b_layernorm", "mamba_c_norm": "mamba.c_layernorm",
+}  # fmt: skip
+
+_SANDWICH = {"ffn_before": "pre_feedforward_layernorm"}
+_GEMMA4 = _SANDWICH | {
+    "router": "router.proj", "router_scale": "router.scale", "expert_scale": "router.per_expert_scale", "shared_gate": "mlp.gate_proj",
+    "shared_up": "mlp.up_proj", "shared_down": "mlp.down_proj", "experts_gate_up": "experts.gate_up_proj",
+    "experts_down": "experts.down_proj", "shared_after": "post_feedforward_layernorm_1", "experts_before": "pre_feedforward_layernorm_2",
+    "experts_after": "post_feedforward_layernorm_2", "layer_scale": "layer_scalar",
+}  # fmt: skip
+_LLAMA4 = {
+    "gate": "feed_forward.gate_proj", "up": "feed_forward.up_proj", "down": "feed_forward.down_proj", "router": "feed_forward.router",
+    "experts_gate_up": "feed_forward.experts.gate_up_proj", "experts_down": "feed_forward.experts.down_proj",
+    "shared_gate": "feed_forward.shared_expert.gate_proj", "shared_up": "feed_forward.shared_expert.up_proj",
+    "shared_down": "feed_forward.shared_expert.down_proj",
+}  # fmt: skip
+_GPT2 = {
+    "embedding": "wte", "final_norm": "ln_f", "mixer_before": "ln_1", "ffn_before": "ln_2", "qkv": "attn.c_attn", "o": "attn.c_proj",
+    "up": "mlp.c_fc", "down": "mlp.c_proj",
+}  # fmt: skip
+_GPTJ = _GPT2 | {"q": "attn.q_proj", "k": "attn.k_proj", "v": "attn.v_proj", "o": "attn.out_proj", "up": "mlp.fc_in", "down": "mlp.fc_out"}
+_NEOX = {
+    "embedding": "embed_in", "final_norm": "final_layer_norm", "head": "embed_out", "qkv": "attention.query_key_value",
+    "o": "attention.dense", "up": "mlp.dense_h_to_4h", "down": "mlp.dense_4h_to_h",
+}  # fmt: skip
+_FALCON = {
+    "embedding": "word_embeddings", "final_norm": "ln_f", "qkv": "self_attention.query_key_value", "o": "self_attention.dense",
+    "up": "mlp.dense_h_to_4h", "down": "mlp.dense_4h_to_h",
+}  # fmt: skip
+_TRANSFORMER = {"layer": "transformer.h.{}.", "top": "transformer."}
+
+NAMES: dict[str, Names] = {
+    "gemma2": Names(_SANDWICH),
+    "gemma3_text": Names(_SANDWICH),
+    "gemma4_text": Names(_GEMMA4, experts="output first"),
+    "glm": Names(fused_gate_up=True),
+    "glm4": Names({"mixer_after": "post_self_attn_layernorm", "ffn_after": "post_mlp_layernorm"}, fused_gate_up=True),
+    "phi3": Names(fused_qkv=True, fused_gate_up=True),
+    "phimoe": Names(_MIXTRAL),
+    "minimax_m2": Names(_MIXTRAL),
+    "gpt_oss": Names({"router": "mlp.router"}, experts="input first"),
+    "mimo_v2_flash": Names({"sinks": "self_attn.attention_sink_bias"}),
+    "llama4_text": Names(_LLAMA4, experts="input first"),
+    "gpt2": Names(_GPT2, fused_qkv=True, transposed=True, **_TRANSFORMER),
+    "gpt_bigcode": Names(_GPT2, fused_qkv=True, **_TRANSFORMER),
+    "gptj": Names(_GPTJ, **_TRANSFORMER),
+    "gpt_neox": Names(_NEOX, layer="gpt_neox.layers.{}.", top="gpt_neox.", fused_qkv=True),
+    "falcon": Names(_FALCON, fused_qkv=True, **_TRANSFORMER),
+    "falcon_grouped": Names(_FALCON | {"mixer_before": "ln_attn", "ffn_before": "ln_mlp"}, fused_qkv=True, **_TRANSFORMER),
+    "starcoder2": Names({"up": "mlp.c_fc", "down": "mlp.c_proj"}),
+    "mixtral": Names(_MIXTRAL),
+    "qwen2_moe": Names(_QWEN_MOE),
+    "qwen3_vl_moe_text": Names(experts="input first"),
+    "qwen3_next": Names(_QWEN_MOE | _DELTA, fused_delta=True, prediction=_QWEN_PREDICTION),
+    "qwen3_5_text": Names(_DELTA, prediction=_QWEN_PREDICTION),
+    "qwen3_5_moe_text": Names(_QWEN_MOE | _DELTA, prediction=_QWEN_PREDICTION),
+    "deepseek_v4": Names(_DEEPSEEK_V4, layer="layers.{}.", top="", prediction=_DEEPSEEK_V4_PREDICTION),
+    "glm_moe_dsa": Names(prediction=Prediction(embedding="", head="")),
+    "kimi_linear": Names(_MIXTRAL | _KIMI_DELTA),
+    "mamba2": Names(_MAMBA2, layer="backbone.layers.{}.", top="backbone."),
+    "nemotron_h": Names(_NEMOTRON, layer="backbone.layers.{}.", top="backbone.", prediction=_NEMOTRON_PREDICTION),
+    "jamba": Names(_JAMBA),
+}
+
+
+# Where the decoder of a vision-language model stands: instead of "model.", and before the LM head.
+PREFIXES: dict[str, tuple[str, str]] = dict.fromkeys(
+    ("llava", "mistral3", "gemma3", "llama4", "kimi_k25"), ("language_model.model.", "language_model.")
+) | dict.fromkeys(
+    ("gemma4", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v_moe"), ("model.language_model.", "")
+)  # fmt: skip
+
+
+def names_of(family: str, outer: str = "") -> Names:
+    """The names of a family, llama's where it has none of its own; `outer` is the model type the decoder is nested in."""
+    names = NAMES.get(family, Names())
+    if outer not in PREFIXES:
+        return names
+    inside, outside = PREFIXES[outer]
+    return replace(names, layer=inside + names.layer.removeprefix(names.top), top=inside, outside=outside)

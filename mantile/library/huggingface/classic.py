@@ -1,0 +1,112 @@
+"""Decoders of the first years, with fused projections, biases and LayerNorm: falcon, gpt2, gptj, gpt_neox, gpt_bigcode."""
+
+from __future__ import annotations
+
+from mantile.library.architecture import Architecture, Choice, Fact
+from mantile.library.huggingface.reading import Config, Facts, block, choice, uniform
+
+LAYER = {"attention": block("attention"), "ffn": block("ffn")}
+
+
+def _facts(config: Config, hidden: Fact, heads: Fact, kv_heads: Fact, ffn: Fact, tied: bool, positions: Fact) -> Facts:
+    yes = config.implied(1, "biases everywhere")
+    return {
+        "hidden_size": hidden,
+        "vocabulary": config.whole("vocab_size"),
+        "max_positions": positions,
+        "attention_heads": heads,
+        "kv_heads": kv_heads,
+        "head_dim": config.head_dim(hidden, heads),
+        "ffn_size": ffn,
+        "ffn_input_matrices": config.implied(1, "plain FFN: one input matrix"),
+        "tied_embeddings": config.flag("tie_word_embeddings", default=tied),
+        "qkv_bias": yes,
+        "output_bias": yes,
+        "ffn_bias": yes,
+        "norm_bias": config.implied(1, "LayerNorm has a bias"),
+        "qk_norm": config.implied(0, "no norm of queries and keys"),
+    }  # fmt: skip
+
+
+def _four_times(config: Config, hidden: Fact, *fields: str) -> Fact:
+    """The FFN size, where a file may leave out that it is four times the hidden size."""
+    if any(config.has(field) for field in fields):
+        return config.whole(*(field for field in fields if config.has(field)))
+    return config.derived(4 * hidden.value, f"4 × {hidden.source}: {fields[0]} absent")
+
+
+def _gpt(config: Config, kv_heads: Fact | None = None) -> Facts:
+    """Sizes as GPT-2 spells them."""
+    hidden, heads = config.whole("n_embd", "hidden_size"), config.whole("n_head", "num_attention_heads")
+    many = config.derived(heads.value, "as many as attention heads")
+    return _facts(config, hidden, heads, kv_heads or many, _four_times(config, hidden, "n_inner"), tied=True,
+                  positions=config.whole("n_positions", "max_position_embeddings"))  # fmt: skip
+
+
+def _activation(config: Config) -> Choice:
+    return config.word("activation_function", "hidden_act", default="gelu_new")
+
+
+def gpt2(config: Config) -> Architecture:
+    """GPT-2: learned positions, one norm before mixer and FFN each."""
+    facts = _gpt(config) | {"learned_positions": config.implied(1, "a table of positions")}
+    return uniform(config, facts, LAYER, counted=config.layers("n_layer", "num_hidden_layers"), norm="LayerNorm",
+                   activation=_activation(config), positions="learned")  # fmt: skip
+
+
+def gpt_bigcode(config: Config) -> Architecture:
+    """SantaCoder and StarCoder 1: as GPT-2, with one KV head."""
+    many = config.flag("multi_query", default=True)
+    one = Fact(value=1, origin=many.origin, source=f"{many.source}: one KV head") if many.value else None
+    facts = _gpt(config, one) | {"learned_positions": config.implied(1, "a table of positions")}
+    return uniform(config, facts, LAYER, counted=config.layers("n_layer", "num_hidden_layers"), norm="LayerNorm",
+                   activation=config.word("activation_function", default="gelu_pytorch_tanh"), positions="learned")  # fmt: skip
+
+
+def gptj(config: Config) -> Architecture:
+    """GPT-J: mixer and FFN side by side behind one norm; no biases in attention, one in the LM head."""
+    none = config.implied(0, "no biases in attention")
+    facts = _gpt(config) | {
+        "tied_embeddings": config.flag("tie_word_embeddings", default=False),
+        "qkv_bias": none,
+        "output_bias": none,
+        "head_bias": config.implied(1, "the LM head has a bias"),
+    }  # fmt: skip
+    return uniform(config, facts, LAYER, counted=config.layers("n_layer", "num_hidden_layers"), norms="parallel", norm="LayerNorm",
+                   activation=_activation(config))  # fmt: skip
+
+
+def gpt_neox(config: Config) -> Architecture:
+    """GPT-NeoX and Pythia: a norm of its own before mixer and FFN, whether they run side by side or not."""
+    hidden, heads = config.whole("hidden_size"), config.whole("num_attention_heads")
+    facts = _facts(config, hidden, heads, config.derived(heads.value, "as many as attention heads"), config.whole("intermediate_size"),
+                   tied=False, positions=config.whole("max_position_embeddings", default=2048))  # fmt: skip
+    bias = config.flag("attention_bias", default=True)
+    return uniform(config, facts | {"qkv_bias": bias, "output_bias": bias}, LAYER, norm="LayerNorm",
+                   activation=config.word("hidden_act", default="gelu"))  # fmt: skip
+
+
+def falcon(config: Config) -> Architecture:
+    """Falcon, in its first layout (one KV head or as many as query heads) and its second (grouped heads, two norms)."""
+    hidden, heads = config.whole("hidden_size", "n_embed"), config.whole("num_attention_heads", "n_head")
+    second = config.flag("new_decoder_architecture", default=False)
+    many = config.flag("multi_query", default=True)
+    if second.value:
+        kv_heads = config.whole("num_kv_heads", "n_head_kv")
+    elif many.value:
+        kv_heads = Fact(value=1, origin=many.origin, source=f"{many.source}: one KV head")
+    else:
+        kv_heads = config.derived(heads.value, f"{many.source} is false: as many as attention heads")
+    alibi = config.flag("alibi", default=False)
+    facts = _facts(config, hidden, heads, kv_heads, _four_times(config, hidden, "ffn_hidden_size"), tied=True,
+                   positions=config.whole("max_position_embeddings", default=2048))  # fmt: skip
+    bias = config.flag("bias", default=False)
+    parallel = config.flag("parallel_attn", default=True)
+    norms = 2 if second.value else 1
+    if config.has("num_ln_in_parallel_attn") and second.value:
+        norms = config.whole("num_ln_in_parallel_attn", most=2).value
+    arrangement = "parallel" if parallel.value and norms == 1 else "pre"
+    names = "falcon_grouped" if second.value and norms == 2 else "falcon"
+    return uniform(config, facts | {"qkv_bias": bias, "output_bias": bias, "ffn_bias": bias}, LAYER,
+                   counted=config.layers("num_hidden_layers", "n_layer"), norms=arrangement, norm="LayerNorm",
+                   activation=choice(config, "gelu"), positions="ALiBi" if alibi.value else "RoPE", tensor_names=names)  # fmt: skip
