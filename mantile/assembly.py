@@ -17,7 +17,7 @@ from mantile.equations.serving import Serving, serving
 from mantile.equations.sharding import Sharding, sharding
 from mantile.equations.workload import Workload, workload
 from mantile.floors import Core, Dimensions, Weights, floors
-from mantile.graph.quantity import Input, Named, Node, Quantity, Section, added, ancestors, maximum, span, total
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, added, ancestors, children, maximum, span, total
 from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product
 from mantile.library.profiles import Library
 
@@ -87,7 +87,7 @@ def _size(ir: ModelGraph) -> Size:
             chosen = work.per_token / work.count
         elif parts or vectors:
             size = added([*parts, *vectors])
-            if len(vectors) > 2:  # a formula stays readable
+            if len(vectors) > 2 or (vectors and _references(size) > _READABLE):
                 rows += [Quantity(f"model.size.{module.id}.{number}", f"Parameters of {module.label}, {tensor.name.split('.', 3)[-1]}", "parameter",
                                   _product(tensor.shape) if module.layers is None else _product(tensor.shape) * module.layers)
                          for number, tensor in enumerate(module.tensors) if not tensor.matrix and not tensor.buffer]  # fmt: skip
@@ -113,6 +113,13 @@ def _size(ir: ModelGraph) -> Size:
         Section("Dimensions", ir.sizes, "made of the facts above"),
         Section("Size", (*rows, parameters, active), "from the dimensions above", Section.SUBTOTAL),
     ))  # fmt: skip
+
+
+_READABLE = 7  # references in a formula, before the layers
+
+
+def _references(expression: Node) -> int:
+    return 1 if isinstance(expression, Input | Quantity) else sum(_references(part) for part in children(expression))
 
 
 def _product(shape: tuple[Node, ...]) -> Node:

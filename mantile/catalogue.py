@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.ir.build import build_ir
+from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.errors import unknown
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Figure, load_library

@@ -13,6 +13,7 @@ import openpyxl
 import pytest
 
 from mantile.estimation import estimate
+from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
@@ -41,6 +42,17 @@ def _read(path: Path) -> Any:
     {"model": "mistral-7b", "accelerator": "l40s", "framework": "sglang", "tp": 3, "input_tokens": 9000, "output_tokens": 100,
      "concurrency": 64, "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}]},
     {"model": "llama-3.1-405b", "accelerator": "a100-80gb-sxm", "tp": 8, "input_tokens": 1000, "output_tokens": 10, "concurrency": 1},
+    # Experts; latents with an indexer; compressed entries; windows in some layers; recurrent mixers of each kind; images.
+    BASE | {"model": "mixtral-8x7b", "experts_dtype": "int4", "tp": 2, "variants": [{"experts_dtype": "fp8", "pp": 2}]},
+    BASE | {"model": "deepseek-v3.2", "accelerator": "b200-sxm", "variants": [{"tp": 4, "pp": 2}]},
+    BASE | {"model": "deepseek-v4-flash", "accelerator": "b200-sxm"},
+    BASE | {"model": "gemma-3-1b", "tp": 1},
+    BASE | {"model": "kimi-linear-48b-a3b"},
+    BASE | {"model": "qwen3-next-80b"},
+    BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
+    BASE | {"model": "jamba-v0.1", "tp": 4},
+    BASE | {"model": "mamba-codestral-7b", "tp": 1},
+    BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
 ], ids=lambda fields: f"{fields['model']}-{fields['accelerator']}")  # fmt: skip
 def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) -> None:
     """Also where the plan is odd or does not fit: those are failing checks, not broken sheets."""
@@ -71,6 +83,23 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     assert {("5", "Memory", ""), ("5", "Model", "A40:B41")} <= found
 
 
+def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
+    """Every second of a pass stands in the list of layers, whatever the layers are made of; the steps of a layer are its time."""
+    made = estimate(parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario"))
+    book = lay_out(made)
+    [values, _] = book.values([made.inputs(0)])
+    found: dict[str, Quantity] = {figure.id: figure for figure, home in book.homes.items()
+                                  if home.sheet == "Layers" and isinstance(figure, Quantity)}  # fmt: skip
+    layers = made.model.architecture.sequence()
+    for phase, column in ((made.equations.prefill, 4), (made.equations.decode, 6)):
+        begin, time = found[f"layers.p2p.{column}"], found[f"layers.p2p.{column + 1}"]
+        assert values[begin.body] + values[time.body] == pytest.approx(values[phase.time] * 1000, rel=1e-12)
+        for number, kind in enumerate(made.equations.ir.layers):
+            steps = [values[figure.body] for name, figure in found.items() if name.startswith(f"layers.step.{number}.{phase.phase.id}.")]
+            one = layers.index(kind.blocks) + 1
+            assert sum(steps) == pytest.approx(values[found[f"layers.layer.{one}.{column + 1}"].body] * 1000, rel=1e-12)
+
+
 def test_same_scenario_same_bytes(tmp_path: Path) -> None:
     """Two runs, two estimates, one file; a changed figure gives another."""
     first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")
@@ -91,7 +120,7 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
     results = made.results()
     expected = {
         "in_accelerator": "h100-sxm", "in_framework": "vllm", "in_weights_dtype": "bf16", "in_kv_dtype": "bf16", "in_tp": 8, "in_pp": 1,
-        "in_dp": 1, "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "ttft": results["ttft_s"],
+        "in_dp": 1, "in_attention_dtype": "same", "in_ffn_dtype": "same", "in_head_dtype": "bf16", "in_token_budget": 8192, "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "ttft": results["ttft_s"],
         "tpot": results["tpot_s"], "e2e": results["e2e_s"], "output_tokens_per_s": results["output_tokens_per_s"],
         "output_tokens_per_s_per_accelerator": results["output_tokens_per_s_per_accelerator"],
         "memory_per_accelerator": results["memory_per_accelerator_bytes"], "memory_capacity": results["memory_capacity_bytes"],
@@ -130,18 +159,35 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
     assert sheet.sheet_state == "veryHidden" and max(map(len, chunks)) <= 32_000
     bundle = json.loads("".join(chunks))
     assert bundle["scenario"]["variants"] == [{"name": "2 x TP4", "tp": 4, "dp": 2}]
-    assert bundle["model"]["architecture"]["layers"]["value"] == 80
+    assert bundle["model"]["architecture"]["facts"]["layers"]["value"] == 80
+    assert bundle["model"]["architecture"]["stack"] == [{"times": 80, "layers": [["attention", "ffn"]]}]
     assert len(bundle["library"]["accelerators"]) == 6
 
 
-def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path) -> None:
-    """Every choice of the base scenario's selectors is a list."""
-    path = build_workbook(estimate(parse_scenario(BASE, "scenario")), tmp_path / "run.xlsx")
-    rules = {str(rule.sqref): rule for rule in _read(path)["Summary"].data_validations.dataValidation}
+@pytest.mark.parametrize(("model", "classes"), [
+    ("llama-3.3-70b", ["attention", "ffn"]), ("mixtral-8x7b", ["attention", "experts"]),
+    ("deepseek-v3.2", ["attention", "ffn", "experts"]), ("mamba-codestral-7b", ["attention"]),
+    ("qwen3-vl-8b", ["attention", "ffn"]),
+])  # fmt: skip
+def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, classes: list[str]) -> None:
+    """Every choice of the base scenario's selectors is a list; a model has selectors for the classes of its matrices only."""
+    path = build_workbook(estimate(parse_scenario(BASE | {"model": model}, "scenario")), tmp_path / "run.xlsx")
+    book = _read(path)
+    rules = {str(rule.sqref): rule for rule in book["Summary"].data_validations.dataValidation}
     lists = {cell for cell, rule in rules.items() if rule.type == "list"}
-    assert {"B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5", "J5", "F7"} == lists
+    stored = ["G7", "H7", "I7"][: len(classes)]
+    assert {"B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5", "J5", "F7", *stored} == lists
     assert rules["B5"].formula1.startswith("Hardware!$G$") or rules["B5"].formula1.startswith("'Hardware'!$G$")
     assert rules["B7"].type == "whole" and rules["B7"].formula1 == "1"
+    for cell, name in zip(stored, classes, strict=True):
+        assert book.defined_names[f"in_{name}_dtype"].attr_text == f"Summary!${cell[0]}${cell[1]}"
+        assert book["Summary"][cell].value == "same"
+        assert rules[cell].formula1.startswith('"same,bf16,') and len(rules[cell].formula1) <= 257  # Excel takes 255 and quotes
+    if model == "qwen3-vl-8b":
+        assert rules["I7"].type == "whole" and rules["I7"].formula1 == "0"
+        assert book.defined_names["in_image_tokens"].attr_text == "Summary!$I$7"
+    else:
+        assert "in_image_tokens" not in book.defined_names
 
 
 def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,7 +186,8 @@ def _held(stored: Tensors, decode: Pass) -> tuple[list[Quantity], list[Quantity]
         products: list[Node] = []
         for block in decode.blocks:
             work = block.module.operation if block.module is not None else None
-            if block.repeats is held.layers and isinstance(work, Product | Experts):
+            tables = block.module is not None and block.module.tensors and not any(tensor.matrix for tensor in block.module.tensors)
+            if block.repeats is held.layers and isinstance(work, Product | Experts) and not tables:
                 parameters = next(row for row in block.section.figures() if row.id.endswith(".parameters"))
                 if isinstance(work, Experts) and held.weights == "experts":
                     products.append(work.count * parameters)

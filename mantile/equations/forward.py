@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
-from mantile.equations.collectives import all_reduce, point_to_point
+from mantile.equations.collectives import all_reduce, inner_reduce, point_to_point
 from mantile.equations.constants import ONE_REQUEST
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.elementwise import elementwise
@@ -41,8 +41,8 @@ from mantile.ir.modules import (
     Product,
     Recurrence,
     Small,
+    Vision,
 )  # fmt: skip
-
 
 GROUPS = {
     "vision": "Vision tower",
@@ -101,7 +101,9 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     blocks = [_block(phase, module, hardware, efficiency, plan, held) for module in ir.modules]
     if ir.vision is not None and inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
-    blocks += [all_reduce(phase, inputs, efficiency, ir), point_to_point(phase, inputs, efficiency, ir)]
+    inside = inner_reduce(phase, inputs, efficiency, ir)
+    blocks += [all_reduce(phase, inputs, efficiency, ir), *([inside] if inside is not None else []),
+               point_to_point(phase, inputs, efficiency, ir)]  # fmt: skip
     step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
                     efficiency["step_host"] + efficiency["step_row"] * (phase.requests / ONE_REQUEST), name="step overhead",
                     note="host time per step + host time per request × requests")  # fmt: skip
@@ -110,7 +112,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     names = tuple(block.label for block in blocks) + ("Step overhead",)
     ids = tuple(block.id for block in blocks) + ("step",)
 
-    kinds_of = [block.module.part if block.module is not None else block.id for block in blocks] + ["step"]
+    kinds_of = [*(block.group for block in blocks), "step"]
     groups = tuple(
         Input(f"{phase.id}.group.{identifier}", f"Group of {name}", "1", GROUPS[kind], "what it is shown under on Summary and Layers",
               "definition", "defined", shared=True, fixed=True, name="groups")
@@ -164,7 +166,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     all_flops = Quantity(f"{phase.id}.flops", "FLOPs of the pass", "FLOP", total(span(flops)), note="sum of the rows above, per rank")
     reading = [
         Quantity(f"{phase.id}.read.{block.id}", f"Read in the pass, {block.label}", "B",
-                 block.reads * block.repeats if block.repeats is not None else block.reads,  # type: ignore[operator,arg-type]
+                 block.reads * block.repeats if block.repeats is not None else block.reads,
                  note="weights, cache or state read × repeats")
         for block in blocks if block.reads is not None
     ]  # fmt: skip
@@ -207,3 +209,5 @@ def _block(phase: Phase, module: Module, hardware: Hardware, efficiency: Efficie
             return recurrence(phase, module, work, held.caches.states[module.id], efficiency, plan)
         case Small() as work:
             return elementwise(phase, module, work, efficiency, plan)
+        case Vision():
+            raise AssertionError("the vision tower is no module of the decoder")

@@ -225,14 +225,16 @@ def hardware(library: Library, inputs: Workload, ir: ModelGraph) -> Hardware:
         moved = row("activation_bytes", "Bytes per activation", "B/token",
                     where(low > 0, activation_size, VECTOR_BYTES) / ONE_TOKEN,
                     "input of a product, per channel and token: 2 unless products run below 16 bit")  # fmt: skip
-        only = None if name in ("router", "head") else row("stored_only", "A native format multiplied in 16 bit", "flag", where(peak > 0, (1 - wide) * (1 - low), 0),
-                   "1 if the accelerator could multiply in the weights' format, but activations are wider")  # fmt: skip
+        only = None
+        if name not in ("router", "head"):
+            only = row("stored_only", "A native format multiplied in 16 bit", "flag", where(peak > 0, (1 - wide) * (1 - low), 0),
+                       "1 if the accelerator could multiply in the weights' format, but activations are wider")  # fmt: skip
         rows = (dtype, number, size, key, peak, wide, low, used, kernels, moved, *([only] if only is not None else []))
         sections.append(Section(f"Data type: {label}", rows, "which peak and which kernels the choice leads to"))
         return WeightClass(size, low, used, kernels, moved, only)
 
     asked = {"attention": inputs.attention_dtype, "ffn": inputs.ffn_dtype, "experts": inputs.experts_dtype, "head": inputs.head_dtype}
-    classes = {name: weight_class(name, CLASSES[name], asked.get(name)) for name in ir.weight_classes()}
+    classes: dict[str, WeightClass] = {name: weight_class(name, CLASSES[name], asked.get(name)) for name in ir.weight_classes()}
     return Hardware(
         accelerator_number=number, generation=generation, peak_bf16=peaks[0],
         memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],

@@ -277,8 +277,9 @@ def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity
         if reach not in kept:
             suffix = f".{limit.id.removeprefix('model.')}" if limit is not None else ""
             body: Node = length if limit is None else where(limit > 0, minimum(length, limit), length)
-            kept[reach] = Quantity(f"memory.cached_tokens{suffix}", "Tokens a request keeps" + (f", {limit.label.lower()}" if limit is not None else ""),
-                                   "token/request", body, note="its full length" + (f", at most the {limit.label.lower()}" if limit is not None else ""))  # fmt: skip
+            words = "" if limit is None else limit.label.lower()
+            kept[reach] = Quantity(f"memory.cached_tokens{suffix}", f"Tokens a request keeps{', ' if words else ''}{words}", "token/request", body,
+                                   note=f"its full length{', at most the ' if words else ''}{words}")  # fmt: skip
         return kept[reach]
 
     caches: list[tuple[Node, Node, Quantity]] = []
@@ -293,7 +294,8 @@ def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity
                                      states[module.id].bytes * plan.stage[module.layers], note="state of a layer × layers per stage"))  # fmt: skip
             continue
         if isinstance(work, Attention):
-            width, reach = work.key + work.value, work.reach
+            width: Node = work.key + work.value
+            reach = work.reach
         elif isinstance(work, LatentAttention):
             width, reach = work.latent, work.reach
         elif isinstance(work, Indexer):

@@ -56,6 +56,11 @@ class Block:
     module: Module | None = None
 
     @property
+    def group(self) -> str:
+        """What it belongs to where times are shown by kind."""
+        return self.module.part if self.module is not None else "all_reduce" if self.id == "inner_reduce" else self.id
+
+    @property
     def per_layer(self) -> bool:
         """Whether it belongs to layers, not to the ends of the model."""
         return self.repeats is not None and not self.network

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mantile.graph.quantity import Node
+from dataclasses import replace
+
+from mantile.graph.quantity import Input, Node
 from mantile.ir.draft import Draft, Roles, small, step
-from mantile.ir.modules import FULL, Attention, Module, Product, Reach, Small
+from mantile.ir.modules import FULL, Attention, Module, Product, Reach, Small, Tensor
 
 
 def reach_of(roles: Roles) -> Reach:
@@ -18,7 +20,7 @@ def attention(draft: Draft, roles: Roles) -> list[Module]:
     """The modules of one attention block."""
     hidden = draft.facts["hidden_size"]
     heads, kv_heads, size = roles["attention_heads"], roles["kv_heads"], roles["head_dim"]
-    value_size = roles["value_head_dim"] if "value_head_dim" in roles else size
+    value_size = roles.get("value_head_dim", size)
     query = draft.width("query_width", "Width of all query heads", heads, size, "heads")
     key = draft.width("kv_width", "Width of all key heads", kv_heads, size, "kv heads",
                       called="width of all KV heads" if value_size is size else "")  # fmt: skip
@@ -37,24 +39,39 @@ def attention(draft: Draft, roles: Roles) -> list[Module]:
         if not shared:
             stored += draft.matrix("v", value, hidden, bias=bias)
     one = roles.value("kv_heads") == 1
-    heads_kind = "mha" if roles.value("kv_heads") == roles.value("attention_heads") else "mqa" if one else "gqa"
+    kind = "mha" if roles.value("kv_heads") == roles.value("attention_heads") else "mqa" if one else "gqa"
     limited = reach.length is not None and reach.length.value
-    kind = f"{heads_kind}, {reach.kind}" if limited else heads_kind
+    core_kind = f"{kind}, {reach.kind}" if limited else kind
     modules = [step("qkv", "QKV projection", "QKV", "projections", Product(hidden, outputs, "attention"), stored, kind=kind)]
     normed = roles.value("qk_norm")
     if normed:
-        sizes: tuple[Node, Node] = (query, key) if normed > 1 else (size, size)
-        bias = roles.value("qk_norm_bias")
-        modules.append(small("qk_norm", "QK norm", "QK norm", Small("qk_norm", query + key, wide=normed > 1),
-                             draft.norm("q_norm", sizes[0], bias), draft.norm("k_norm", sizes[1], bias), kind=kind))  # fmt: skip
+        modules.append(small("qk_norm", "QK norm", "QK norm", Small("qk_norm", query + key, wide=normed == 2),
+                             _qk_norm(draft, roles, "q_norm", heads, query), _qk_norm(draft, roles, "k_norm", kv_heads, key),
+                             kind=kind))  # fmt: skip
     rotated = "RoPE" in draft.architecture.choices["position_embedding"].value
     modules.append(small("rope", "RoPE and KV write" if rotated else "KV write", "RoPE" if rotated else "KV write",
                          Small("rope", query + key + value), kind=kind))  # fmt: skip
     sinks = (draft.vector("sinks", heads, suffix=""),) if roles.value("sinks") else ()
     modules.append(step("attention", "Attention core", "attention", "attention", Attention(query, result, key, value, reach), sinks,
-                        kind=kind))  # fmt: skip
+                        kind=core_kind))  # fmt: skip
     if roles.value("output_gate"):
         modules.append(small("output_gate", "Output gate", "gate", Small("gate", result), kind=kind))
     modules.append(step("output", "Output projection", "output", "projections", Product(result, hidden, "attention"),
                         draft.matrix("o", hidden, result, bias=roles.value("output_bias")), reduces=True, kind=kind))  # fmt: skip
     return modules
+
+
+def _qk_norm(draft: Draft, roles: Roles, key: str, heads: Input, width: Node) -> tuple[Tensor, ...]:
+    """Weights of the norm of queries or keys: of a head, of all their width, or of every head its own, in one tensor or in many."""
+    size, bias = roles["head_dim"], roles.value("qk_norm_bias")
+    match roles.value("qk_norm"):
+        case 1:
+            return draft.norm(key, size, bias)
+        case 2:
+            return draft.norm(key, width, bias)
+        case 3 if "{}" in draft.names.of(key):
+            return (replace(draft.vector(key, size), copies=heads),)
+        case 3:
+            return (draft.vector(key, heads, size),)
+        case _:
+            return ()

@@ -158,7 +158,7 @@ def _start(draft: Draft) -> list[Module]:
     top, names = draft.names.top, draft.names
     tensors = [Tensor(f"{top}{names.of('embedding')}.weight", (vocabulary, hidden), weights="head")]
     if draft.architecture.value("learned_positions"):
-        tensors.append(Tensor(f"{top}{names.of('positions')}.weight", (draft.facts["max_positions"], hidden), weights="head"))
+        tensors.append(Tensor(f"{top}{names.of('positions')}.weight", (draft.facts["position_rows"], hidden), weights="head"))
     return [small("embedding", "Embedding", "embedding", Small("embedding", hidden), tuple(tensors))]
 
 

@@ -78,6 +78,12 @@ class Roles:
     def __getitem__(self, role: str) -> Input:
         return self._draft.facts[self._block.uses.get(role, role)]
 
+    def get(self, role: str, otherwise: Input) -> Input:
+        """A fact by role, or what stands for it where the architecture has none."""
+        if role not in self:
+            return otherwise
+        return self[role]
+
     def value(self, role: str) -> int:
         """What a fact is when the model is drawn up; 0 if there is none. For structure only: shapes take the input."""
         return self._draft.architecture.value(self._block.uses.get(role, role))

@@ -33,7 +33,7 @@ def moe(draft: Draft, roles: Roles) -> list[Module]:
     matrices = roles["ffn_input_matrices"]
     inner = draft.columns(roles["expert_size"])
     gated = roles.value("ffn_input_matrices") == 2
-    work: Node = roles["latent_size"] if "latent_size" in roles else hidden
+    work = roles.get("latent_size", hidden)
     router = draft.matrix("router", count, hidden, "router", roles.value("router_bias"))
     if roles.value("correction_bias"):
         router += (draft.vector("correction", count, suffix="", buffer=True),)

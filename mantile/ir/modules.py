@@ -153,6 +153,7 @@ class Vision:
         tensors: matrix is False for what no product reads.
         patches_per_image: patches that attend to each other.
         patches_per_token: patches that become one token of the decoder.
+        matrices: rows of every matrix and the sums below.
         patch_parameters, token_parameters: in matrices that every patch, and every image token, is multiplied with.
         attended: patches that a patch attends to, summed over the layers.
         width: channels of the queries, the keys and the values over all heads.
@@ -162,6 +163,7 @@ class Vision:
     tensors: tuple[Tensor, ...]
     patches_per_image: Input | Quantity
     patches_per_token: Quantity
+    matrices: tuple[Quantity, ...]
     patch_parameters: Quantity
     token_parameters: Quantity
     attended: Quantity
@@ -170,7 +172,7 @@ class Vision:
 
     def rows(self) -> tuple[Row, ...]:
         """What the facts make, for the Model sheet."""
-        made = (self.patches_per_image, self.patches_per_token, self.patch_parameters, self.token_parameters, self.attended, self.width)
+        made = (self.patches_per_image, self.patches_per_token, *self.matrices, self.attended, self.width)
         return tuple(quantity for quantity in made if isinstance(quantity, Quantity))
 
 

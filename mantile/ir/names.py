@@ -199,7 +199,11 @@ _FALCON = {
     "embedding": "word_embeddings", "final_norm": "ln_f", "qkv": "self_attention.query_key_value", "o": "self_attention.dense",
     "up": "mlp.dense_h_to_4h", "down": "mlp.dense_4h_to_h",
 }  # fmt: skip
-_TRANSFORMER = {"layer": "transformer.h.{}.", "top": "transformer."}
+_PHI = {
+    "final_norm": "final_layernorm", "o": "self_attn.dense", "q_norm": "self_attn.q_layernorm", "k_norm": "self_attn.k_layernorm",
+    "up": "mlp.fc1", "down": "mlp.fc2",
+}  # fmt: skip
+_H, _TRANSFORMER = "transformer.h.{}.", "transformer."
 
 NAMES: dict[str, Names] = {
     "gemma2": Names(_SANDWICH),
@@ -207,18 +211,20 @@ NAMES: dict[str, Names] = {
     "gemma4_text": Names(_GEMMA4, experts="output first"),
     "glm": Names(fused_gate_up=True),
     "glm4": Names({"mixer_after": "post_self_attn_layernorm", "ffn_after": "post_mlp_layernorm"}, fused_gate_up=True),
+    "phi": Names(_PHI),
     "phi3": Names(fused_qkv=True, fused_gate_up=True),
+    "stablelm": Names({"q_norm": "self_attn.q_layernorm.norms.{}", "k_norm": "self_attn.k_layernorm.norms.{}"}),
     "phimoe": Names(_MIXTRAL),
     "minimax_m2": Names(_MIXTRAL),
     "gpt_oss": Names({"router": "mlp.router"}, experts="input first"),
     "mimo_v2_flash": Names({"sinks": "self_attn.attention_sink_bias"}),
     "llama4_text": Names(_LLAMA4, experts="input first"),
-    "gpt2": Names(_GPT2, fused_qkv=True, transposed=True, **_TRANSFORMER),
-    "gpt_bigcode": Names(_GPT2, fused_qkv=True, **_TRANSFORMER),
-    "gptj": Names(_GPTJ, **_TRANSFORMER),
+    "gpt2": Names(_GPT2, _H, _TRANSFORMER, fused_qkv=True, transposed=True),
+    "gpt_bigcode": Names(_GPT2, _H, _TRANSFORMER, fused_qkv=True),
+    "gptj": Names(_GPTJ, _H, _TRANSFORMER),
     "gpt_neox": Names(_NEOX, layer="gpt_neox.layers.{}.", top="gpt_neox.", fused_qkv=True),
-    "falcon": Names(_FALCON, fused_qkv=True, **_TRANSFORMER),
-    "falcon_grouped": Names(_FALCON | {"mixer_before": "ln_attn", "ffn_before": "ln_mlp"}, fused_qkv=True, **_TRANSFORMER),
+    "falcon": Names(_FALCON, _H, _TRANSFORMER, fused_qkv=True),
+    "falcon_grouped": Names(_FALCON | {"mixer_before": "ln_attn", "ffn_before": "ln_mlp"}, _H, _TRANSFORMER, fused_qkv=True),
     "starcoder2": Names({"up": "mlp.c_fc", "down": "mlp.c_proj"}),
     "mixtral": Names(_MIXTRAL),
     "qwen2_moe": Names(_QWEN_MOE),

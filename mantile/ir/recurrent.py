@@ -30,7 +30,8 @@ def gated_delta(draft: Draft, roles: Roles) -> list[Module]:
     each = draft.width("linear_heads", "Linear value heads", heads, None, "heads")
     key = draft.width("linear_key_width", "Width of all linear keys", roles["linear_key_heads"], key_size, "heads")
     value = draft.width("linear_value_width", "Width of all linear values", heads, roles["linear_value_dim"], "heads")
-    conv, gates, copied = key + key + value, each + each, heads * key_size
+    copied = draft.width("linear_copied_width", "Width of linear keys, a copy for every value head", heads, key_size, "heads")
+    conv, gates = key + key + value, each + each
     state = value * key_size
     if draft.names.fused_delta:
         stored = draft.matrix("delta_qkvz", conv + value, hidden) + draft.matrix("delta_ba", gates, hidden)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mantile.graph.quantity import Input, Node, Quantity, added, as_node, whole
+from mantile.graph.quantity import Input, Node, Quantity, as_node, span, total, whole
 from mantile.ir.modules import Tensor, Vision
 from mantile.library.architecture import Tower
 from mantile.library.facts import VISION_FACTS
@@ -314,15 +314,18 @@ def vision(tower: Tower, text: Input) -> Vision:
         _PROJECTORS[tower.projector](draft)
     patches = _patches_per_image(draft)
     merged = Quantity("model.vision.patches_per_token", "Patches per image token", "1", _patches_per_token(draft, patches))
-    patch = Quantity("model.vision.patch_parameters", "Matrix parameters per patch", "parameter", _parameters(draft.matrices["patch"]),
+    patch_rows, patch_size = _parameters(draft, "patch")
+    patch = Quantity("model.vision.patch_parameters", "Matrix parameters per patch", "parameter", patch_size,
                      note="matrices of the tower that every patch goes through")  # fmt: skip
-    token = Quantity("model.vision.token_parameters", "Matrix parameters per image token", "parameter",
-                     _parameters(draft.matrices["token"]), note="matrices of merger and projector, behind the tower")  # fmt: skip
+    token_rows, token_size = _parameters(draft, "token")
+    token = Quantity("model.vision.token_parameters", "Matrix parameters per image token", "parameter", token_size,
+                     note="matrices of merger and projector, behind the tower")  # fmt: skip
     seen = Quantity("model.vision.attended", "Patches attended to, all layers", "1", _attended(draft, patches),
                     note="summed over the tower's layers")  # fmt: skip
     return Vision(
         facts=draft.facts, tensors=tuple(draft.tensors), patches_per_image=patches, patches_per_token=merged,
-        patch_parameters=patch, token_parameters=token, attended=seen, width=_width(draft), layers=draft["layers"],
+        matrices=(*patch_rows, patch, *token_rows, token), patch_parameters=patch, token_parameters=token, attended=seen,
+        width=_width(draft), layers=draft["layers"],
     )  # fmt: skip
 
 
@@ -354,12 +357,13 @@ def _width(draft: Sketch) -> Input | Quantity:
     return draft["hidden_size"]
 
 
-def _parameters(tensors: Iterable[Tensor]) -> Node:
-    """Values in matrices; those that the same number of layers hold are summed before they are multiplied."""
-    by_count: dict[Node | None, list[Node]] = {}
-    for tensor in tensors:
+def _parameters(draft: Sketch, stage: str) -> tuple[tuple[Quantity, ...], Node]:
+    """Values in the matrices of a stage: a row for each of them, and their sum."""
+    rows = []
+    for number, tensor in enumerate(draft.matrices[stage]):
         size = tensor.shape[0]
         for dimension in tensor.shape[1:]:
             size = size * dimension
-        by_count.setdefault(tensor.layers, []).append(size)
-    return added([added(sizes) if count is None else count * added(sizes) for count, sizes in by_count.items()])
+        rows.append(Quantity(f"model.vision.{stage}_matrix.{number}", f"Values of {tensor.name.removesuffix('.weight').replace('{}', 'n')}",
+                             "parameter", size if tensor.layers is None else size * tensor.layers))  # fmt: skip
+    return tuple(rows), total(span(rows)) if rows else as_node(0)

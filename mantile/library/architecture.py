@@ -43,7 +43,7 @@ class Block(Strict):
     """
 
     kind: BlockKind
-    uses: dict[str, str] = {}
+    uses: dict[str, str] = Field(default_factory=dict)
 
 
 class Run(Strict):

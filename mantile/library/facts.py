@@ -25,6 +25,7 @@ FACTS: dict[str, FactKind] = {
     "hidden_size": FactKind("Hidden size", "channel", "width of the residual stream"),
     "vocabulary": FactKind("Vocabulary", "row", "rows of the embedding"),
     "max_positions": FactKind("Longest context", "token/request", "positions the model was trained or extended for"),
+    "position_rows": FactKind("Position rows", "row", "rows of the table of learned positions"),
     # attention
     "attention_heads": FactKind("Query heads", "head", "attention heads of the queries"),
     "kv_heads": FactKind("KV heads", "head", "heads of keys and values: fewer than query heads in GQA, one in MQA"),
@@ -95,7 +96,10 @@ FACTS: dict[str, FactKind] = {
     "norm_bias": _flag("Norm bias", "1 if norms have a bias, as LayerNorm does"),
     "head_bias": _flag("LM head bias", "1 if the LM head has a bias"),
     "projection_bias": _flag("Mixer bias", "1 if projections of the state space mixer have a bias"),
-    "qk_norm": _flag("QK norm", "1 if every query and key head is normalised, 2 if their whole width is"),
+    "qk_norm": _flag("QK norm", "1 if every query and key head is normalised, 2 if their whole width is, 3 if every head has weights of its "
+                     "own, 4 if no weights are stored"),
+    "qk_norm_bias": _flag("QK norm bias", "1 if the norm of queries and keys has a bias"),
+    "chunked_qk_norm": _flag("QK norm, chunked layers", "the same in layers whose attention stays inside chunks"),
     "output_gate": _flag("Output gate", "1 if the query projection also makes a gate of its width"),
     "sinks": _flag("Attention sinks", "1 if every head has a learned sink"),
     "values_are_keys": _flag("Values are keys", "1 if there is no value projection"),

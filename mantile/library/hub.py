@@ -24,7 +24,6 @@ def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
     """
     try:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.utils.logging import set_verbosity
         from huggingface_hub.errors import (
             EntryNotFoundError,
             GatedRepoError,
@@ -32,6 +31,7 @@ def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
             LocalEntryNotFoundError,
             RepositoryNotFoundError,
         )
+        from huggingface_hub.utils.logging import set_verbosity
     except ImportError as error:
         raise InputError(
             f"{hub_id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: pip install 'mantile[hub]', "

@@ -128,14 +128,14 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
-    stored = model.architecture.choices
     defaults: dict[str, str | int] = {
         "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "tp": 1, "pp": 1, "dp": 1, "batching": "continuous",
-        "token_budget": 8192, "image_tokens": 0, **dict.fromkeys(CLASS_DTYPES, SAME),
-        **{field: stored[field].value for field in FIELDS if field in stored},
+        "token_budget": 8192, "image_tokens": 0, **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
     base = defaults | {field: getattr(scenario, field) for field in FIELDS if getattr(scenario, field) is not None}
-    base.setdefault("activation_dtype", _activations(str(base["weights_dtype"]), str(base["accelerator"]), library, name))
+    if scenario.activation_dtype is None:
+        follows = str(base.get("activation_dtype", base["weights_dtype"]))
+        base["activation_dtype"] = _activations(follows, str(base["accelerator"]), library, name)
     result = []
     for number, case in enumerate((scenario, *scenario.variants)):
         given = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
@@ -151,6 +151,14 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
         result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
                              overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides)))  # fmt: skip
     return tuple(result)
+
+
+def _stored(model: Model, scenario: Scenario) -> dict[str, str | int]:
+    """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
+    stored = {field: choice.value for field, choice in model.architecture.choices.items() if field in FIELDS}
+    if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
+        return dict(stored)
+    return {field: value for field, value in stored.items() if value in ("bf16", "fp16") and field != "activation_dtype"}
 
 
 def _merge(base: tuple[Override, ...], own: tuple[Override, ...]) -> tuple[Override, ...]:

@@ -15,6 +15,7 @@ from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.workings import workings
 
+
 def lay_out(estimate: Estimate) -> Book:
     """The workbook of an estimate, ready to be written or verified."""
     book = Book(estimate)

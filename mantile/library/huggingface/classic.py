@@ -1,9 +1,9 @@
-"""Decoders of the first years, with fused projections, biases and LayerNorm: falcon, gpt2, gptj, gpt_neox, gpt_bigcode."""
+"""Decoders of the first years, with biases, LayerNorm and a plain FFN: falcon, gpt2, gptj, gpt_neox, gpt_bigcode, phi."""
 
 from __future__ import annotations
 
 from mantile.library.architecture import Architecture, Choice, Fact
-from mantile.library.huggingface.reading import Config, Facts, block, choice, uniform
+from mantile.library.huggingface.reading import Config, Facts, block, dense_facts, layer_norm, uniform, without
 
 LAYER = {"attention": block("attention"), "ffn": block("ffn")}
 
@@ -23,9 +23,8 @@ def _facts(config: Config, hidden: Fact, heads: Fact, kv_heads: Fact, ffn: Fact,
         "qkv_bias": yes,
         "output_bias": yes,
         "ffn_bias": yes,
-        "norm_bias": config.implied(1, "LayerNorm has a bias"),
         "qk_norm": config.implied(0, "no norm of queries and keys"),
-    }  # fmt: skip
+    } | layer_norm(config)  # fmt: skip
 
 
 def _four_times(config: Config, hidden: Fact, *fields: str) -> Fact:
@@ -35,12 +34,18 @@ def _four_times(config: Config, hidden: Fact, *fields: str) -> Fact:
     return config.derived(4 * hidden.value, f"4 × {hidden.source}: {fields[0]} absent")
 
 
-def _gpt(config: Config, kv_heads: Fact | None = None) -> Facts:
-    """Sizes as GPT-2 spells them."""
+def _gpt(config: Config, positions: int, kv_heads: Fact | None = None) -> Facts:
+    """Sizes as GPT-2 spells them; `positions` is the class default of the longest context."""
+    without(config, "add_cross_attention")
     hidden, heads = config.whole("n_embd", "hidden_size"), config.whole("n_head", "num_attention_heads")
     many = config.derived(heads.value, "as many as attention heads")
     return _facts(config, hidden, heads, kv_heads or many, _four_times(config, hidden, "n_inner"), tied=True,
-                  positions=config.whole("n_positions", "max_position_embeddings"))  # fmt: skip
+                  positions=config.whole("n_positions", "max_position_embeddings", default=positions))  # fmt: skip
+
+
+def _learned(config: Config, facts: Facts) -> Facts:
+    """Facts with a table of learned positions."""
+    return facts | {"learned_positions": config.implied(1, "a table of positions"), "position_rows": facts["max_positions"]}
 
 
 def _activation(config: Config) -> Choice:
@@ -49,7 +54,7 @@ def _activation(config: Config) -> Choice:
 
 def gpt2(config: Config) -> Architecture:
     """GPT-2: learned positions, one norm before mixer and FFN each."""
-    facts = _gpt(config) | {"learned_positions": config.implied(1, "a table of positions")}
+    facts = _learned(config, _gpt(config, 1024))
     return uniform(config, facts, LAYER, counted=config.layers("n_layer", "num_hidden_layers"), norm="LayerNorm",
                    activation=_activation(config), positions="learned")  # fmt: skip
 
@@ -58,7 +63,7 @@ def gpt_bigcode(config: Config) -> Architecture:
     """SantaCoder and StarCoder 1: as GPT-2, with one KV head."""
     many = config.flag("multi_query", default=True)
     one = Fact(value=1, origin=many.origin, source=f"{many.source}: one KV head") if many.value else None
-    facts = _gpt(config, one) | {"learned_positions": config.implied(1, "a table of positions")}
+    facts = _learned(config, _gpt(config, 1024, one))
     return uniform(config, facts, LAYER, counted=config.layers("n_layer", "num_hidden_layers"), norm="LayerNorm",
                    activation=config.word("activation_function", default="gelu_pytorch_tanh"), positions="learned")  # fmt: skip
 
@@ -66,7 +71,7 @@ def gpt_bigcode(config: Config) -> Architecture:
 def gptj(config: Config) -> Architecture:
     """GPT-J: mixer and FFN side by side behind one norm; no biases in attention, one in the LM head."""
     none = config.implied(0, "no biases in attention")
-    facts = _gpt(config) | {
+    facts = _gpt(config, 2048) | {
         "tied_embeddings": config.flag("tie_word_embeddings", default=False),
         "qkv_bias": none,
         "output_bias": none,
@@ -87,26 +92,44 @@ def gpt_neox(config: Config) -> Architecture:
 
 
 def falcon(config: Config) -> Architecture:
-    """Falcon, in its first layout (one KV head or as many as query heads) and its second (grouped heads, two norms)."""
-    hidden, heads = config.whole("hidden_size", "n_embed"), config.whole("num_attention_heads", "n_head")
+    """Falcon, in its first layout (one KV head or as many as query heads) and its second (grouped heads, one norm or two)."""
+    hidden, heads = config.whole("n_embed", "hidden_size"), config.whole("num_attention_heads")
     second = config.flag("new_decoder_architecture", default=False)
-    many = config.flag("multi_query", default=True)
-    if second.value:
-        kv_heads = config.whole("num_kv_heads", "n_head_kv")
-    elif many.value:
-        kv_heads = Fact(value=1, origin=many.origin, source=f"{many.source}: one KV head")
-    else:
-        kv_heads = config.derived(heads.value, f"{many.source} is false: as many as attention heads")
-    alibi = config.flag("alibi", default=False)
-    facts = _facts(config, hidden, heads, kv_heads, _four_times(config, hidden, "ffn_hidden_size"), tied=True,
-                   positions=config.whole("max_position_embeddings", default=2048))  # fmt: skip
-    bias = config.flag("bias", default=False)
     parallel = config.flag("parallel_attn", default=True)
-    norms = 2 if second.value else 1
-    if config.has("num_ln_in_parallel_attn") and second.value:
-        norms = config.whole("num_ln_in_parallel_attn", most=2).value
-    arrangement = "parallel" if parallel.value and norms == 1 else "pre"
-    names = "falcon_grouped" if second.value and norms == 2 else "falcon"
+    if second.value and not parallel.value:
+        raise config.wrong("parallel_attn", f"true where {second.source} is")
+    two = bool(parallel.value) and config.optional("num_ln_in_parallel_attn", why="by the layout", value=1 + second.value).value == 2
+    if two and not second.value:
+        raise config.wrong("num_ln_in_parallel_attn", f"1 where {second.source} is false")
+    alibi, bias = config.flag("alibi", default=False), config.flag("bias", default=False)
+    facts = _facts(config, hidden, heads, _falcon_kv_heads(config, heads, second), _four_times(config, hidden, "ffn_hidden_size"),
+                   tied=True, positions=config.whole("max_position_embeddings", default=2048))  # fmt: skip
     return uniform(config, facts | {"qkv_bias": bias, "output_bias": bias, "ffn_bias": bias}, LAYER,
-                   counted=config.layers("num_hidden_layers", "n_layer"), norms=arrangement, norm="LayerNorm",
-                   activation=choice(config, "gelu"), positions="ALiBi" if alibi.value else "RoPE", tensor_names=names)  # fmt: skip
+                   norms="parallel" if parallel.value and not two else "pre", norm="LayerNorm",
+                   activation=config.word("activation", default="gelu"), positions="ALiBi" if alibi.value else "RoPE",
+                   tensor_names="falcon_grouped" if two else "falcon")  # fmt: skip
+
+
+def _falcon_kv_heads(config: Config, heads: Fact, second: Fact) -> Fact:
+    """KV heads. The first layout takes no number: one, or as many as query heads."""
+    if second.value:
+        return config.kv_heads(heads, field="num_kv_heads")
+    many = config.flag("multi_query", default=True)
+    if many.value:
+        return Fact(value=1, origin=many.origin, source=f"{many.source}: one KV head")
+    return config.derived(heads.value, f"{many.source} is false: as many as attention heads")
+
+
+def phi(config: Config) -> Architecture:
+    """Phi-1, 1.5 and 2: mixer and FFN side by side behind one norm, biases everywhere."""
+    yes = config.implied(1, "biases everywhere")
+    normed = config.flag("qk_layernorm", default=False)
+    return uniform(config, dense_facts(config, 2048) | layer_norm(config) | {
+        "ffn_input_matrices": config.implied(1, "plain FFN: one input matrix"),
+        "qkv_bias": yes,
+        "output_bias": yes,
+        "ffn_bias": yes,
+        "head_bias": config.implied(1, "the LM head has a bias"),
+        "qk_norm": normed,
+        "qk_norm_bias": normed,
+    }, LAYER, norms="parallel", norm="LayerNorm", activation=config.word("hidden_act", default="gelu_new"))  # fmt: skip

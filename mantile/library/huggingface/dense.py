@@ -1,106 +1,58 @@
-"""Dense decoders whose layers are all alike: llama, mistral, qwen, phi3, cohere, olmo2, glm, granite, starcoder2."""
+"""Dense decoders with separate projections: llama, mistral, qwen, phi3, cohere, olmo2, glm, granite, nemotron, stablelm, starcoder2."""
 
 from __future__ import annotations
 
 from mantile.library.architecture import Architecture, Fact
-from mantile.library.errors import InputError
-from mantile.library.huggingface.reading import Config, Facts, block, dense_facts, uniform
-from mantile.library.huggingface.windowed import limited_window, olmo2_facts, refused
+from mantile.library.huggingface.reading import Config, Facts, attention_biases, block, dense_facts, layer_norm, uniform, without
+from mantile.library.huggingface.windowed import limited_window, olmo2_facts, switched_window, window, with_window
 
 LAYER = {"attention": block("attention", window="sliding_window"), "ffn": block("ffn")}
 PLAIN = {"attention": block("attention"), "ffn": block("ffn")}
 
 
-def window(config: Config, default: int, switch: bool) -> Fact:
-    """The sliding window; 0 is none. Where the class has a switch, it is off unless the file turns it on."""
-    if switch:
-        used = config.flag("use_sliding_window", default=False)
-        if not used.value:
-            return Fact(value=0, origin=used.origin, source="use_sliding_window is false")
-        full = config.data.get("max_window_layers", 28)  # layers below it attend to everything
-        if isinstance(full, int) and not isinstance(full, bool) and full >= config.layers().value:
-            return config.derived(0, "max_window_layers: no layer has a window")
-        if full != 0 or isinstance(full, bool):
-            raise InputError(
-                f"{config.name}: field {config.path}max_window_layers: a window on some layers only is not supported for "
-                f"{config.model_type}; expected 0 or use_sliding_window false"
-            )
-    if "sliding_window" in config.data and config.data["sliding_window"] is None:
-        return Fact(value=0, origin="config", source=f"{config.path}sliding_window is null")
-    if default or "sliding_window" in config.data:
-        return config.whole("sliding_window", default=default)
-    return config.implied(0, "no sliding window")
-
-
 def llama(config: Config) -> Architecture:
     """Llama 1 to 3."""
-    bias = config.flag("attention_bias", default=False)
-    return uniform(config, dense_facts(config) | {
-        "max_positions": config.whole("max_position_embeddings", default=2048),
+    return uniform(config, dense_facts(config, 2048) | attention_biases(config) | {
         "sliding_window": config.implied(0, "no sliding window"),
-        "qkv_bias": bias,
-        "output_bias": bias,
         "ffn_bias": config.flag("mlp_bias", default=False),
     }, LAYER)  # fmt: skip
 
 
 def mistral(config: Config) -> Architecture:
-    """Mistral and Ministral."""
-    facts = dense_facts(config)
-    return uniform(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "sliding_window": window(config, 4096, switch=False),
-        "max_positions": config.whole("max_position_embeddings", default=131_072),
-    }, LAYER)  # fmt: skip
+    """Mistral: a window in every layer, if there is one and layer_types does not say otherwise."""
+    return with_window(config, dense_facts(config, 131_072, kv_heads=8), window(config, 4096), lambda layer: True)
 
 
 def ministral3(config: Config) -> Architecture:
     """Ministral 3 and Devstral 2."""
-    facts = dense_facts(config)
-    return uniform(config, facts | {
-        "head_dim": config.head_dim(facts["hidden_size"], facts["attention_heads"], class_default=128),
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "sliding_window": window(config, 0, switch=False),
-        "max_positions": config.whole("max_position_embeddings", default=262_144),
-    }, LAYER)  # fmt: skip
+    return with_window(config, dense_facts(config, 262_144, kv_heads=8, head_dim=128), window(config, 0), lambda layer: True)
 
 
 def qwen2(config: Config) -> Architecture:
     """Qwen 1.5 to 2.5."""
-    facts = dense_facts(config)
-    return uniform(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=32),
-        "sliding_window": window(config, 4096, switch=True),
-        "max_positions": config.whole("max_position_embeddings", default=32_768),
+    return _qwen(config, dense_facts(config, 32_768, kv_heads=32) | {
         "qkv_bias": config.implied(1, "query, key and value always have a bias"),
-    }, LAYER)  # fmt: skip
+    })  # fmt: skip
 
 
 def qwen3(config: Config) -> Architecture:
     """Qwen 3, dense."""
-    facts = dense_facts(config)
-    bias = config.flag("attention_bias", default=False)
-    return uniform(config, facts | {
-        "head_dim": config.head_dim(facts["hidden_size"], facts["attention_heads"], class_default=128),
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=32),
-        "sliding_window": window(config, 4096, switch=True),
-        "max_positions": config.whole("max_position_embeddings", default=32_768),
+    return _qwen(config, dense_facts(config, 32_768, kv_heads=32, head_dim=128) | attention_biases(config) | {
         "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
-        "qkv_bias": bias,
-        "output_bias": bias,
-    }, LAYER)  # fmt: skip
+    })  # fmt: skip
+
+
+def _qwen(config: Config, facts: Facts) -> Architecture:
+    """A window, if it is turned on, in layers from max_window_layers on."""
+    first = config.whole("max_window_layers", default=28, least=0).value
+    return with_window(config, facts, switched_window(config), lambda layer: layer >= first, pattern="max_window_layers")
 
 
 def starcoder2(config: Config) -> Architecture:
     """StarCoder 2."""
-    facts = dense_facts(config)
     bias = config.flag("use_bias", default=True)
-    return uniform(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=2),
-        "sliding_window": window(config, 0, switch=False),
-        "max_positions": config.whole("max_position_embeddings", default=4096),
-        "tied_embeddings": config.flag("tie_word_embeddings", default=True),
-        "norm_bias": config.implied(1, "LayerNorm has a bias"),
+    return uniform(config, dense_facts(config, 4096, kv_heads=2, tied=True) | layer_norm(config) | {
+        "sliding_window": window(config, 0),
         "ffn_input_matrices": config.implied(1, "plain FFN: one input matrix"),
         "qkv_bias": bias,
         "output_bias": bias,
@@ -109,22 +61,18 @@ def starcoder2(config: Config) -> Architecture:
 
 
 def phi3(config: Config) -> Architecture:
-    """Phi-3, 3.5-mini and 4: query, key and value in one matrix, gate and up in another."""
-    facts = dense_facts(config) | {"max_positions": config.whole("max_position_embeddings", default=4096)}
+    """Phi-3, 3.5-mini and 4: query, key and value in one matrix, gate and up in another, no biases."""
+    without(config, "attention_bias", "mlp_bias", "lm_head_bias")
+    facts = dense_facts(config, 4096)
     return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER)
 
 
 def cohere(config: Config) -> Architecture:
     """Command R and Aya: mixer and FFN side by side behind one LayerNorm without bias."""
-    if config.flag("use_qk_norm", default=False).value:
-        raise refused(config, "use_qk_norm", "a norm of its own for every head is not supported")
-    bias = config.flag("attention_bias", default=False)
-    return uniform(config, dense_facts(config) | {
-        "max_positions": config.whole("max_position_embeddings", "model_max_length", default=8192),
-        "tied_embeddings": config.flag("tie_word_embeddings", default=True),
-        "qkv_bias": bias,
-        "output_bias": bias,
-    }, PLAIN, norms="parallel", norm="LayerNorm without bias")  # fmt: skip
+    normed = config.flag("use_qk_norm", default=False)
+    own = Fact(value=3, origin=normed.origin, source=f"{normed.source}: LayerNorm of every head with weights of its own")
+    facts = dense_facts(config, 8192, tied=True) | attention_biases(config) | ({"qk_norm": own} if normed.value else {})
+    return uniform(config, facts, PLAIN, norms="parallel", norm="LayerNorm without bias")
 
 
 def olmo2(config: Config) -> Architecture:
@@ -143,21 +91,29 @@ def glm(config: Config) -> Architecture:
 
 
 def _glm_facts(config: Config) -> Facts:
-    facts = dense_facts(config)
-    return facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=2),
-        "head_dim": config.head_dim(facts["hidden_size"], facts["attention_heads"], class_default=128),
-        "max_positions": config.whole("max_position_embeddings", default=131_072),
-        "qkv_bias": config.flag("attention_bias", default=True),
-    }  # fmt: skip
+    return dense_facts(config, 131_072, kv_heads=2, head_dim=128) | {"qkv_bias": config.flag("attention_bias", default=True)}
 
 
 def granite(config: Config) -> Architecture:
     """Granite 3, dense: the tensors of llama."""
-    bias = config.flag("attention_bias", default=False)
-    return uniform(config, dense_facts(config) | {
-        "max_positions": config.whole("max_position_embeddings", default=2048),
-        "qkv_bias": bias,
-        "output_bias": bias,
+    facts = dense_facts(config, 2048) | attention_biases(config) | {"ffn_bias": config.flag("mlp_bias", default=False)}
+    return uniform(config, facts, PLAIN)
+
+
+def nemotron(config: Config) -> Architecture:
+    """Nemotron 4 and Minitron: LayerNorm, and a plain FFN."""
+    return uniform(config, dense_facts(config, 4096) | attention_biases(config) | layer_norm(config) | {
+        "ffn_input_matrices": config.implied(1, "plain FFN: one input matrix"),
         "ffn_bias": config.flag("mlp_bias", default=False),
-    }, PLAIN)  # fmt: skip
+    }, PLAIN, norm="LayerNorm", activation=config.word("hidden_act", default="relu2"))  # fmt: skip
+
+
+def stablelm(config: Config) -> Architecture:
+    """StableLM: LayerNorm, one for mixer and FFN where they run side by side."""
+    normed = config.flag("qk_layernorm", default=False)
+    own = Fact(value=3, origin=normed.origin, source=f"{normed.source}: LayerNorm of every head with weights of its own")
+    facts = dense_facts(config, 4096, kv_heads=32) | layer_norm(config) | ({"qk_norm": own} if normed.value else {}) | {
+        "qkv_bias": config.flag("use_qkv_bias", default=False),
+    }  # fmt: skip
+    parallel = config.flag("use_parallel_residual", default=False).value
+    return uniform(config, facts, PLAIN, norms="parallel" if parallel else "pre", norm="LayerNorm")

@@ -2,102 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mantile.library.architecture import Architecture, Fact
 from mantile.library.huggingface import latent
-from mantile.library.huggingface.dense import window
-from mantile.library.huggingface.reading import Config, Facts, architecture, block, decoder_facts, uniform
-from mantile.library.huggingface.windowed import limited_window
+from mantile.library.huggingface.reading import (
+    Config,
+    Facts,
+    attention_biases,
+    block,
+    decoder_facts,
+    ffn_facts,
+    layer_norm,
+    uniform,
+)
+from mantile.library.huggingface.windowed import limited_window, switched_window, window, with_window
 
 LAYER = {"attention": block("attention", window="sliding_window"), "moe": block("moe")}
 
 
 def mixtral(config: Config) -> Architecture:
     """Mixtral: every layer has experts, whose width is the intermediate size."""
-    facts = decoder_facts(config)
-    return uniform(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "sliding_window": window(config, 0, switch=False),
-        "max_positions": config.whole("max_position_embeddings", default=131_072),
-        "experts": config.whole("num_local_experts", "num_experts", default=8),
-        "experts_per_token": config.whole("num_experts_per_tok", default=2),
-        "expert_size": config.whole("intermediate_size"),
+    return uniform(config, decoder_facts(config, 131_072, kv_heads=8) | _wide_experts(config, 2) | {
+        "sliding_window": window(config, 0),
     }, LAYER)  # fmt: skip
 
 
 def phimoe(config: Config) -> Architecture:
     """Phi-3.5-MoE: as Mixtral, with biases and LayerNorm."""
-    facts = decoder_facts(config)
-    bias = config.flag("attention_bias", default=False)
-    facts |= {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "max_positions": config.whole("max_position_embeddings", default=131_072),
-        "qkv_bias": bias,
-        "output_bias": bias,
-        "norm_bias": config.implied(1, "LayerNorm has a bias"),
+    facts = decoder_facts(config, 131_072, kv_heads=8) | attention_biases(config) | layer_norm(config) | _wide_experts(config, 2) | {
         "head_bias": config.flag("lm_head_bias", default=False),
-        "experts": config.whole("num_local_experts"),
-        "experts_per_token": config.whole("num_experts_per_tok", default=2),
-        "expert_size": config.whole("intermediate_size"),
     }  # fmt: skip
     return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER, norm="LayerNorm")
 
 
-def _qwen(config: Config, facts: Facts, per_token: int) -> Architecture:
-    """Qwen's mixtures: experts in every step-th layer, dense FFNs in the layers mlp_only_layers names."""
-    count = config.layers()
-    step = config.whole("decoder_sparse_step", default=1).value
-    listed = config.numbers("mlp_only_layers") or []
-    if any(not 0 <= layer < count.value for layer in listed):
-        raise config.wrong("mlp_only_layers", f"layer numbers from 0 to {count.value - 1}")
-    dense = [layer in listed or (layer + 1) % step != 0 for layer in range(count.value)]
-    facts |= {
-        "sliding_window": window(config, 0, switch=True) if config.data.get("use_sliding_window") else config.implied(0, "no sliding window"),
-        "max_positions": config.whole("max_position_embeddings", default=32_768),
-        "experts": config.whole("num_experts", "num_local_experts"),
+def _wide_experts(config: Config, per_token: int) -> Facts:
+    """Experts of the intermediate size."""
+    return {
+        "experts": config.whole("num_local_experts", "num_experts"),
         "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
-        "expert_size": config.whole("moe_intermediate_size"),
+        "expert_size": config.whole("intermediate_size"),
     }  # fmt: skip
-    if any(dense):
-        facts |= {"ffn_size": config.whole("intermediate_size"), "ffn_bias": config.implied(0, "no bias in the FFN")}
-    blocks = LAYER | ({"ffn": block("ffn")} if any(dense) else {})
-    if all(dense):
-        del blocks["moe"]
-    return architecture(config, facts, blocks, [("attention", "ffn" if flat else "moe") for flat in dense], counted=count,
-                        pattern="decoder_sparse_step and mlp_only_layers")  # fmt: skip
 
 
 def qwen2_moe(config: Config) -> Architecture:
-    """Qwen 1.5 and 2 with experts: a shared expert behind a gate, biases on query, key and value."""
-    facts = decoder_facts(config)
-    return _qwen(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=16),
-        "qkv_bias": config.flag("qkv_bias", default=True),
+    """Qwen 1.5 and 2 with experts: a shared expert behind a gate, biases on query, key and value.
+
+    If a window is turned on, the class has it in every other of the layers before max_window_layers.
+    """
+    below = config.whole("max_window_layers", default=28, least=0).value
+    facts = decoder_facts(config, 32_768, kv_heads=16) | {"qkv_bias": config.flag("qkv_bias", default=True)}
+    return _qwen(config, facts, 4, lambda layer: layer % 2 == 0 and layer < below, {
         "shared_expert_size": config.whole("shared_expert_intermediate_size"),
         "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
-    }, per_token=4)  # fmt: skip
+    })  # fmt: skip
 
 
 def qwen3_moe(config: Config) -> Architecture:
-    """Qwen 3 with experts: no shared expert, queries and keys normed."""
-    facts = decoder_facts(config)
-    bias = config.flag("attention_bias", default=False)
-    return _qwen(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=4),
+    """Qwen 3 with experts: no shared expert, queries and keys normed; a window, if it is turned on, in every layer."""
+    facts = decoder_facts(config, 32_768, kv_heads=4) | attention_biases(config) | {
         "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
-        "qkv_bias": bias,
-        "output_bias": bias,
-    }, per_token=8)  # fmt: skip
+    }  # fmt: skip
+    return _qwen(config, facts, 8, lambda layer: True, {})
+
+
+def _qwen(config: Config, facts: Facts, per_token: int, limited: Callable[[int], bool], shared: Facts) -> Architecture:
+    """Qwen's mixtures: experts in every step-th layer, dense FFNs in the layers mlp_only_layers names."""
+    count = config.layers().value
+    step = config.whole("decoder_sparse_step", default=1).value
+    listed = config.numbers("mlp_only_layers") or []
+    if any(not 0 <= layer < count for layer in listed):
+        raise config.wrong("mlp_only_layers", f"layer numbers from 0 to {count - 1}")
+    ffns = ["ffn" if layer in listed or (layer + 1) % step else "moe" for layer in range(count)]
+    if "moe" in ffns:
+        facts |= shared | {
+            "experts": config.whole("num_experts", "num_local_experts"),
+            "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
+            "expert_size": config.whole("moe_intermediate_size"),
+        }  # fmt: skip
+    if "ffn" in ffns:
+        facts |= ffn_facts(config)
+    return with_window(config, facts, switched_window(config), limited, {"moe": block("moe"), "ffn": block("ffn")}, ffns=ffns,
+                       pattern="decoder_sparse_step and mlp_only_layers, layer_types or max_window_layers")  # fmt: skip
 
 
 def glm4_moe(config: Config) -> Architecture:
     """GLM-4.5 to 4.7: the FFNs of DeepSeek over grouped-query attention."""
-    facts = decoder_facts(config)
-    return latent.decoder(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "max_positions": config.whole("max_position_embeddings", default=131_072),
+    return _glm(config, decoder_facts(config, 131_072, kv_heads=8) | {
         "qkv_bias": config.flag("attention_bias", default=False),
         "qk_norm": config.flag("use_qk_norm", default=False),
-    }, {"attention": block("attention")}, first=1, per_token=8)  # fmt: skip
+    })  # fmt: skip
+
+
+def glm4v_moe(config: Config) -> Architecture:
+    """The decoder of GLM-4.5V."""
+    return _glm(config, decoder_facts(config, 65_536, kv_heads=8) | {"qkv_bias": config.flag("attention_bias", default=True)})
+
+
+def _glm(config: Config, facts: Facts) -> Architecture:
+    return latent.decoder(config, facts, {"attention": block("attention")}, first=1, per_token=8)
 
 
 def minimax_m2(config: Config) -> Architecture:
@@ -105,15 +108,11 @@ def minimax_m2(config: Config) -> Architecture:
     kinds = config.numbers("attn_type_list", config.layers().value)
     if kinds is not None and set(kinds) != {1}:
         raise config.wrong("attn_type_list", "1 for every layer: full attention")
-    facts = decoder_facts(config)
+    if config.optional("shared_intermediate_size", why="no shared expert").value:
+        raise config.wrong("shared_intermediate_size", "0; a shared expert is not supported")
+    config.word("qk_norm_type", default="per_layer", among=("per_layer",))
     normed = config.flag("use_qk_norm", default=True)
-    return uniform(config, facts | {
-        "kv_heads": config.kv_heads(facts["attention_heads"], class_default=8),
-        "head_dim": config.head_dim(facts["hidden_size"], facts["attention_heads"], class_default=128),
-        "max_positions": config.whole("max_position_embeddings", default=196_608),
+    return uniform(config, decoder_facts(config, 196_608, kv_heads=8, head_dim=128) | _wide_experts(config, 8) | {
         "qk_norm": Fact(value=2 * normed.value, origin=normed.origin, source=f"{normed.source}: over the width of all heads"),
-        "experts": config.whole("num_local_experts"),
-        "experts_per_token": config.whole("num_experts_per_tok", default=8),
-        "expert_size": config.whole("intermediate_size"),
         "correction_bias": config.implied(1, "a stored vector balances the routing"),
     }, {"attention": block("attention"), "moe": block("moe")})  # fmt: skip

@@ -196,8 +196,8 @@ def _count(scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[str
     counts: dict[str, Counter[Format | None]] = {"head": Counter({scheme.format("head", _HEAD): 1})}
     for index, blocks in enumerate(layers):
         for block in blocks:
-            drawn = _DRAWN.get(block.kind, "recurrent")
-            for part in ("experts", "shared") if drawn == "experts" and "shared_expert_size" in facts else (drawn,):
+            drawn, shared = _DRAWN.get(block.kind, "recurrent"), block.uses.get("shared_expert_size", "shared_expert_size")
+            for part in ("experts", "shared") if drawn == "experts" and shared in facts else (drawn,):
                 kind = "experts" if part == "experts" else "ffn" if part in ("ffn", "shared") else "attention"
                 places, matrices = _MATRICES[part]
                 for matrix, size in zip(matrices, _sizes(part, block, facts), strict=True):

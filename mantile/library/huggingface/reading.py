@@ -178,17 +178,24 @@ def base_facts(config: Config, positions: int | None) -> Facts:
     }  # fmt: skip
 
 
-def decoder_facts(config: Config) -> Facts:
-    """Figures nearly every decoder spells alike: sizes, heads, vocabulary. Flags are those of llama: no bias, no QK norm."""
+def decoder_facts(
+    config: Config, positions: int, *, kv_heads: int | None = None, head_dim: int | None = None, tied: bool = False
+) -> Facts:
+    """Figures nearly every decoder spells alike: sizes, heads, vocabulary. Flags are those of llama: no bias, no QK norm.
+
+    Args:
+        positions, kv_heads, head_dim, tied: class defaults; None where the class has as many KV heads as query heads, and heads
+            that share the hidden size among them.
+    """
     hidden, heads = config.whole("hidden_size"), config.whole("num_attention_heads")
     return {
         "hidden_size": hidden,
         "attention_heads": heads,
-        "kv_heads": config.kv_heads(heads),
-        "head_dim": config.head_dim(hidden, heads),
+        "kv_heads": config.kv_heads(heads, kv_heads),
+        "head_dim": config.head_dim(hidden, heads, head_dim),
         "vocabulary": config.whole("vocab_size"),
-        "max_positions": config.whole("max_position_embeddings"),
-        "tied_embeddings": config.flag("tie_word_embeddings", default=False),
+        "max_positions": config.whole("max_position_embeddings", default=positions),
+        "tied_embeddings": config.flag("tie_word_embeddings", default=tied),
         "qkv_bias": config.implied(0, "no bias on query, key and value"),
         "output_bias": config.implied(0, "no bias on the output projection"),
         "norm_bias": config.implied(0, "RMSNorm has no bias"),
@@ -197,12 +204,32 @@ def decoder_facts(config: Config) -> Facts:
     }  # fmt: skip
 
 
-def dense_facts(config: Config) -> Facts:
-    """The same with a dense FFN."""
-    return decoder_facts(config) | {
-        "ffn_size": config.whole("intermediate_size"),
-        "ffn_bias": config.implied(0, "no bias in the FFN"),
-    }  # fmt: skip
+def ffn_facts(config: Config, field: str = "intermediate_size") -> Facts:
+    """Figures of a dense FFN without bias."""
+    return {"ffn_size": config.whole(field), "ffn_bias": config.implied(0, "no bias in the FFN")}
+
+
+def dense_facts(config: Config, positions: int, **defaults: Any) -> Facts:
+    """Figures of a decoder with a dense FFN in every layer."""
+    return decoder_facts(config, positions, **defaults) | ffn_facts(config)
+
+
+def attention_biases(config: Config, default: bool = False) -> Facts:
+    """One switch for the biases of query, key, value and output."""
+    bias = config.flag("attention_bias", default=default)
+    return {"qkv_bias": bias, "output_bias": bias}
+
+
+def layer_norm(config: Config) -> Facts:
+    """LayerNorm as most have it."""
+    return {"norm_bias": config.implied(1, "LayerNorm has a bias")}
+
+
+def without(config: Config, *fields: str) -> None:
+    """An error where a switch that changes the structure is on."""
+    for name in fields:
+        if config.flag(name, default=False).value:
+            raise config.wrong(name, f"false; nothing else is supported for {config.model_type}")
 
 
 def block(kind: BlockKind, /, **uses: str) -> Block:

@@ -282,35 +282,44 @@ def _sizes(hidden: int, layers: int, heads: int, ffn: int, vocabulary: int, posi
         "vocab_size": vocabulary, "max_position_embeddings": positions,
     }  # fmt: skip
 
+_GEMMA3_TEXT = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
+                "head_dim": 256, "vocab_size": 262_208, "max_position_embeddings": 131_072}  # fmt: skip
+_GEMMA4_TEXT = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30, "num_attention_heads": 8, "num_key_value_heads": 4,
+                "head_dim": 256, "vocab_size": 262_144, "max_position_embeddings": 131_072}  # fmt: skip
+_LLAMA4_TEXT = {"hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16_384, "num_hidden_layers": 48,
+                "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 202_048, "num_local_experts": 16,
+                "max_position_embeddings": 131_072}  # fmt: skip
+
 
 _LLAMA = _sizes(4096, 32, 32, 11_008, 32_000, 2048)
 _MISTRAL = _sizes(4096, 32, 32, 14_336, 32_000, 131_072)
 _MINISTRAL3 = _sizes(4096, 34, 32, 14_336, 131_072, 262_144)
 _QWEN2 = _sizes(4096, 32, 32, 22_016, 151_936, 32_768)
-_QWEN2_VL_TEXT = _sizes(8192, 80, 64, 29_568, 152_064, 32_768) | {"num_key_value_heads": 8}
+_QWEN2_VL_TEXT = _sizes(8192, 80, 64, 29_568, 152_064, 32_768) | {"num_key_value_heads": 8, "max_window_layers": 80}
 _QWEN3_VL_TEXT = _sizes(4096, 32, 32, 22_016, 151_936, 128_000)
 _QWEN3_VL_MOE_TEXT = _sizes(2048, 24, 16, 5632, 151_936, 128_000) | {
-    "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408,
+    "num_key_value_heads": 16, "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408,
 }  # fmt: skip
 _QWEN35_TEXT = _sizes(4096, 32, 16, 12_288, 248_320, 32_768)
 _QWEN35_MOE_TEXT = {
     "hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 16, "vocab_size": 248_320, "num_experts": 256,
     "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
 }  # fmt: skip
+_GLM4V_MOE_TEXT = _sizes(4096, 46, 96, 10_944, 151_424, 65_536) | {"n_routed_experts": 128, "moe_intermediate_size": 1408}
 _DEEPSEEK_V3 = _sizes(7168, 61, 128, 18_432, 129_280, 4096) | {"n_routed_experts": 256, "moe_intermediate_size": 2048}
 NESTINGS: dict[str, Nesting] = {
     "llava": Nesting({"llama": _LLAMA, "mistral": _MISTRAL, "qwen2": _QWEN2, "qwen3": _QWEN2}, llava, "clip_vision_model"),
     "mistral3": Nesting({"mistral": _MISTRAL, "ministral3": _MINISTRAL3}, mistral3, "pixtral"),
-    "gemma3": Nesting({"gemma3_text": {}}, gemma3, "siglip_vision_model"),
-    "gemma4": Nesting({"gemma4_text": {}}, gemma4, "gemma4_vision"),
-    "llama4": Nesting({"llama4_text": {}}, llama4, "llama4_vision_model", default_tower=True),
+    "gemma3": Nesting({"gemma3_text": _GEMMA3_TEXT}, gemma3, "siglip_vision_model"),
+    "gemma4": Nesting({"gemma4_text": _GEMMA4_TEXT}, gemma4, "gemma4_vision"),
+    "llama4": Nesting({"llama4_text": _LLAMA4_TEXT}, llama4, "llama4_vision_model", default_tower=True),
     "qwen2_vl": Nesting({"qwen2_vl_text": _QWEN2_VL_TEXT}, qwen2_vl, "qwen2_vl_vision", flat=True),
     "qwen2_5_vl": Nesting({"qwen2_5_vl_text": _QWEN2_VL_TEXT}, qwen2_5_vl, "qwen2_5_vl_vision", flat=True),
     "qwen3_vl": Nesting({"qwen3_vl_text": _QWEN3_VL_TEXT}, qwen3_vl, "qwen3_vl_vision"),
     "qwen3_vl_moe": Nesting({"qwen3_vl_moe_text": _QWEN3_VL_MOE_TEXT}, qwen3_vl, "qwen3_vl_moe_vision"),
     "qwen3_5": Nesting({"qwen3_5_text": _QWEN35_TEXT}, qwen3_5, "qwen3_5_vision"),
     "qwen3_5_moe": Nesting({"qwen3_5_moe_text": _QWEN35_MOE_TEXT}, qwen3_5, "qwen3_5_moe_vision"),
-    "glm4v_moe": Nesting({"glm4v_moe_text": {}}, glm4v, "glm4v_moe_vision"),
+    "glm4v_moe": Nesting({"glm4v_moe_text": _GLM4V_MOE_TEXT}, glm4v, "glm4v_moe_vision"),
     "kimi_k25": Nesting({"deepseek_v3": _DEEPSEEK_V3, "kimi_k2": _DEEPSEEK_V3}, kimi_k25, "kimi_k25_vision"),
 }
 

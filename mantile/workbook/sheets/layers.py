@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.collectives import sums_inside
 from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import GROUPS, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
@@ -22,7 +23,7 @@ from mantile.graph.quantity import (
     where,
     whole,
 )  # fmt: skip
-from mantile.ir.modules import Layer
+from mantile.ir.modules import Layer, Module
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -48,12 +49,15 @@ class _Kind:
     whole: dict[str, Quantity]
 
 
-def steps_of_layer(phase: Pass, layer: Layer) -> list[tuple[str, Block]]:
-    """The blocks of one layer in execution order, an all-reduce after mixer and FFN."""
+def steps_of_layer(phase: Pass, layer: Layer, inside: tuple[Module, ...]) -> list[tuple[str, Block]]:
+    """The blocks of one layer in execution order, an all-reduce after mixer and FFN, and where a mixer needs one inside."""
     blocks = {block.id: block for block in phase.blocks}
     steps: list[tuple[str, Block]] = []
     for number, part in enumerate(layer.parts, 1):
-        steps += [(module.short, blocks[module.id]) for module in part]
+        for module in part:
+            steps.append((module.short, blocks[module.id]))
+            if module in inside:
+                steps.append((f"{module.short} sum", blocks["inner_reduce"]))
         steps.append((f"all-reduce {number}" if len(layer.parts) > 1 else "all-reduce", blocks["all_reduce"]))
     return steps
 
@@ -98,7 +102,7 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
     """The steps of one layer: time, start, and the time by limit, in us."""
     us = style.value("us")
     green = us.but(colour=style.LINK)
-    steps = {name: steps_of_layer(phase, layer) for name, phase in phases.items()}
+    steps = {name: steps_of_layer(phase, layer, sums_inside(book.estimate.equations.ir)) for name, phase in phases.items()}
     names: list[Input] = []
     groups: list[Input] = []
     times: dict[str, list[Quantity]] = {name: [] for name in phases}
@@ -108,7 +112,7 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
         line = row + 1 + index
         names.append(Input(f"layers.name.{number}.{index}", f"Step {index}", "1", short, shared=True, fixed=True))
         book.fix(sheet, line, 0, names[-1], style.LABEL.but(indent=1))
-        label = GROUPS[block.module.part if block.module is not None else block.id]
+        label = GROUPS[block.group]
         groups.append(Input(f"layers.group.{number}.{index}", f"Group {index}", "1", label, shared=True, fixed=True))
         book.fix(sheet, line, 1, groups[-1], style.SOURCE)
         for name, first in _FIRST.items():
@@ -229,8 +233,9 @@ def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[s
     sheet.conditional.append(((first_row, 8, row - 1, 7 + len(used)), {
         "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR, "min_type": "num",
         "max_type": "num", "min_value": 0, "max_value": round(1.9 * highest, 3)}))  # fmt: skip
-    once("final_norm", "Final norm", {phase: block(result, "final_norm").time for phase, result in phases.items()})
-    once("lm_head", "LM head", {phase: block(result, "lm_head").time for phase, result in phases.items()})
+    for end in equations.ir.modules:
+        if end.layers is None and end.id != "embedding":
+            once(end.id, end.label, {phase: block(result, end.id).time for phase, result in phases.items()})
     once("p2p", "Stage to stage", {phase: block(result, "p2p").time for phase, result in phases.items()})
     return row
 

@@ -12,7 +12,6 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
-    added,
     element,
     equal,
     join,
@@ -318,13 +317,13 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
         times = {block.id: float(book.estimate_values[0][block.time]) for block in blocks}
         total = float(book.estimate_values[0][phase.time])
         largest = max(times, key=lambda identifier: times[identifier])
-        cores = [block for block in blocks if _group(block) == "attention"]
+        cores = [block for block in blocks if block.group == "attention"]
         core = max(cores, key=lambda block: times[block.id]).id if cores else None
         for block in blocks:
             if times[block.id] < 0.05 * total and not (phase is equations.decode and block.id == core):
                 continue
             shown = block.id == largest or (phase is equations.decode and block.id == core)
-            words = {"ffn": "FFN", "experts": "experts", "attention": "attention"}.get(_group(block), block.label.split(" ")[0])
+            words = {"ffn": "FFN", "experts": "experts", "attention": "attention"}.get(block.group, block.label.split(" ")[0])
             label = words if phase is equations.decode and block.id == core else f"{phase.phase.id} {words}"
             points.append((row, label if shown else None, marker, block))
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
@@ -342,10 +341,6 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
           style.COMPUTE if marker == "circle" else style.MEMORY, marker, "below" if marker == "circle" else "right")
          for place, label, marker, _ in points], _CHART, (0.105, 0.03, 0.86, 0.74))))  # fmt: skip
     return row
-
-
-def _group(block: Block) -> str:
-    return block.module.part if block.module is not None else block.id
 
 
 def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:
