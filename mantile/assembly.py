@@ -18,7 +18,7 @@ from mantile.equations.sharding import Sharding, sharding
 from mantile.equations.workload import Workload, workload
 from mantile.floors import Core, Dimensions, Weights, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, added, ancestors, children, maximum, span, total
-from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product
+from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product, Tensor
 from mantile.library.profiles import Library
 
 
@@ -80,8 +80,8 @@ def _size(ir: ModelGraph) -> Size:
         if isinstance(work, Product | Experts) and any(tensor.matrix for tensor in module.tensors):
             parts.append(work.inputs * work.outputs)
         if module.id == "embedding":
-            parts += [_product(tensor.shape) for tensor in module.tensors]
-        vectors = [_product(tensor.shape) for tensor in module.tensors if not tensor.matrix and not tensor.buffer]
+            parts += [_stored(tensor) for tensor in module.tensors]
+        vectors = [_stored(tensor) for tensor in module.tensors if not tensor.matrix and not tensor.buffer]
         if isinstance(work, Experts):  # their biases are stored per expert
             size = added(parts) * work.count if not vectors else added([*(part * work.count for part in parts), *vectors])
             chosen = work.per_token / work.count
@@ -89,7 +89,7 @@ def _size(ir: ModelGraph) -> Size:
             size = added([*parts, *vectors])
             if len(vectors) > 2 or (vectors and _references(size) > _READABLE):
                 rows += [Quantity(f"model.size.{module.id}.{number}", f"Parameters of {module.label}, {tensor.name.split('.', 3)[-1]}", "parameter",
-                                  _product(tensor.shape) if module.layers is None else _product(tensor.shape) * module.layers)
+                                  _stored(tensor) if module.layers is None else _stored(tensor) * module.layers)
                          for number, tensor in enumerate(module.tensors) if not tensor.matrix and not tensor.buffer]  # fmt: skip
                 if not parts:
                     continue
@@ -122,11 +122,12 @@ def _references(expression: Node) -> int:
     return 1 if isinstance(expression, Input | Quantity) else sum(_references(part) for part in children(expression))
 
 
-def _product(shape: tuple[Node, ...]) -> Node:
-    size: Node = shape[0]
-    for dimension in shape[1:]:
+def _stored(tensor: Tensor) -> Node:
+    """Values of a tensor in one layer."""
+    size: Node = tensor.shape[0]
+    for dimension in tensor.shape[1:]:
         size = size * dimension
-    return size
+    return size if tensor.copies is None else size * tensor.copies
 
 
 def _dimensions(ir: ModelGraph, inputs: Workload, metal: Hardware, stored: Tensors, first: Pass, further: Pass) -> Dimensions:

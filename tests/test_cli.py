@@ -151,6 +151,22 @@ def test_aliases_of_flags(run: Any) -> None:
     assert long.data == short.data
 
 
+def test_flags_of_data_types_and_images(run: Any) -> None:
+    """One for each class of matrices the model has; the others are refused."""
+    case = (*CASE, "--tp", "8", "--accelerator", "b200-sxm")
+    mixed = run("estimate", "deepseek-v3", *case, "--attention-dtype", "bf16", "--ffn-dtype", "fp8", "--experts-dtype", "nvfp4",
+                "--head-dtype", "fp8", "--json").data  # fmt: skip
+    assert [mixed[f"{name}_dtype"] for name in ("attention", "ffn", "experts", "head")] == ["bf16", "fp8", "nvfp4", "fp8"]
+    plain = run("estimate", "deepseek-v3", *case, "--json").data
+    assert (plain["weights_dtype"], plain["experts_dtype"], plain["head_dtype"]) == ("fp8-block", "same", "bf16")
+    assert mixed["memory_per_accelerator_bytes"] < plain["memory_per_accelerator_bytes"]
+    assert "image_tokens" not in plain
+    image = run("estimate", "qwen3-vl-8b", *CASE, "--image-tokens", "600", "--json").data
+    assert image["image_tokens"] == 600
+    assert image["ttft_s"] > run("estimate", "qwen3-vl-8b", *CASE, "--json").data["ttft_s"]
+    assert "experts_dtype" not in image
+
+
 def test_estimate_for_people(run: Any, tmp_path: Path) -> None:
     (tmp_path / "chat.yaml").write_text(SCENARIO)
     ran = run("estimate", "chat.yaml")
@@ -226,6 +242,9 @@ def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
     (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute=nan"), ("--set", "ID=VALUE")),
     (("llama-3.1-8b", *CASE, "--set", "efficiency.gem_compute=1"), ("unknown figure", "efficiency.gemm_compute")),
     (("llama-3.1-8b", "--input-tokens", "9"), ("--accelerator", "--output-tokens", "--concurrency")),
+    (("llama-3.1-8b", *CASE, "--experts-dtype", "fp8"), ("field experts_dtype", "llama-3.1-8b has no experts")),
+    (("llama-3.1-8b", *CASE, "--image-tokens", "5"), ("field image_tokens", "llama-3.1-8b has no vision tower")),
+    (("llama-3.1-8b", *CASE, "--attention-dtype", "fp9"), ("data type 'fp9'", "fp8")),
     (("nowhere.yaml",), ("nowhere.yaml", "No such file")),
     (("nowhere/config.json", *CASE), ("nowhere/config.json", "No such file")),
 ])  # fmt: skip
@@ -330,13 +349,14 @@ def test_explain_an_input(run: Any) -> None:
     assert "num_hidden_layers" in explained["source"]
 
 
-def test_explain_everything(run: Any) -> None:
+@pytest.mark.parametrize("model", ["qwen3-8b", "deepseek-v3.2"])
+def test_explain_everything(run: Any, model: str) -> None:
     """Every figure of an estimate can be explained."""
     from mantile.estimation import estimate
     from mantile.explanation import explain
     from mantile.library.scenario import parse_scenario
 
-    made = estimate(parse_scenario({"model": "qwen3-8b", "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9,
+    made = estimate(parse_scenario({"model": model, "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9,
                                     "concurrency": 1}, "test"))  # fmt: skip
     for number, identifier in enumerate(made.equations.figures):
         if number % 7 == 0:
@@ -393,6 +413,47 @@ def test_library(run: Any, kind: str, identifier: str) -> None:
     assert shown.status == 0
     assert "source" in shown.out
     assert run(kind, "show", identifier, "--json").data["id"] == identifier
+
+
+def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
+    """Facts, layers, counts and tensors that differ, and none that do not; a config.json stands for a model."""
+    found = run("models", "diff", "llama-3.1-8b", "mistral-7b", "--json").data
+    assert (found["a"], found["b"]) == ("llama-3.1-8b", "mistral-7b")
+    fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
+    assert fields["facts.vocabulary"] == (128_256, 32_000)
+    assert fields["parameters.total"] == (8_030_261_248, 7_241_732_096)
+    assert fields["tensor.lm_head.weight 128256 × 4096"] == (1, None)
+    assert fields["tensor.lm_head.weight 32000 × 4096"] == (None, 1)
+    assert not {"facts.layers", "facts.hidden_size", "layers"} & fields.keys()
+    for word in ("facts.vocabulary", "128,256", "32,000"):
+        assert word in run("models", "diff", "llama-3.1-8b", "mistral-7b").out
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    mixed = run("models", "diff", "config.json", "deepseek-v3", "--json").data["differences"]
+    assert {"layers.attention + ffn", "layers.attention + moe", "facts.experts"} <= {item["field"] for item in mixed}
+    assert run("models", "diff", "llama-3.1-8b", "llama-3.1-8b", "--json").data["differences"] == []
+    assert "are the same" in run("models", "diff", "llama-3.1-8b", "llama-3.1-8b").out
+    refused(run("models", "diff", "llama-3.1-8b", "llama-3.1-8"), "unknown model", "llama-3.1-8b")
+
+
+def test_ir_of_a_mixture(run: Any) -> None:
+    """Kinds of layer, their order, active parameters, and what predicts further tokens apart."""
+    found = run("ir", "deepseek-v3", "--json", "--tensors").data
+    assert found["parameters"]["total"] == 671_026_404_352
+    assert found["parameters"]["active"] < found["parameters"]["total"] / 10
+    assert [(group["blocks"], group["count"]) for group in found["layer_groups"]] == [(["attention", "ffn"], 3), (["attention", "moe"], 58)]
+    assert found["order"] == ["attention.ffn"] * 3 + ["attention.moe"] * 58
+    assert found["multi_token_prediction"]["parameters"] > 10**10
+    told = run("ir", "deepseek-v3").out
+    for word in ("attention + moe", "multi-token prediction", "mla", "Shared expert"):
+        assert word in told
+
+
+def test_the_list_of_models_tells_total_and_active(run: Any) -> None:
+    rows = {row["id"]: row for row in run("models", "list", "--json").data["models"]}
+    assert rows["mixtral-8x7b"]["parameters"] == 46_702_792_704
+    assert rows["mixtral-8x7b"]["active"] == 12_879_925_248
+    assert rows["llama-3.1-8b"]["active"] == rows["llama-3.1-8b"]["parameters"]
+    assert run("models", "show", "mixtral-8x7b", "--json").data["layers"] == [{"layer": "attention + moe", "times": 32}]
 
 
 def test_hardware_lists_si_and_quotes(run: Any) -> None:

@@ -325,6 +325,16 @@ def test_precedents_and_dependents_are_each_others_inverse() -> None:
     assert all(order.index(child) < order.index(node) for node in order for child in q.children(node))
 
 
+def test_figures_of_an_expression_are_replaced_and_bodies_left_alone() -> None:
+    """By identity, at any depth, expressions too; what is replaced is not looked into again."""
+    size = Quantity("size", "Size", "1", A * B)
+    assert evaluate(q.substitute(A + B * size, {A: C, size: D})) == 1.5 + 2.0 * 0.25
+    assert q.substitute(size, {A: C}) is size
+    both = A * B
+    assert evaluate(q.substitute(both - A, {both: D, A: both})) == 0.25 - 6.0
+    assert formula(q.substitute(-(A + B), {A: C}), CELLS) == "=-(A3+A2)"
+
+
 # --- one case and many ------------------------------------------------------------------------------------------------------
 
 

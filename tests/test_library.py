@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_models import CONFIGS as SMALL
 
 from mantile.estimation import Estimate
 from mantile.ir.build import build_ir
@@ -28,19 +31,6 @@ LLAMA: dict[str, Any] = {
     "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 8, "num_hidden_layers": 2,
     "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 1000,
 }  # fmt: skip
-# Every family reads its own fields of this; some need further ones.
-ANY: dict[str, Any] = LLAMA | {
-    "head_dim": 8, "kv_lora_rank": 16, "num_experts": 8, "n_routed_experts": 8, "num_local_experts": 8, "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16, "shared_expert_intermediate_size": 32, "first_k_dense_replace": 1, "mamba_num_heads": 8,
-    "mamba_head_dim": 16, "n_groups": 8, "ssm_state_size": 16, "num_heads": 16, "state_size": 16,
-}  # fmt: skip
-OWN: dict[str, dict[str, Any]] = {
-    "deepseek_v4": {"num_key_value_heads": 1},
-    "gemma4_text": {"hidden_size_per_layer_input": 0},
-    "llama4_text": {"intermediate_size_mlp": 128},
-    "mimo_v2_flash": {"hybrid_layer_pattern": [0, 1], "moe_layer_freq": [0, 1]},
-    "nemotron_h": {"hybrid_override_pattern": "M*"},
-}
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 4,
 }  # fmt: skip
@@ -261,12 +251,12 @@ def test_a_variant_follows_the_base_where_it_says_nothing(make: Callable[..., Es
 def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> None:
     """Never guessed from fields that happen to be there."""
     with pytest.raises(InputError) as raised:
-        parse_config(ANY | {"model_type": model_type}, "config.json")
+        parse_config(LLAMA | {"model_type": model_type}, "config.json")
     told = str(raised.value)
     assert told.startswith(f"config.json: model_type '{model_type}' is not supported; supported: ")
     assert told.partition("supported: ")[2].split(", ") == [*FAMILIES, *NESTINGS]
     with pytest.raises(InputError, match=rf"^config\.json: .*text_config\.model_type.*'{model_type}'"):
-        parse_config({"model_type": "llava", "text_config": ANY | {"model_type": model_type}, "vision_config": {}}, "config.json")
+        parse_config({"model_type": "llava", "text_config": LLAMA | {"model_type": model_type}, "vision_config": {}}, "config.json")
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -287,14 +277,26 @@ def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> N
     ({"quantization_config": 8}, r"field quantization_config: expected a mapping"),
     ({"model_type": ...}, r"field model_type is missing or not a text; supported: llama"),
     ({"model_type": 3}, r"field model_type is missing or not a text"),
-    ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": 1},
-    r"field max_window_layers: a window on some layers"),
+    ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": "one"}, r"field max_window_layers: expected a whole number"),
+    ({"model_type": "qwen2", "layer_types": ["full_attention"]}, r"field layer_types: expected a list of 2 texts"),
+    ({"model_type": "qwen2", "layer_types": ["full_attention", "none"]}, r"field layer_types: .*each one of sliding_attention, full_attention"),
 ])  # fmt: skip
 def test_a_wrong_config_is_told_by_field(change: dict[str, Any], message: str) -> None:
     """`...` stands for a field left out."""
     config = {key: value for key, value in (LLAMA | change).items() if value is not ...}
     with pytest.raises(InputError, match=rf"^config\.json: .*{message}"):
         parse_config(config, "config.json")
+
+
+def test_a_window_on_some_layers_makes_two_kinds_of_layer() -> None:
+    """Qwen's switch: layers below max_window_layers attend to everything."""
+    config = LLAMA | {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 9, "num_hidden_layers": 5}
+    architecture = parse_config(config | {"max_window_layers": 3}, "config.json")
+    assert architecture.sequence() == [("full", "ffn")] * 3 + [("sliding", "ffn")] * 2
+    assert architecture.blocks["sliding"].uses == {"window": "sliding_window"} and architecture.blocks["full"].uses == {}
+    for layers, window in ((0, 9), (5, 0)):
+        alike = parse_config(config | {"max_window_layers": layers}, "config.json")
+        assert len(alike.blocks) == 2 and alike.value("sliding_window") == window
 
 
 def test_a_config_may_be_named_by_file_or_folder(tmp_path: Path) -> None:
@@ -314,40 +316,23 @@ def test_a_config_may_be_named_by_file_or_folder(tmp_path: Path) -> None:
 
 FIELDS = (*LLAMA, "head_dim", "max_position_embeddings", "sliding_window", "use_sliding_window", "max_window_layers",
           "tie_word_embeddings", "attention_bias", "mlp_bias", "use_bias", "hidden_act", "torch_dtype", "dtype",
-          "quantization_config", "num_experts", "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", "q_lora_rank",
-          "layer_types", "first_k_dense_replace", "num_nextn_predict_layers")  # fmt: skip
+          "quantization_config", "layer_types", "num_experts", "num_nextn_predict_layers")  # fmt: skip
 
 
-def _any(family: str) -> dict[str, Any]:
-    """A config of a family with all it may need."""
-    return ANY | OWN.get(family, {}) | {"model_type": family}
-
-
-@pytest.mark.parametrize("family", [*FAMILIES, *NESTINGS])
-def test_every_family_reads_a_config(family: str) -> None:
-    """So that the generated configs below reach into each of them; facts alone, no field left to chance."""
-    config = _any(family)
-    if family in NESTINGS:
-        inner = next(iter(NESTINGS[family].text))
-        config = {"model_type": family, "text_config": _any(inner), "vision_config": {}}
-    architecture = parse_config(config, "config.json")
-    assert architecture.model_type == family
-    assert len(architecture.sequence()) == 2
-    assert (architecture.vision is not None) == (family in NESTINGS)
+def test_every_family_has_a_small_config() -> None:
+    """So that the configs made up below reach into each of them, alone or inside a vision-language model."""
+    texts = [config.get("text_config", config) for config in SMALL.values()]
+    assert {config["model_type"] for config in (*SMALL.values(), *texts)} >= {*FAMILIES, *NESTINGS}
+    for name, config in SMALL.items():
+        assert parse_config(config, "config.json").model_type == config["model_type"], name
 
 
 def test_a_missing_longest_context_is_the_default_of_the_class() -> None:
     """A missing key is not null and no reason to refuse a config: every class has a figure, or no such thing."""
-    refused = []
-    for family in FAMILIES:
-        config = {key: value for key, value in _any(family).items() if key != "max_position_embeddings"}
-        try:
-            architecture = parse_config(config, "config.json")
-        except InputError:
-            refused.append(family)
-        else:
-            assert "max_positions" not in architecture.facts or architecture.facts["max_positions"].origin == "default", family
-    assert refused == []
+    for name, config in SMALL.items():
+        text = {key: value for key, value in config.get("text_config", config).items() if key not in ("max_position_embeddings", "n_positions")}
+        architecture = parse_config(config | {"text_config": text} if "text_config" in config else text, "config.json")
+        assert "max_positions" not in architecture.facts or architecture.facts["max_positions"].origin == "default", name
 
 
 odd = st.one_of(
@@ -357,21 +342,26 @@ odd = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
-@given(
-    st.sampled_from(sorted(FAMILIES)),
-    st.dictionaries(st.sampled_from(FIELDS[1:]), odd, max_size=4),
-    st.sets(st.sampled_from(FIELDS[1:]), max_size=2),
-)
-def test_any_config_is_an_architecture_or_an_input_error(family: str, changed: dict[str, Any], left_out: set[str]) -> None:
+@settings(max_examples=300)
+@given(st.data())
+def test_any_config_is_an_architecture_or_an_input_error(data: st.DataObject) -> None:
     """Null, texts, huge numbers, NaN and nested values: never another exception, never a figure out of range."""
-    config = {key: value for key, value in (_any(family) | changed).items() if key not in left_out}
+    config = SMALL[data.draw(st.sampled_from(sorted(SMALL)))]
+    part = data.draw(st.sampled_from([name for name in ("", "text_config", "vision_config") if not name or name in config]))
+    fields = config[part] if part else config
+    names = st.sampled_from(sorted({*FIELDS, *fields} - {"model_type"}))
+    changed = fields | data.draw(st.dictionaries(names, odd, max_size=4))
+    for name in data.draw(st.sets(names, max_size=2)):
+        changed.pop(name, None)
+    config = config | {part: changed} if part else changed
     try:
         architecture = parse_config(config, "config.json")
     except InputError as error:
         assert str(error).startswith("config.json: ")
         return
-    assert len(architecture.sequence()) == config["num_hidden_layers"]
+    text = config.get("text_config", config)
+    stated = text.get("n_layer", text.get("num_hidden_layers"))
+    assert stated is None or len(architecture.sequence()) == stated
     assert architecture.value("hidden_size") >= 1
     assert architecture.value("kv_heads") <= architecture.value("attention_heads")
     assert architecture.value("experts_per_token") <= architecture.value("experts")
@@ -380,6 +370,80 @@ def test_any_config_is_an_architecture_or_an_input_error(family: str, changed: d
         assert 0 <= fact.value <= 2**40, name
     ir = build_ir(Model(id="odd", name="odd", source="test", architecture=architecture))
     assert [module.id for module in ir.modules][-1] == "lm_head"
+
+
+# --- the hub ----------------------------------------------------------------------------------------------------------------
+
+
+class Refusal(Exception):
+    """What the library of the hub raises."""
+
+
+ERRORS = {name: type(name, (Refusal,), {}) for name in ("GatedRepoError", "RepositoryNotFoundError", "EntryNotFoundError", "HfHubHTTPError")}
+ERRORS["LocalEntryNotFoundError"] = type("LocalEntryNotFoundError", (ERRORS["EntryNotFoundError"],), {})
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """A hub that holds these files, as {name: content}; an exception in place of a content is raised."""
+    held: dict[str, Any] = {}
+
+    def download(hub_id: str, file: str) -> str:
+        content = held.get(f"{hub_id}/{file}", ERRORS["EntryNotFoundError"]("no such file"))
+        if isinstance(content, Exception):
+            raise content
+        path = tmp_path / hub_id / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return str(path)
+
+    modules: dict[str, dict[str, Any]] = {
+        "huggingface_hub": {"hf_hub_download": download}, "huggingface_hub.errors": ERRORS, "huggingface_hub.utils": {},
+        "huggingface_hub.utils.logging": {"set_verbosity": lambda level: None},
+    }  # fmt: skip
+    for name, content in modules.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    return held
+
+
+def test_a_hub_id_is_read_from_the_hub(hub: dict[str, Any]) -> None:
+    """Its config, and what lies beside it about quantisation; a model we ship is ours, without asking."""
+    hub["some-lab/Tiny-1.1/config.json"] = LLAMA
+    model = load_model("some-lab/Tiny-1.1")
+    assert (model.id, model.name, model.hub_id) == ("tiny-1.1", "Tiny-1.1", "some-lab/Tiny-1.1")
+    assert model.architecture == parse_config(LLAMA, "config.json")
+    hub["some-lab/Tiny-1.1/hf_quant_config.json"] = {"quantization": {"quant_algo": "FP8"}}
+    assert load_model("some-lab/Tiny-1.1").architecture.choices["weights_dtype"].value == "fp8"
+    assert load_model("deepseek-ai/DeepSeek-V3") == load_model("deepseek-v3")
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (ERRORS["GatedRepoError"](), "gated on the hub: accept its terms on its page, then log in"),
+    (ERRORS["RepositoryNotFoundError"](), "not on the hub, or private"),
+    (ERRORS["EntryNotFoundError"](), "has no config.json on the hub"),
+    (ERRORS["LocalEntryNotFoundError"](), "the hub cannot be reached and the config is not in its cache"),
+    (ERRORS["HfHubHTTPError"]("503 busy\nTraceback"), "reading it from the hub failed: 503 busy$"),
+    (OSError(28, "No space left on device"), "reading it from the hub failed: .*No space left"),
+    ("{", r"some-lab/tiny/config\.json, line 1, column 2: not valid JSON"),
+    ({"model_type": "abacus"}, r"some-lab/tiny/config\.json: model_type 'abacus' is not supported"),
+])  # fmt: skip
+def test_what_the_hub_refuses_is_told(hub: dict[str, Any], content: Any, message: str) -> None:
+    """Each reason in a line, with what to do."""
+    hub["some-lab/tiny/config.json"] = content
+    with pytest.raises(InputError, match=rf"^some-lab/tiny.*{message.removeprefix('some-lab/tiny')}"):
+        load_model("some-lab/tiny")
+
+
+def test_without_the_hubs_library_a_hub_id_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install; a name of another form is an unknown model."""
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(InputError, match=r"^some-lab/tiny: not a model we ship; .*pip install 'mantile\[hub\]'"):
+        load_model("some-lab/tiny")
+    for name in ("a/b/c", "../etc", "/etc/passwd", "-lab/tiny", "some-lab/"):
+        with pytest.raises(InputError, match="unknown model"):
+            load_model(name)
 
 
 @settings(max_examples=100)

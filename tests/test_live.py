@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 import random
 import warnings
@@ -12,17 +10,19 @@ from typing import Any
 
 import openpyxl
 import pytest
+from live import follow_edits, random_value
 
 from mantile.engines import soffice
 from mantile.estimation import estimate
-from mantile.graph.quantity import Input
+from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
-from mantile.library.models import Model
+from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
-from mantile.verification import TOLERANCE, difference, scale_of, verify
+from mantile.verification import TOLERANCE, verify
 from mantile.workbook.book import Book
 from mantile.workbook.layout import lay_out
-from mantile.workbook.write import write_workbook
+from mantile.workbook.rules import lint
+from mantile.workbook.write import build_workbook, write_workbook
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "gated": {"model_type": "llama", "num_key_value_heads": 8, "tie_word_embeddings": False, "attention_bias": True},
@@ -31,6 +31,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "plain": {"model_type": "starcoder2", "num_key_value_heads": 1, "sliding_window": None},
 }  # fmt: skip
 SETS = 67  # of edits, for each of the three workbooks
+FEWER = 10  # for each of the others, which are larger
+SERVED: dict[str, dict[str, Any]] = {
+    "deepseek-v3": {"tp": 8}, "gpt-oss-120b": {"weights_dtype": "mxfp4"}, "qwen3-next-80b": {}, "gemma-2-27b": {"input_tokens": 6000},
+    "llama-4-scout": {"input_tokens": 10_000, "image_tokens": 800}, "nemotron-3-nano": {"tp": 2}, "kimi-k2.5": {"tp": 8, "image_tokens": 500},
+}  # fmt: skip
 
 
 def _book(kind: str) -> Book:
@@ -41,56 +46,26 @@ def _book(kind: str) -> Book:
     return lay_out(estimate(parse_scenario(fields, "scenario"), model))
 
 
-def _random_value(figure: Input, dice: random.Random) -> Any:
-    if figure.choices:
-        return dice.choice(figure.choices)
-    if figure.id.startswith("model."):
-        return float(max(1, round(float(figure.value or 500) * dice.uniform(0.5, 2))))
-    if figure.integer:
-        return float(round(10 ** dice.uniform(0, 4)))
-    if figure.value is None:  # an override, in the unit of its cell
-        fraction = figure.unit == "1"
-        return round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2)
-    return round(float(figure.value) * dice.uniform(0.3, 2), 4)
-
-
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     """Generated sets of one to eight edits over all inputs; every formula cell compared after each."""
-    from mantile.patterns import PatternModel
-
-    book = _book(kind)
-    path = write_workbook(book, tmp_path / "run.xlsx")
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()}
-    editable = sorted(identifier for identifier, column in book.entries if column == 0)
-    groups: dict[str, list[str]] = {}
-    for identifier in editable:
-        kind_of_input = "override" if identifier.endswith(".override") else identifier.split(".")[0]
-        groups.setdefault(kind_of_input, []).append(identifier)
-    dice = random.Random(kind)
-    generated = {identifier: inputs[identifier].value for identifier in editable} | book.estimate.inputs(0)
-    touched: set[str] = set()
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = PatternModel().loads(str(path)).finish(circular=False)
-        for number in range(SETS):
-            names = {dice.choice(groups[dice.choice(sorted(groups))]) for _ in range(dice.randint(1, 8))}
-            edits = {name: _random_value(inputs[name], dice) for name in names}
-            touched |= set(edits)
-            keys = {}
-            for name, value in edits.items():
-                sheet, row, column = book.entries[name, 0]
-                keys[f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"] = value
-            solution = model.calculate(inputs=keys)
-            native = book.values([generated | edits])
-            for sheet_, row, column, cell in book.formulas():
-                key = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                expected = native[cell.column][cell.expression]  # type: ignore[index]
-                found = solution[key].value.ravel()[0]
-                error = difference(expected, found, scale_of(cell.expression, native[cell.column]))  # type: ignore[arg-type]
-                assert error <= TOLERANCE, (number, edits, sheet_.name, row + 1, column + 1, expected, found)
-    assert set(groups) == {"inputs", "library", "datatype", "efficiency", "model", "override"}
+    touched, kinds = follow_edits(_book(kind), tmp_path, SETS, kind)
+    assert kinds == {"inputs", "library", "datatype", "efficiency", "model", "override"}
     assert len(touched) > 60, "the sets should reach across all kinds of inputs"
+
+
+@pytest.mark.parametrize("model", SERVED)
+def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path) -> None:
+    """Experts, latent attention, windows, chunks, recurrent states, vision: built, linted, verified, small enough, and edited."""
+    layers = {f"model.{name}": 2 for name in load_model(model).architecture.groups().values()}  # the list of layers is not what is tested
+    fields = {"model": model, "accelerator": "h200-sxm", "tp": 4, "input_tokens": 3000, "output_tokens": 200, "concurrency": 12} | SERVED[model]
+    path = build_workbook(estimate(parse_scenario(fields, "scenario")), tmp_path / "whole.xlsx")
+    assert lint(path) == []
+    report = verify(path).to_dict()
+    assert report["ok"] and report["compared"] == report["formulas"] < 5000 and report["max_relative_error"] <= TOLERANCE
+    short = fields | {"overrides": [{"id": identifier, "value": count, "reason": "a short list of layers"} for identifier, count in layers.items()]}
+    touched, _ = follow_edits(lay_out(estimate(parse_scenario(short, "scenario"))), tmp_path, FEWER, model)
+    assert len(touched) > 25, "the sets should reach across all kinds of inputs"
 
 
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
@@ -108,7 +83,7 @@ def test_libreoffice_follows_edits_of_the_file(tmp_path: Path) -> None:
             opened = openpyxl.load_workbook(path)
             for name in dict.fromkeys(names):
                 sheet, row, column = book.entries[name, 0]
-                opened[sheet].cell(row + 1, column + 1).value = _random_value(inputs[name], dice)
+                opened[sheet].cell(row + 1, column + 1).value = random_value(inputs[name], dice)
             opened.save(path)
         report = verify(path, "libreoffice").to_dict()
         assert report["ok"], (number, names, report["mismatches"][:3], report["edited"]["formulas"][:3])

@@ -11,7 +11,7 @@ from mantile.ir.modules import ModelGraph, Module, Product, Small
 
 
 def all_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: ModelGraph) -> Block:
-    """Sum of partial results over the TP ranks, after every mixer and FFN and after the embedding.
+    """Sum of partial results over the TP ranks: after every mixer and FFN, and after the embedding.
 
     latency + 2(n-1)/n x bytes / bandwidth; nothing on one rank.
     """
@@ -26,13 +26,21 @@ def all_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: Model
     latency = row("latency", "Latency", "s", where(tp > 1, efficiency["all_reduce_time"], 0))
     transfer = row("transfer_time", "Transfer time", "s", factor * message / efficiency["all_reduce_bandwidth"])
     one = row("layer_time", "Time of one", "s", latency + transfer)
-    count = row("count", "Number in a pass", "1", ir.blocks + 1, note="one per mixer and FFN, and one after the embedding")
+    counted = [module.layers for module in sums_after(ir) if module.layers is not None]
+    often = [added([layers] * counted.count(layers)) for layers in dict.fromkeys(counted)]
+    count = row("count", "Number in a pass", "1", added([*often, as_node(1)]), note="one per mixer and FFN, and one after the embedding")
     bound = row("bound", "Bound by", "1", as_node(NETWORK), note="the network")
     time = row("time", "Time", "s", one * count)
     rows: tuple[Row, ...] = (message, factor, latency, transfer, one, count, bound, time)
     return Block("all_reduce", "All-reduce",
                  Section("All-reduce", rows, "after mixer and FFN, over the TP ranks", Section.SUBTOTAL), time, bound, one,
                  None, None, None, None, message, count, network=True)  # fmt: skip
+
+
+def sums_after(ir: ModelGraph) -> tuple[Module, ...]:
+    """Modules at the end of a mixer or FFN whose result is summed over the ranks."""
+    inside = sums_inside(ir)
+    return tuple(module for module in ir.modules if module.reduces and module not in inside)
 
 
 def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:

@@ -34,7 +34,7 @@ class Sharding:
         rank: what a split dimension is on a rank; `on_rank` applies it to an expression.
         copied: KV dimensions as all ranks together hold them, copies counted.
         stage: layers of a kind on the fullest pipeline stage.
-        heads, kv_heads, kv_copies: of attention, None in a model without.
+        heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
         layers: on the fullest stage, of all kinds.
         heads_left, kv_left, columns_left, layers_left: what a degree leaves over, 0 if it divides; None where there is none.
@@ -129,6 +129,10 @@ def sharding(ir: ModelGraph, inputs: Workload) -> Sharding:
             rows.append(rank[width.whole])  # type: ignore[arg-type]
         if width.units in copies:
             copied[width.whole] = width.whole * copies[width.units]
+    most = next(iter(copies.values()), None)
+    if len(copies) > 1:
+        most = Quantity("plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind")
+        rows.append(most)
     stage: dict[Node, Quantity] = {}
     for count in dict.fromkeys((ir.total_layers, *(module.layers for module in ir.modules if module.layers is not None))):
         assert isinstance(count, Input | Quantity)
@@ -151,6 +155,6 @@ def sharding(ir: ModelGraph, inputs: Workload) -> Sharding:
     by_name = {row.id: row for row in rows}
     return Sharding(
         accelerators, ranks, rank, copied, splits, stage, by_name.get("plan.heads"), by_name.get("plan.kv_heads"),
-        by_name.get("plan.kv_copies"), columns, stage[ir.total_layers], heads_left, kv_left, columns_left, layers_left,
+        most, columns, stage[ir.total_layers], heads_left, kv_left, columns_left, layers_left,
         Section("Shards", tuple(rows), "of the fullest rank"),
     )  # fmt: skip

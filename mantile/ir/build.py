@@ -64,7 +64,7 @@ def build_ir(model: Model) -> ModelGraph:
     )  # fmt: skip
     ordered = (*_start(draft), *_in_order(layers), *_end(draft))
     sizes: tuple[Row, ...] = (*counts.rows(), *(width.whole for width in draft.widths.values() if isinstance(width.whole, Quantity)))
-    return ModelGraph(model, draft.facts, ordered, layers, tuple(draft.widths.values()), sizes, counts.total, counts.blocks(),
+    return ModelGraph(model, draft.facts, ordered, layers, tuple(draft.widths.values()), sizes, counts.total,
                       vision(architecture.vision, draft.facts["hidden_size"]) if architecture.vision else None,
                       prediction(draft, _block))  # fmt: skip
 
@@ -142,11 +142,6 @@ class _Counts:
                 identifier = "model.layers_with." + "+".join(".".join(kind) for kind in kinds)
             self._sums[kinds] = Quantity(identifier, f"Layers with {name}", "layer", added([self._inputs[kind] for kind in kinds]))
         return self._sums[kinds]
-
-    def blocks(self) -> Node:
-        """Mixers and FFNs in the whole model, each of which ends in partial results."""
-        parts = [added([count] * len(kind)) for kind, count in self._inputs.items()]
-        return added(parts)
 
     def rows(self) -> tuple[Quantity, ...]:
         """The sums, for the Model sheet."""

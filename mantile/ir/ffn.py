@@ -39,9 +39,12 @@ def moe(draft: Draft, roles: Roles) -> list[Module]:
         router += (draft.vector("correction", count, suffix="", buffer=True),)
     if roles.value("routing_table"):
         router += (draft.vector("routing_table", draft.facts["vocabulary"], chosen, suffix="", buffer=True),)
+    modules: list[Module] = []
     if roles.value("router_scales"):
-        router += (draft.vector("router_scale", hidden, suffix=""), draft.vector("expert_scale", count, suffix=""))
-    modules = [
+        router += (draft.vector("expert_scale", count, suffix=""),)
+        scale = (draft.vector("router_scale", hidden, suffix=""),)
+        modules.append(small("router_norm", "Router norm", "norm router", Small("norm", hidden), scale, kind="moe"))
+    modules += [
         step("router", "Router", "router", "experts", Product(hidden, count, "router"), router, kind="moe"),
         small("routing", "Routing", "routing", Small("routing", count), kind="moe"),
     ]
@@ -60,7 +63,7 @@ def moe(draft: Draft, roles: Roles) -> list[Module]:
                             draft.matrix("latent_up", hidden, work, "ffn"), kind="moe"))  # fmt: skip
     shared = _shared(draft, roles, hidden, matrices, gated) if "shared_expert_size" in roles else []
     if not roles.value("branch_norms"):
-        return modules + shared
+        return shared + modules  # their results are summed before the ranks' are
 
     def norm(key: str, label: str, short: str) -> Module:
         return small(f"{key}_norm", f"{label} norm", short, Small("norm", hidden), draft.norm(key, hidden), kind="moe")
@@ -103,7 +106,7 @@ def _shared(draft: Draft, roles: Roles, hidden: Node, matrices: Node, gated: boo
              Product(hidden, matrices * inner, "ffn"), stored, kind="moe"),
         small("shared_activation", "Shared expert activation", "activation", Small("activation", (matrices + 1) * inner), kind="moe"),
         step("shared_down", "Shared expert down", "shared down", "ffn", Product(inner, hidden, "ffn"),
-             draft.matrix("shared_down", hidden, inner, "ffn"), kind="moe"),
+             draft.matrix("shared_down", hidden, inner, "ffn"), reduces=bool(roles.value("branch_norms")), kind="moe"),
     ]  # fmt: skip
     if roles.value("shared_expert_gate"):
         one = roles["shared_expert_gate"]

@@ -252,7 +252,6 @@ class ModelGraph:
     widths: tuple[Width, ...]
     sizes: tuple[Row, ...]
     total_layers: Input | Quantity
-    blocks: Node
     vision: Vision | None = None
     extra: tuple[Tensor, ...] = field(default=())
 

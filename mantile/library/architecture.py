@@ -101,7 +101,8 @@ class Architecture(Strict):
                 raise ValueError(f"facts.{name}: no such fact")
             if fact.value < kind.least:
                 raise ValueError(f"{name}: expected a whole number of at least {kind.least}, found {fact.value} ({fact.source})")
-        for heads, kv in (("attention_heads", "kv_heads"),):
+        sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
+        for heads, kv in (("attention_heads", "kv_heads"), ("attention_heads", "global_kv_heads"), (sliding, "sliding_kv_heads")):
             if self.value(kv) > self.value(heads):
                 raise ValueError(f"{kv}: {self.value(kv)} is more than the {self.value(heads)} attention heads")
         if self.value("experts_per_token") > self.value("experts"):

@@ -83,7 +83,7 @@ FACTS: dict[str, FactKind] = {
     "hash_routing": _flag("Routing table", "1 if in some layers a stored table says which experts a token of the vocabulary goes through"),
     "hash_correction": _flag("Routing correction, table", "1 if a stored vector balances the routing by a table"),
     "branch_norms": _flag("Branch norms", "1 if dense FFN and experts, side by side, have norms of their own"),
-    "router_scales": _flag("Router scales", "1 if scales are stored before and after the router"),
+    "router_scales": _flag("Router scales", "1 if the router has a norm of its own, and scales before and after it"),
     "layer_scale": _flag("Layer scale", "1 if a stored number scales the output of every layer"),
     "correction_bias": _flag("Routing correction", "1 if a stored vector balances the routing"),
     # structure

@@ -93,7 +93,7 @@ def gpt_neox(config: Config) -> Architecture:
 
 def falcon(config: Config) -> Architecture:
     """Falcon, in its first layout (one KV head or as many as query heads) and its second (grouped heads, one norm or two)."""
-    hidden, heads = config.whole("n_embed", "hidden_size"), config.whole("num_attention_heads")
+    hidden, heads = config.whole("n_embed" if config.has("n_embed") else "hidden_size"), config.whole("num_attention_heads")
     second = config.flag("new_decoder_architecture", default=False)
     parallel = config.flag("parallel_attn", default=True)
     if second.value and not parallel.value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.collectives import sums_inside
+from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import GROUPS, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
@@ -49,16 +49,16 @@ class _Kind:
     whole: dict[str, Quantity]
 
 
-def steps_of_layer(phase: Pass, layer: Layer, inside: tuple[Module, ...]) -> list[tuple[str, Block]]:
+def steps_of_layer(phase: Pass, layer: Layer, after: tuple[Module, ...], inside: tuple[Module, ...]) -> list[tuple[str, Block]]:
     """The blocks of one layer in execution order, an all-reduce after mixer and FFN, and where a mixer needs one inside."""
     blocks = {block.id: block for block in phase.blocks}
     steps: list[tuple[str, Block]] = []
-    for number, part in enumerate(layer.parts, 1):
-        for module in part:
-            steps.append((module.short, blocks[module.id]))
-            if module in inside:
-                steps.append((f"{module.short} sum", blocks["inner_reduce"]))
-        steps.append((f"all-reduce {number}" if len(layer.parts) > 1 else "all-reduce", blocks["all_reduce"]))
+    for module in layer.modules:
+        steps.append((module.short, blocks[module.id]))
+        if module in inside:
+            steps.append((f"{module.short} sum", blocks["inner_reduce"]))
+        elif module in after:
+            steps.append((f"all-reduce {1 + sum(block.id == 'all_reduce' for _, block in steps)}", blocks["all_reduce"]))
     return steps
 
 
@@ -102,7 +102,8 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
     """The steps of one layer: time, start, and the time by limit, in us."""
     us = style.value("us")
     green = us.but(colour=style.LINK)
-    steps = {name: steps_of_layer(phase, layer, sums_inside(book.estimate.equations.ir)) for name, phase in phases.items()}
+    ir = book.estimate.equations.ir
+    steps = {name: steps_of_layer(phase, layer, sums_after(ir), sums_inside(ir)) for name, phase in phases.items()}
     names: list[Input] = []
     groups: list[Input] = []
     times: dict[str, list[Quantity]] = {name: [] for name in phases}

@@ -136,7 +136,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         else:
             sheet.put(8, column, Cell(look))
     tile(1, "Fits in memory", held.fits, "yes", join(text(held.used / held.usable, "0%"), " of usable memory"),
-         join("usable: ", text(held.usable / capacity, "0%"), " of ", text(capacity / GIGA, "0.0"), " GB"),
+         join("usable: ", text(held.usable / capacity, "0.0%"), " of ", text(capacity / GIGA, "0.0"), " GB"),
          "Room for KV cache", held.capacity_sequences, "sequences", held.fits)  # fmt: skip
     sheet.conditional.append(((10, 1, 10, 1), {"type": "cell", "criteria": "==", "value": 0,
                                                "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
