@@ -157,12 +157,15 @@ def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: st
 
 
 def test_messages_are_one_for_every_mixer_and_ffn(make: Make, one_of_each: str) -> None:
-    """And one after the embedding; inside mixers only where a norm or a product needs all ranks."""
+    """And one after the embedding; two where shared and routed experts are normed apart; inside mixers where a norm or a product
+    needs all ranks."""
     made = make(model=one_of_each, tp=2)
     values, blocks = made.values(), made.model.architecture.sequence()
-    for phase in ("prefill", "decode"):
-        assert values[made.figure(f"{phase}.all_reduce.count")] == sum(map(len, blocks)) + 1
     kinds = made.model.architecture.blocks
+    apart = made.model.architecture.value("branch_norms")
+    after = sum(2 if apart and kinds[name].kind == "moe" else 1 for layer in blocks for name in layer)
+    for phase in ("prefill", "decode"):
+        assert values[made.figure(f"{phase}.all_reduce.count")] == after + 1
     wide = made.model.architecture.value("qk_norm") == 2
     inside = sum(kinds[name].kind == "mamba" or (wide and kinds[name].kind == "attention") for layer in blocks for name in layer)
     found = made.equations.figures.get("decode.inner_reduce.count")

@@ -44,18 +44,22 @@ from mantile.ir.modules import (
     Vision,
 )  # fmt: skip
 
-GROUPS = {
-    "vision": "Vision tower",
-    "projections": "Mixer projections",
-    "attention": "Attention core, states",
-    "ffn": "FFN",
-    "experts": "Experts",
-    "small": "Norms, elementwise",
-    "head": "LM head",
-    "all_reduce": "All-reduce",
-    "p2p": "Stage to stage",
-    "step": "Step overhead",
-}  # what modules belong to where times are shown by kind
+
+def group_names(ir: ModelGraph) -> dict[str, str]:
+    """What modules belong to where times are shown by kind, in order."""
+    attentive = Recurrence not in ir.operations()
+    return {
+        "vision": "Vision tower",
+        "projections": "Attention projections" if attentive else "Mixer projections",
+        "attention": "Attention core" if attentive else "Attention core, states",
+        "ffn": "FFN",
+        "experts": "Experts",
+        "small": "Norms, elementwise",
+        "head": "LM head",
+        "all_reduce": "All-reduce",
+        "p2p": "Stage to stage",
+        "step": "Step overhead",
+    }
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Pass:
         parts: the same by what binds: compute, memory, network, overhead.
         module_times, launch_parts, compute_parts, memory_parts, network_parts: per module, in the order of `blocks`
             followed by the step overhead; each a contiguous block of rows.
-        groups: what each of these belongs to, one of `GROUPS`.
+        groups: what each of these belongs to, as `group_names` calls it.
     """
 
     phase: Phase
@@ -113,8 +117,9 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     ids = tuple(block.id for block in blocks) + ("step",)
 
     kinds_of = [*(block.group for block in blocks), "step"]
+    called = group_names(ir)
     groups = tuple(
-        Input(f"{phase.id}.group.{identifier}", f"Group of {name}", "1", GROUPS[kind], "what it is shown under on Summary and Layers",
+        Input(f"{phase.id}.group.{identifier}", f"Group of {name}", "1", called[kind], "what it is shown under on Summary and Layers",
               "definition", "defined", shared=True, fixed=True, name="groups")
         for identifier, name, kind in zip(ids, names, kinds_of, strict=True)
     )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constants import MICRO, MILLI
-from mantile.equations.forward import GROUPS, Pass
+from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.graph.quantity import (
     Input,
@@ -103,6 +103,7 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
     us = style.value("us")
     green = us.but(colour=style.LINK)
     ir = book.estimate.equations.ir
+    called = group_names(ir)
     steps = {name: steps_of_layer(phase, layer, sums_after(ir), sums_inside(ir)) for name, phase in phases.items()}
     names: list[Input] = []
     groups: list[Input] = []
@@ -113,7 +114,7 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
         line = row + 1 + index
         names.append(Input(f"layers.name.{number}.{index}", f"Step {index}", "1", short, shared=True, fixed=True))
         book.fix(sheet, line, 0, names[-1], style.LABEL.but(indent=1))
-        label = GROUPS[block.group]
+        label = called[block.group]
         groups.append(Input(f"layers.group.{number}.{index}", f"Group {index}", "1", label, shared=True, fixed=True))
         book.fix(sheet, line, 1, groups[-1], style.SOURCE)
         for name, first in _FIRST.items():
@@ -140,7 +141,8 @@ def _kind(book: Book, sheet: Sheet, row: int, number: int, layer: Layer, phases:
 
 def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[str, Pass], last: int) -> int:
     equations = book.estimate.equations
-    used = [name for name in _PARTS if any(figure.value == GROUPS[name] for kind in kinds for figure in kind.groups)]
+    called = group_names(equations.ir)
+    used = [name for name in _PARTS if any(figure.value == called[name] for kind in kinds for figure in kind.groups)]
     top = style.HEADER.but(bottom=None)
     for column, words in ((0, ""), (4, "prefill"), (6, "decode"), (8, "decode by part, us; bar = share of a layer")):
         sheet.text(row, column, words, top)
@@ -153,7 +155,7 @@ def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[s
     row += 1
     sheet.text(row, 0, "as the steps call them", style.SOURCE)
     for index, name in enumerate(used):
-        parts.append(Input(f"layers.part.{index}", f"Part {index}", "1", GROUPS[name], shared=True, fixed=True))
+        parts.append(Input(f"layers.part.{index}", f"Part {index}", "1", called[name], shared=True, fixed=True))
         book.fix(sheet, row, 8 + index, parts[-1], style.SOURCE.but(align="right"))
     row += 1
     ms = {"prefill": style.value("us").but(form=style.FRONT["ms2"] + "_)_)"), "decode": style.value("us").but(form=style.FRONT["ms3"] + "_)_)")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, MILLI, TERA
-from mantile.equations.forward import GROUPS, Pass
+from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
@@ -239,7 +239,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     for column, head in enumerate((f"{name}: group", "number", "key, s", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
         sheet.text(row, column, head, _SMALL)
     used = {figure.value for figure in phase.groups}
-    groups = [label for label in GROUPS.values() if label in used]
+    groups = [label for label in group_names(book.estimate.equations.ir).values() if label in used]
     names, keys = [], []
     series: dict[str, list[Quantity]] = {limit: [] for limit in LIMITS}
     for number, label in enumerate(groups, 1):
