@@ -479,6 +479,9 @@ def test_the_chunked_products_of_a_state_space_are_counted(make: Make) -> None:
     heads, size, state, chunk, conv = 128, 64, 128, 256, 128 * 64 + 2 * 8 * 128
     products = heads * (chunk * (state + size) + 2 * size * state)
     assert values[made.figure("prefill.mamba_core.flops")] == 2 * 4096 * (products + 4 * conv)
+    alone = heads * ((state + size) + 2 * size * state)  # a token of decode has no chunk around it
+    requests = values[made.figure("decode.requests")]
+    assert values[made.figure("decode.mamba_core.flops")] == 2 * requests * (alone + 4 * conv)
 
 
 # --- images -----------------------------------------------------------------------------------------------------------------

@@ -174,16 +174,35 @@ ANYTHING = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=1500)
+def another(data: st.DataObject, value: Any) -> Any:
+    """Something else for a field: of its kind, or anything."""
+    match data.draw(st.integers(0, 3)), value:
+        case 0, list():
+            return data.draw(st.permutations(value))
+        case 1, list():
+            return [*value, *value][: data.draw(st.integers(0, 2 * len(value)))]
+        case 2, list():
+            return [data.draw(ANYTHING.filter(lambda item: item is not ...)), *value[1:]]
+        case 0 | 1, str():
+            return "".join(data.draw(st.lists(st.sampled_from(value), max_size=8))) if value else value
+        case 0 | 1, _:
+            return data.draw(NUMBERS)
+    return data.draw(ANYTHING)
+
+
+@settings(max_examples=1200)
 @given(data=st.data())
 def test_any_config_is_read_with_its_origins_or_refused_by_field(data: st.DataObject) -> None:
     """A config with one to four fields changed to anything: of the right kind, of the wrong one, or gone."""
     config = CONFIGS[data.draw(st.sampled_from(sorted(CONFIGS)))]
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from(list(paths(config))))
-        value = data.draw(NUMBERS if data.draw(st.booleans()) else ANYTHING)
-        if path[-1] != "model_type" or not isinstance(value, str):
-            config = changed(config, path, value)
+        if path[-1] == "model_type":
+            config = changed(
+                config, path, data.draw(st.sampled_from([..., None, 7, [], "", "llama", "qwen3", "deepseek_v3", "quantum_llama"]))
+            )
+        else:
+            config = changed(config, path, another(data, given_at(config, ".".join(path))))
     check(config)
 
 
@@ -257,7 +276,11 @@ def test_a_file_of_a_hundred_megabytes_is_not_read(folder: Path) -> None:
 
 
 @settings(max_examples=200)
-@given(place=st.integers(0, 10_000), length=st.integers(0, 3), put=st.text(st.sampled_from('{}[]":,0123456789eE+-.ntf \\u\x00é'), max_size=4))
+@given(
+    place=st.integers(0, 10_000),
+    length=st.integers(0, 3),
+    put=st.text(st.sampled_from('{}[]":,0123456789eE+-.ntf \\u\x00é'), max_size=4),
+)
 def test_a_slip_in_a_file_is_an_error_or_another_config(place: int, length: int, put: str) -> None:
     """Some characters replaced, inserted or lost."""
     text = json.dumps(CONFIGS["qwen3_next"])

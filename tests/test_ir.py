@@ -213,7 +213,7 @@ def test_layers_that_differ_are_told_apart_and_in_order() -> None:
     assert "qkv" in groups["attention.ffn"]["modules"] and "qkv" not in groups["mamba.ffn"]["modules"]
     counts = {module["id"]: module["count"] for module in told["modules"]}
     assert (counts["qkv"], counts["mamba_core"], counts["router"], counts["ffn_norm"]) == (4, 28, 16, 32)
-    assert [module["id"] for module in told["modules"]][0] == "embedding"
+    assert told["modules"][0]["id"] == "embedding"
 
 
 def test_layers_that_predict_further_tokens_are_listed_apart() -> None:
@@ -221,7 +221,9 @@ def test_layers_that_predict_further_tokens_are_listed_apart() -> None:
     ir = build_ir(load_model("deepseek-v3"))
     told, size = describe(ir, with_tensors=True)["multi_token_prediction"], parameters(ir)
     hidden, heads, experts = 7168, 128, 256 + 1
-    attention = hidden * (1536 + 512 + 64) + 1536 + 512 + 1536 * heads * (128 + 64) + 512 * heads * (128 + 128) + heads * 128 * hidden
+    attention = (
+        hidden * (1536 + 512 + 64) + 1536 + 512 + 1536 * heads * (128 + 64) + 512 * heads * (128 + 128) + heads * 128 * hidden
+    )
     layer = attention + 2 * hidden + 3 * experts * hidden * 2048 + 256 * hidden
     joined = 2 * hidden * hidden + 3 * hidden
     assert told["parameters"] == layer + joined + 2 * size["embedding"] == 13_463_426_048

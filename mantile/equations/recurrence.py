@@ -8,7 +8,7 @@ from mantile.equations.constants import BOTH_WAYS, CONV_BYTES, FLOPS_PER_MAC, ON
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
-from mantile.graph.quantity import Quantity, substitute
+from mantile.graph.quantity import Node, Quantity, as_node, substitute
 from mantile.ir.modules import Module, Recurrence
 
 
@@ -42,9 +42,12 @@ def state(module: Module, work: Recurrence, plan: Sharding) -> State:
 def recurrence(phase: Phase, module: Module, work: Recurrence, kept: State, efficiency: Efficiency, plan: Sharding) -> Block:
     """Convolution and state update of one layer."""
     prefix = f"{phase.id}.{module.id}"
-    macs = plan.on_rank(substitute(work.macs, {work.state: kept.values, work.conv: kept.conv}))
+    here: dict[Node, Node] = {work.state: kept.values, work.conv: kept.conv}
+    if phase.decode and work.chunk is not None:
+        here[work.chunk] = as_node(1)  # a chunk of one token
+    macs = plan.on_rank(substitute(work.macs, here))
     products = Quantity(f"{prefix}.macs", f"Products per token and rank, {module.label}", "channel", macs, name="products",
-                        note="multiply-adds of one token in the chunked form")  # fmt: skip
+                        note="multiply-adds of one token, by itself" if phase.decode else "multiply-adds of one token in the chunked form")  # fmt: skip
     moved = Quantity(f"{prefix}.state_moved", f"States read and written, {module.label}", "B", BOTH_WAYS * phase.requests * kept.bytes,
                      name="states read and written")  # fmt: skip
     return operation(

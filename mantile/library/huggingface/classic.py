@@ -38,7 +38,7 @@ def _gpt(config: Config, positions: int, kv_heads: Fact | None = None) -> Facts:
     """Sizes as GPT-2 spells them; `positions` is the class default of the longest context."""
     without(config, "add_cross_attention")
     hidden, heads = config.whole("n_embd", "hidden_size"), config.whole("n_head", "num_attention_heads")
-    many = config.derived(heads.value, "as many as attention heads")
+    many = config.derived(heads.value, f"{heads.source}: as many KV heads")
     return _facts(config, hidden, heads, kv_heads or many, _four_times(config, hidden, "n_inner"), tied=True,
                   positions=config.whole("n_positions", "max_position_embeddings", default=positions))  # fmt: skip
 
@@ -84,7 +84,7 @@ def gptj(config: Config) -> Architecture:
 def gpt_neox(config: Config) -> Architecture:
     """GPT-NeoX and Pythia: a norm of its own before mixer and FFN, whether they run side by side or not."""
     hidden, heads = config.whole("hidden_size"), config.whole("num_attention_heads")
-    facts = _facts(config, hidden, heads, config.derived(heads.value, "as many as attention heads"), config.whole("intermediate_size"),
+    facts = _facts(config, hidden, heads, config.derived(heads.value, f"{heads.source}: as many KV heads"), config.whole("intermediate_size"),
                    tied=False, positions=config.whole("max_position_embeddings", default=2048))  # fmt: skip
     bias = config.flag("attention_bias", default=True)
     return uniform(config, facts | {"qkv_bias": bias, "output_bias": bias}, LAYER, norm="LayerNorm",

@@ -245,12 +245,12 @@ def kimi_k25(config: Config, vision: Config) -> Tower:
     kernel = vision.numbers("merge_kernel_size", count=2) or [2, 2]
     if kernel[0] != kernel[1] or kernel[0] < 1:
         raise vision.wrong("merge_kernel_size", "two equal numbers of at least 1")
-    given = "merge_kernel_size" in vision.data
     patches = facts["position_rows"].value * facts["position_columns"].value
     projected = config if "projection_hidden_size" in config.data else vision
     return Tower(kind="kimi_k25", projector="kimi_k25", facts=facts | {
         "channels": vision.implied(3, "red, green and blue"),
-        "merge": Fact(value=kernel[0], origin="config" if given else "default", source=f"{vision.path}merge_kernel_size"),
+        "merge": Fact(value=kernel[0], origin="config", source=f"{vision.path}merge_kernel_size") if vision.has("merge_kernel_size")
+        else vision.implied(kernel[0], f"{vision.path}merge_kernel_size absent"),
         "merger_norm_size": projected.whole("projection_hidden_size", "mm_hidden_size", default=1152),
         "patches_per_image": _assumed(vision, patches, "as many patches as positions"),
     })  # fmt: skip
