@@ -28,7 +28,7 @@ def random_value(figure: Input, dice: random.Random) -> Any:
         return float(round(10 ** dice.uniform(0, 4)))
     if figure.value is None:  # an override, in the unit of its cell
         fraction = figure.unit == "1"
-        return round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2)
+        return round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2) + 0.003  # no ties where a text shows one digit
     return round(float(figure.value) * dice.uniform(0.3, 2), 4)
 
 
@@ -53,7 +53,7 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
         model = PatternModel().loads(str(path)).finish(circular=False)
         for number in range(sets):
             names = {dice.choice(groups[dice.choice(sorted(groups))]) for _ in range(dice.randint(1, 8))}
-            edits = {name: random_value(inputs[name], dice) for name in names}
+            edits = {name: random_value(inputs[name], dice) for name in sorted(names)}  # sorted: sets have no order of their own
             touched |= set(edits)
             keys = {}
             for name, value in edits.items():

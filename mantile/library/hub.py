@@ -60,5 +60,10 @@ def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
         raise InputError(f"{hub_id}: reading it from the hub failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
     try:
         return config, download(sidecar)
-    except (HfHubHTTPError, EntryNotFoundError, OSError):
+    except LocalEntryNotFoundError as error:
+        raise InputError(f"{hub_id}: the hub cannot be reached, so whether a {sidecar} says how it is quantised is unknown; give the path of its "
+                         "config.json") from error  # fmt: skip
+    except EntryNotFoundError:
         return config, None  # most models have none
+    except (HfHubHTTPError, OSError) as error:
+        raise InputError(f"{hub_id}: reading its {sidecar} from the hub failed: {type(error).__name__}") from error
