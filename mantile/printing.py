@@ -249,6 +249,13 @@ def print_description(description: dict[str, Any]) -> None:
         for group in description["layer_groups"]:
             table.add_row(" + ".join(group["blocks"]), number(group["count"]))
         console.print(table)
+    table = _table("cache of", "layout", "values", "per", "looks back", "shared by", "layers", right=(2, 6))
+    for cache in description["caches"]:
+        per = "token" if "values_per_token" in cache else "request"
+        limits = [f"{kind} {number(cache[kind])}" for kind in ("sliding", "chunked", "selected") if kind in cache]
+        table.add_row(cache["module"], cache["layout"], number(cache[f"values_per_{per}"]), per, *(limits or [""]), cache["shared_by"],
+                      number(cache["layers"]))  # fmt: skip
+    console.print(table)
     table = _table("module", "kind", "times", right=(2,))
     for module in description["modules"]:
         table.add_row(module["label"], module["kind"], number(module["count"]))

@@ -136,6 +136,8 @@ def test_a_field_left_out_is_never_filled_in_silently(name: str) -> None:
                     others = [word for word in WORD.findall(fact.source) if word != dotted and given_at(config, word) is not ...]
                     assert fact.origin in ("default", "derived") or others or "null" in fact.source, (dotted, key, fact)
                 assert fact.origin != "config" or fact.source != dotted, (dotted, key, fact)
+                if value is None and key in before and before[key].source == dotted and type(given_at(config, dotted)) is int:
+                    assert fact.origin != "default", ("null is not missing", dotted, key, fact)
 
 
 WRONG_NUMBERS = ("12", "", -3, 2.5, 48.0, math.nan, math.inf, [1], [], {"a": 1}, True, 10**30, 10**400, [[[[]]]])

@@ -187,7 +187,7 @@ def test_description_and_modules_are_those_of_the_model() -> None:
     ir = build_ir(load_model("starcoder2-7b"))
     told = describe(ir, tokens=16, with_tensors=True)
     assert set(told) == {
-        "id", "model_type", "parameters", "layers", "kv_bytes_per_token", "facts", "layer_groups", "order", "modules",
+        "id", "model_type", "parameters", "layers", "kv_bytes_per_token", "facts", "layer_groups", "order", "modules", "caches",
         "prefill_flops", "tensors",
     }  # fmt: skip
     assert [module["id"] for module in told["modules"]] == [
@@ -502,6 +502,14 @@ def test_tensors_follow_the_facts() -> None:
     }  # fmt: skip
 
 
+def test_gpt2_stores_its_matrices_input_by_output() -> None:
+    """The one class with such layers; sizes alone would not show it."""
+    stored = {tensor["name"]: tensor["shape"] for tensor in tensor_list(build_ir(load_model("gpt2")))}
+    assert stored["h.{}.attn.c_attn.weight"] == [768, 3 * 768]
+    assert stored["h.{}.mlp.c_proj.weight"] == [4 * 768, 768]
+    assert stored["wpe.weight"] == [1024, 768]
+
+
 @pytest.mark.parametrize("layers", [
     ["a"], ["a"] * 9, ["a", "b"] * 4, ["a", "b", "a", "b", "a"], ["d", "d", "d", *["m"] * 20], ["a", "b", "c"], list("aabaabaab"),
     ["s"] * 5 + ["f"], (["s"] * 5 + ["f"]) * 4 + ["s", "s"], list("abcdefghijklmnopqrstuvwxyz") * 3,
@@ -570,3 +578,20 @@ def test_layers_of_one_kind_can_be_overridden(make: Callable[..., Estimate]) -> 
     assert [number for number, kind in enumerate(order) if kind == ("attention", "ffn")] == [4, 12, 20, 28, 32, 33]
     values = longer.values()
     assert values[longer.figure("tensors.parameters")] == parameters(longer.equations.ir)["total"]
+
+
+def test_caches_say_layout_reach_and_who_shares_them() -> None:
+    """Keys and values per KV head, one latent for all, an indexer's keys of everything, a state of constant size."""
+    def kept(name: str) -> dict[str, dict[str, Any]]:
+        return {cache.pop("module"): cache for cache in describe(build_ir(load_model(name)))["caches"]}
+
+    assert kept("gemma-2-27b") == {
+        "sliding.attention": {"layers": 23, "layout": "keys and values", "values_per_token": 4096, "shared_by": "2 query heads each",
+                              "sliding": 4096},
+        "full.attention": {"layers": 23, "layout": "keys and values", "values_per_token": 4096, "shared_by": "2 query heads each"},
+    }  # fmt: skip
+    sparse = kept("deepseek-v3.2")
+    assert (sparse["attention"]["values_per_token"], sparse["attention"]["selected"]) == (512 + 64, 2048)
+    assert sparse["indexer"] == {"layers": 61, "layout": "indexer keys", "values_per_token": 128, "shared_by": "all indexer heads"}
+    state = kept("qwen3-next-80b")["linear_core"]
+    assert (state["layers"], state["values_per_request"]) == (36, 32 * 128 * 128 + 8192 * 3)

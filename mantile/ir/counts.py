@@ -14,6 +14,7 @@ from typing import Any
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.ir.modules import (
+    FULL,
     Attention,
     Experts,
     Indexer,
@@ -109,6 +110,32 @@ def _channels(tokens: int, every: Input, share: Node) -> int:
     return int(tokens // size * size * _share(share, every))
 
 
+def caches(ir: ModelGraph) -> list[dict[str, Any]]:
+    """What each kind of layer keeps: layout, values per token or per request, how far back, and who shares it."""
+    found = []
+    for module, layers in _in_layers(ir):
+        work = module.operation
+        kept: dict[str, Any]
+        if isinstance(work, Attention):
+            size = _whole([work.query, work.key, work.value])
+            kept = {"layout": "keys and values", "values_per_token": size[work.key] + size[work.value], "reach": work.reach,
+                    "shared_by": f"{size[work.query] // size[work.key]} query heads each"}  # fmt: skip
+        elif isinstance(work, LatentAttention):
+            kept = {"layout": "latent", "values_per_token": _whole([work.latent])[work.latent], "reach": work.reach, "shared_by": "all query heads"}
+        elif isinstance(work, Indexer):
+            kept = {"layout": "indexer keys", "values_per_token": _whole([work.key])[work.key], "reach": FULL, "shared_by": "all indexer heads"}
+        elif isinstance(work, Recurrence):
+            size = _whole([work.state, work.conv, work.kernel])
+            kept = {"layout": "state", "values_per_request": size[work.state] + size[work.conv] * (size[work.kernel] - 1), "reach": FULL,
+                    "shared_by": "each head its own"}  # fmt: skip
+        else:
+            continue
+        reach = kept.pop("reach")
+        limit = int(reach.length.value or 0) if reach.length is not None else 0
+        found.append({"module": module.id, "layers": layers, **kept} | ({reach.kind: limit} if limit else {}))
+    return found
+
+
 def _in_layers(ir: ModelGraph) -> Iterable[tuple[Module, int]]:
     counted = [module for module in ir.modules if module.layers is not None]
     layers = _whole(module.layers for module in counted if module.layers is not None)
@@ -173,6 +200,7 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
         "order": [".".join(layer) for layer in architecture.sequence()],
         "modules": [{"id": module.id, "label": module.label, "kind": module.kind or module.step, "count": count}
                     for module, count in _in_layers(ir)],
+        "caches": caches(ir),
     }  # fmt: skip
     if architecture.vision is not None:
         description["vision"] = {name: fact.model_dump() for name, fact in architecture.vision.facts.items()}
