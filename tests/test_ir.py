@@ -505,9 +505,9 @@ def test_tensors_follow_the_facts() -> None:
 def test_gpt2_stores_its_matrices_input_by_output() -> None:
     """The one class with such layers; sizes alone would not show it."""
     stored = {tensor["name"]: tensor["shape"] for tensor in tensor_list(build_ir(load_model("gpt2")))}
-    assert stored["h.{}.attn.c_attn.weight"] == [768, 3 * 768]
-    assert stored["h.{}.mlp.c_proj.weight"] == [4 * 768, 768]
-    assert stored["wpe.weight"] == [1024, 768]
+    assert stored["transformer.h.{}.attn.c_attn.weight"] == [768, 3 * 768]
+    assert stored["transformer.h.{}.mlp.c_proj.weight"] == [4 * 768, 768]
+    assert stored["transformer.wpe.weight"] == [1024, 768]
 
 
 @pytest.mark.parametrize("layers", [
@@ -582,6 +582,7 @@ def test_layers_of_one_kind_can_be_overridden(make: Callable[..., Estimate]) -> 
 
 def test_caches_say_layout_reach_and_who_shares_them() -> None:
     """Keys and values per KV head, one latent for all, an indexer's keys of everything, a state of constant size."""
+
     def kept(name: str) -> dict[str, dict[str, Any]]:
         return {cache.pop("module"): cache for cache in describe(build_ir(load_model(name)))["caches"]}
 
@@ -592,6 +593,11 @@ def test_caches_say_layout_reach_and_who_shares_them() -> None:
     }  # fmt: skip
     sparse = kept("deepseek-v3.2")
     assert (sparse["attention"]["values_per_token"], sparse["attention"]["selected"]) == (512 + 64, 2048)
-    assert sparse["indexer"] == {"layers": 61, "layout": "indexer keys", "values_per_token": 128, "shared_by": "all indexer heads"}
+    assert sparse["indexer"] == {
+        "layers": 61,
+        "layout": "indexer keys",
+        "values_per_token": 128,
+        "shared_by": "all indexer heads",
+    }
     state = kept("qwen3-next-80b")["linear_core"]
     assert (state["layers"], state["values_per_request"]) == (36, 32 * 128 * 128 + 8192 * 3)
