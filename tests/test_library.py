@@ -269,7 +269,7 @@ def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> N
     ({"hidden_size": True}, r"field hidden_size: .*found True"),
     ({"num_hidden_layers": 10**6}, r"field num_hidden_layers: expected a whole number from 1 to 10000"),
     ({"hidden_size": 65}, r"hidden_size 65 is not a multiple of num_attention_heads 8 and head_dim is not given"),
-    ({"num_key_value_heads": 16}, r"16 is more than the 8 attention heads"),
+    ({"num_key_value_heads": 16}, r"kv_heads: 16 \(num_key_value_heads\) is more than the 8 attention heads"),
     ({"attention_bias": 1}, r"field attention_bias: expected true or false, found 1"),
     ({"tie_word_embeddings": "no"}, r"field tie_word_embeddings: expected true or false"),
     ({"torch_dtype": "float64"}, r"field torch_dtype: expected one of bfloat16, float16, float32, found 'float64'"),

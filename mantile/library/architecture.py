@@ -104,9 +104,10 @@ class Architecture(Strict):
         sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
         for heads, kv in (("attention_heads", "kv_heads"), ("attention_heads", "global_kv_heads"), (sliding, "sliding_kv_heads")):
             if self.value(kv) > self.value(heads):
-                raise ValueError(f"{kv}: {self.value(kv)} is more than the {self.value(heads)} attention heads")
+                raise ValueError(f"{kv}: {self.value(kv)} ({self.facts[kv].source}) is more than the {self.value(heads)} attention heads")
         if self.value("experts_per_token") > self.value("experts"):
-            raise ValueError(f"experts_per_token: {self.value('experts_per_token')} is more than the {self.value('experts')} experts")
+            raise ValueError(f"experts_per_token: {self.value('experts_per_token')} ({self.facts['experts_per_token'].source}) is more than "
+                             f"the {self.value('experts')} experts")  # fmt: skip
         for block in self.blocks.values():
             missing = [fact for fact in block.uses.values() if fact not in self.facts]
             if missing:

@@ -33,6 +33,8 @@ def phimoe(config: Config) -> Architecture:
     facts = decoder_facts(config, 131_072, kv_heads=8) | attention_biases(config) | layer_norm(config) | _wide_experts(config, 2) | {
         "head_bias": config.flag("lm_head_bias", default=False),
     }  # fmt: skip
+    if facts["experts_per_token"].value != 2:
+        raise config.wrong("num_experts_per_tok", "2: the class sends every token to two experts")
     return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER, norm="LayerNorm")
 
 
@@ -112,7 +114,9 @@ def minimax_m2(config: Config) -> Architecture:
         raise config.wrong("shared_intermediate_size", "0; a shared expert is not supported")
     config.word("qk_norm_type", default="per_layer", among=("per_layer",))
     normed = config.flag("use_qk_norm", default=True)
+    if not normed.value:
+        raise config.wrong("use_qk_norm", "true: the class always norms queries and keys")
     return uniform(config, decoder_facts(config, 196_608, kv_heads=8, head_dim=128) | _wide_experts(config, 8) | {
-        "qk_norm": Fact(value=2 * normed.value, origin=normed.origin, source=f"{normed.source}: over the width of all heads"),
+        "qk_norm": Fact(value=2, origin=normed.origin, source=f"{normed.source}: over the width of all heads"),
         "correction_bias": config.implied(1, "a stored vector balances the routing"),
     }, {"attention": block("attention"), "moe": block("moe")})  # fmt: skip
