@@ -52,7 +52,6 @@ class Hardware:
     Peaks in FLOP/s, bandwidths in B/s, sizes in B; `kv_bytes` per channel and token. `classes` are those of the weights.
     """
 
-    accelerator_number: Quantity
     generation: Quantity
     peak_bf16: Quantity
     memory_bandwidth: Quantity
@@ -236,7 +235,7 @@ def hardware(library: Library, inputs: Workload, ir: ModelGraph) -> Hardware:
     asked = {"attention": inputs.attention_dtype, "ffn": inputs.ffn_dtype, "experts": inputs.experts_dtype, "head": inputs.head_dtype}
     classes: dict[str, WeightClass] = {name: weight_class(name, CLASSES[name], asked.get(name)) for name in ir.weight_classes()}
     return Hardware(
-        accelerator_number=number, generation=generation, peak_bf16=peaks[0],
+        generation=generation, peak_bf16=peaks[0],
         memory_bandwidth=single["memory_bandwidth"], memory_capacity=single["memory_capacity"],
         link_bandwidth=single["link_bandwidth"], system_accelerators=single["accelerators"], classes=classes,
         kv_bytes=kv_bytes, activations_sixteen_bit=sixteen, kv_format=kv_format, sections=tuple(sections),

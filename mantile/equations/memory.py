@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constants import LOGIT_BYTES, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
@@ -120,11 +120,11 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
         held.append(Held(weights, layers, each, tuple(members)))
         sections.append(Section(words, (*rows_, each), "fullest rank, one layer", Section.SUBTOTAL))
     ends = {tensor.name: tensor for tensor in ir.tensors() if tensor.layers is None}
-    in_start = [tensor for tensor in ir.module("embedding").tensors]
+    in_start = ir.module("embedding").tensors
     in_head = [tensor for tensor in ir.module("lm_head").tensors if tensor.matrix]
     vectors = [tensor for tensor in ends.values() if not tensor.matrix]
 
-    def rank_sum(members: list[Tensor]) -> Node:
+    def rank_sum(members: Sequence[Tensor]) -> Node:
         return added([plan.on_rank(_product(tensor.shape)) for tensor in members])
 
     embedding = Quantity("tensors.embedding", "Embedding weights on a rank", "parameter", rank_sum(in_start))
@@ -137,10 +137,10 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     return Tensors(tuple(listed), tuple(sections), sizes, parameters, tuple(held), embedding, head, final, vision)
 
 
-def _vision(ir: ModelGraph, listed: list[Section], named: object) -> Quantity | None:
+def _vision(ir: ModelGraph, listed: list[Section], named: Callable[[str, str], str]) -> Quantity | None:
     if ir.vision is None:
         return None
-    rows = [Quantity(named(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter",  # type: ignore[operator]
+    rows = [Quantity(named(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter",
                      _product(tensor.shape) if tensor.layers is None else _product(tensor.shape) * tensor.layers)
             for tensor in ir.vision.tensors if not tensor.buffer]  # fmt: skip
     every = Quantity("tensors.vision", "Parameters of the vision tower", "parameter", total(span(rows)), note="sum of its tensors")
@@ -178,7 +178,6 @@ class Memory:
     outside: Quantity
     fits: Quantity
     caches: Caches
-    kv_bytes_per_request: Quantity
     capacity_sequences: Quantity
     requests: Quantity
     batch: Quantity
@@ -221,9 +220,7 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
     widths = _widest(ir, plan)
     widest = Quantity("memory.activation_width", "Channels in memory per token", "channel", added([ir.facts["hidden_size"], *widths]),
                       note="hidden + widest mixer and FFN projections per rank", name="channels in memory")  # fmt: skip
-    activations = Quantity(
-        "memory.activations", "Activations", "B", inputs.token_budget * widest * RESULT_BYTES,
-    )  # fmt: skip
+    activations = Quantity("memory.activations", "Activations", "B", inputs.token_budget * widest * RESULT_BYTES)
     requests = Quantity("memory.requests", "Requests per replica", "request", maximum(1, inputs.concurrency / inputs.dp),
                         note="concurrency ÷ DP, at least 1")  # fmt: skip
     seat_logits = Quantity("memory.logits_per_request", "Logits per request", "B/request",
@@ -253,7 +250,7 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
         Section("Memory used", (kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
     return Memory(layers, embedding, head, vision, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits,
-                  caches, per_request, capacity, requests, batch, sections)  # fmt: skip
+                  caches, capacity, requests, batch, sections)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,6 @@ class Block:
         """What it belongs to where times are shown by kind."""
         return self.module.part if self.module is not None else "all_reduce" if self.id == "inner_reduce" else self.id
 
-    @property
-    def per_layer(self) -> bool:
-        """Whether it belongs to layers, not to the ends of the model."""
-        return self.repeats is not None and not self.network
-
 
 def contexts(
     phase: str, ir: ModelGraph, mean: Callable[[Reach, str, str], tuple[list[Quantity], Node, str]]

@@ -59,7 +59,7 @@ def build_ir(model: Model) -> ModelGraph:
                 kinds = tuple(kind for kind in groups if any(kind in used[block] for block in merged[key]))
                 made[key] = _placed(module, name, steps.count(module.step) > 1, counts.of(kinds))
     layers = tuple(
-        Layer(kind, draft.facts[fact], tuple(tuple(made[signature(module)] for module in blocks[name]) for name in kind))
+        Layer(kind, draft.facts[fact], tuple(made[signature(module)] for name in kind for module in blocks[name]))
         for kind, fact in groups.items()
     )  # fmt: skip
     ordered = (*_start(draft), *_in_order(layers), *_end(draft))

@@ -205,16 +205,11 @@ class Module:
 
 @dataclass(frozen=True)
 class Layer:
-    """Layers made of the same blocks: how many there are, and the modules of each block in execution order."""
+    """Layers made of the same blocks: how many there are, and their modules in execution order."""
 
     blocks: tuple[str, ...]
     count: Input
-    parts: tuple[tuple[Module, ...], ...]
-
-    @property
-    def modules(self) -> tuple[Module, ...]:
-        """All modules in execution order."""
-        return tuple(module for part in self.parts for module in part)
+    modules: tuple[Module, ...]
 
     @property
     def name(self) -> str:
