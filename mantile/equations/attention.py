@@ -7,7 +7,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
-from mantile.graph.quantity import Quantity
+from mantile.graph.quantity import Node, Quantity
 from mantile.ir.modules import FULL, Attention, Indexer, LatentAttention, Module
 
 
@@ -56,6 +56,6 @@ def indexer(phase: Phase, module: Module, work: Indexer, hardware: Hardware, eff
                      setup=(read,), reads=read, note="the same on every rank; reads the indexer's keys of the whole context")  # fmt: skip
 
 
-def _cache(phase: Phase, module: Module, body: object) -> Quantity:
-    return Quantity(f"{phase.id}.{module.id}.cache_bytes", f"Cache read, {module.label}", "B", body,  # type: ignore[arg-type]
+def _cache(phase: Phase, module: Module, body: Node) -> Quantity:
+    return Quantity(f"{phase.id}.{module.id}.cache_bytes", f"Cache read, {module.label}", "B", body,
                     name="cache read")  # fmt: skip

@@ -17,8 +17,8 @@ def all_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: Model
     """
     tp = inputs.tp
 
-    def row(name: str, title: str, unit: str, body: object, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.all_reduce.{name}", f"{title}, all-reduce", unit, body, note=note,  # type: ignore[arg-type]
+    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"{phase.id}.all_reduce.{name}", f"{title}, all-reduce", unit, body, note=note,
                         name=title.lower())  # fmt: skip
 
     message = row("message_bytes", "Message bytes", "B", phase.tokens * ir.facts["hidden_size"] * RESULT_BYTES)
@@ -88,8 +88,8 @@ def inner_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: Mod
 def point_to_point(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: ModelGraph) -> Block:
     """Activations handed from stage to stage of the pipeline; nothing with one stage."""
 
-    def row(name: str, title: str, unit: str, body: object, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.p2p.{name}", f"{title}, stage to stage", unit, body, note=note,  # type: ignore[arg-type]
+    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"{phase.id}.p2p.{name}", f"{title}, stage to stage", unit, body, note=note,
                         name=title.lower())  # fmt: skip
 
     message = row("message_bytes", "Message bytes", "B", phase.tokens * ir.facts["hidden_size"] * RESULT_BYTES)

@@ -28,8 +28,8 @@ class State:
 def state(module: Module, work: Recurrence, plan: Sharding) -> State:
     """Sizes of one layer's state."""
 
-    def row(name: str, label: str, unit: str, body: object, note: str = "") -> Quantity:
-        return Quantity(f"memory.{name}.{module.id}", f"{label}, {module.label}", unit, body, note=note, name=label.lower())  # type: ignore[arg-type]
+    def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"memory.{name}.{module.id}", f"{label}, {module.label}", unit, body, note=note, name=label.lower())
 
     values = row("state_values", "State values per rank", "channel", plan.on_rank(work.state))
     conv = row("conv_channels", "Convolution channels per rank", "channel", plan.on_rank(work.conv))

@@ -6,7 +6,7 @@ from mantile.equations.constants import FLOPS_PER_MAC, TWO_KERNELS, VECTOR_BYTES
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Quantity, where
+from mantile.graph.quantity import Node, Quantity, where
 from mantile.ir.modules import Module, Vision
 
 
@@ -14,8 +14,8 @@ def vision_tower(phase: Phase, vision: Vision, inputs: Workload, efficiency: Eff
     """The whole tower with its projector as one block of the prefill pass, in 16 bit, split over the TP ranks."""
     assert inputs.image_tokens is not None
 
-    def row(name: str, label: str, unit: str, body: object, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.vision.{name}", f"{label}, vision tower", unit, body, note=note, name=label.lower())  # type: ignore[arg-type]
+    def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"{phase.id}.vision.{name}", f"{label}, vision tower", unit, body, note=note, name=label.lower())
 
     images = row("image_tokens", "Image tokens in the pass", "token", phase.requests * inputs.image_tokens)
     patches = row("patches", "Patches in the pass", "token", images * vision.patches_per_token)
