@@ -228,3 +228,11 @@ def test_the_log_tells_overrides_and_the_live_results(tmp_path: Path) -> None:
         assert sheet.cell(live, 1).value == "live"
         assert all(str(sheet.cell(live, column).value).startswith("=") for column in (5, 6, 7, 8, 9))
         assert all(sheet.cell(live, column).value is None for column in range(10, 14))
+
+
+def test_the_cover_tells_where_a_model_comes_from_to_the_last_word(tmp_path: Path) -> None:
+    run = estimate(parse_scenario(BASE | {"model": "devstral-2-123b"}, "scenario"))
+    sheet = _read(build_workbook(run, tmp_path / "run.xlsx"))["Cover"]
+    words = " ".join(str(row[6].value) for row in sheet.iter_rows(max_col=8) if row[6].value)
+    assert len(run.model.source) > 200
+    assert run.model.source in words

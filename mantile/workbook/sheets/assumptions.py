@@ -119,7 +119,7 @@ def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
         book.fix(sheet, row, 4, default, style.value(unit, role="fixed").but(bottom=under))
         sheet.formula(row, 5, where(absolute(line.figure - default) > TOLERANCE * absolute(default), 1, 0),
                       style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
-        sheet.text(row, 6, line.source[:74], style.SOURCE.but(bottom=under))
+        sheet.text(row, 6, line.source, style.SOURCE.but(bottom=under))
         assumed = line.status == "assumed"
         sheet.text(row, 7, "! assumed" if assumed else line.status,
                    style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
+from textwrap import wrap
 
 import mantile
 from mantile.equations.constants import MILLI
@@ -36,6 +37,8 @@ _LIMITS = (
     "No prefix caching, no speculative decoding; lengths are the same for all requests.",
     "One system: tensor and pipeline parallelism stay within its link domain.",
 )
+_LINE = 96
+"""Characters of provenance that fit on a printed line."""
 
 
 def cover_sheet(book: Book) -> Sheet:
@@ -130,14 +133,15 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
         ("profiles", "accelerators " + ", ".join(sorted({item.version for item in estimate.library.accelerators}))),
         ("model", estimate.model.hub_id or estimate.model.id),
-        ("architecture", estimate.model.source[:96]),
+        ("architecture", estimate.model.source),
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
         ("licence", "Apache-2.0"),
     )  # fmt: skip
     for label, words in provenance:
-        row = next(free)
-        sheet.text(row, 5, label, style.PURPOSE)
-        sheet.text(row, 6, words, style.LABEL)
+        for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
+            row = next(free)
+            sheet.text(row, 5, "" if index else label, style.PURPOSE)
+            sheet.text(row, 6, line, style.LABEL)
     sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), row), 8)
     sheet.one_page = True
 
