@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constants
 from mantile.equations.checks import Checks, checks
+from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
-from mantile.equations.efficiency import Efficiency, efficiency
+from mantile.equations.efficiency import efficiency
+from mantile.equations.formats import formats
 from mantile.equations.forward import Pass, forward
-from mantile.equations.hardware import Hardware, hardware
-from mantile.equations.memory import Memory, Tensors, memory, tensors
+from mantile.equations.hardware import hardware
+from mantile.equations.memory import memory, tensors
+from mantile.equations.network import network
+from mantile.equations.power import power
 from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
-from mantile.equations.sharding import Sharding, sharding
+from mantile.equations.sharding import sharding
+from mantile.equations.side import Side
 from mantile.equations.workload import Workload, workload
-from mantile.floors import Core, Dimensions, Weights, floors
+from mantile.floors import Core, Dimensions, Machine, Weights, floors
+from mantile.graph.mirror import Mirror
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, added, ancestors, children, maximum, span, total
 from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product, Tensor
 from mantile.library.profiles import Library
@@ -24,23 +31,37 @@ from mantile.library.profiles import Library
 
 @dataclass(frozen=True)
 class Equations:
-    """The graph of a model on a library of hardware. `sheets` holds its blocks in the order a reader meets them."""
+    """The graph of a model on a library of hardware. `sheets` holds its blocks in the order a reader meets them.
+
+    `sides` are the accelerators: one that does everything, or prefill and decode workers.
+    """
 
     ir: ModelGraph
     library: Library
-    inputs: Workload
-    hardware: Hardware
-    efficiency: Efficiency
-    plan: Sharding
-    tensors: Tensors
-    memory: Memory
+    sides: tuple[Side, ...]
     prefill: Pass
     decode: Pass
     serving: Serving
+    cost: Cost
     checks: Checks
     model_parameters: Quantity
     active_parameters: Quantity
     sheets: dict[str, tuple[Section, ...]]
+
+    @property
+    def side(self) -> Side:
+        """The accelerators that prefill, or do everything."""
+        return self.sides[0]
+
+    @property
+    def decoders(self) -> Side:
+        """The accelerators that decode."""
+        return self.sides[-1]
+
+    @property
+    def inputs(self) -> Workload:
+        """What is asked."""
+        return self.side.inputs
 
     @cached_property
     def figures(self) -> dict[str, Named]:
@@ -130,8 +151,9 @@ def _stored(tensor: Tensor) -> Node:
     return size if tensor.copies is None else size * tensor.copies
 
 
-def _dimensions(ir: ModelGraph, inputs: Workload, metal: Hardware, stored: Tensors, first: Pass, further: Pass) -> Dimensions:
+def _dimensions(ir: ModelGraph, side: Side, decoders: Side, first: Pass, further: Pass) -> Dimensions:
     """What the floors are made of: tensors as stored, not the products of the equations."""
+    inputs, stored = side.inputs, side.stored
     weights: list[Weights] = []
     cores: list[Core] = []
     for module in ir.modules:
@@ -139,7 +161,7 @@ def _dimensions(ir: ModelGraph, inputs: Workload, metal: Hardware, stored: Tenso
         if matrices:
             size = added([stored.sizes[tensor] for tensor in matrices])
             share = ir.facts["experts_per_token"] / ir.facts["experts"] if matrices[0].routed else None
-            weights.append(Weights(module.id, size if share is None else size * share, metal.classes[matrices[0].weights].bytes))
+            weights.append(Weights(module.id, size if share is None else size * share, side.formats.classes[matrices[0].weights].bytes))
         work, layers = module.operation, module.layers
         if layers is None or not isinstance(work, Attention | LatentAttention | Indexer):
             continue
@@ -150,46 +172,96 @@ def _dimensions(ir: ModelGraph, inputs: Workload, metal: Hardware, stored: Tenso
             kept = work.key + work.value if isinstance(work, Attention) else work.latent
             cores.append(Core(module.id, layers, query, kept, work.reach.length))
     vocabulary = ir.facts["vocabulary"] * ir.facts["hidden_size"]
-    peaks = [metal.classes[name].linear_peak for name in ir.weight_classes() if name not in ("router", "head")]
+
+    def machine(of: Side, ranks: Node) -> Machine:
+        peaks = [of.formats.classes[name].linear_peak for name in ir.weight_classes() if name not in ("router", "head")]
+        return Machine(maximum(*peaks), of.hardware.memory_bandwidth, ranks)
+
     return Dimensions(
-        weights=tuple(weights), head=Weights("head", vocabulary, metal.classes["head"].bytes), cores=tuple(cores),
-        kv_bytes=metal.kv_bytes, peak=maximum(*peaks), bandwidth=metal.memory_bandwidth, tp=inputs.tp, prompts=first.phase.requests,
-        input_tokens=inputs.input_tokens, output_tokens=inputs.output_tokens, decode_requests=further.phase.requests,
+        weights=tuple(weights), head=Weights("head", vocabulary, side.formats.classes["head"].bytes), cores=tuple(cores),
+        kv_bytes=side.formats.kv_bytes, prefill=machine(side, side.ranks.replica), decode=machine(decoders, decoders.ranks.stage),
+        prompts=first.phase.requests, input_tokens=inputs.input_tokens, output_tokens=inputs.output_tokens, decode_requests=further.phase.requests,
     )  # fmt: skip
 
 
-def build(ir: ModelGraph, library: Library) -> Equations:
-    """The equations of a model."""
-    inputs, continuous, input_sections = workload(library, ir)
-    metal = hardware(library, inputs, ir)
-    reached = efficiency(library, inputs, metal, ir)
+def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equations:
+    """The equations of a model.
+
+    Args:
+        disaggregated: whether decode workers are described apart from those that prefill.
+    """
+    inputs, ranks, input_sections = workload(library, ir, disaggregated)
+    metal = hardware(library, inputs)
+    kinds = formats(library, inputs, metal, ir)
+    reached = efficiency(library, inputs, ranks, metal, kinds, ir)
     size = _size(ir)
-    plan = sharding(ir, inputs)
+    plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan)
-    held = memory(ir, inputs, metal, reached, plan, stored)
-    phase, rows = prefill(inputs, continuous, held, reached, ir)
-    first = forward(phase, rows, ir, inputs, metal, reached, plan, held)
-    phase, rows = decode(inputs, held, reached, ir)
-    further = forward(phase, rows, ir, inputs, metal, reached, plan, held)
-    results = serving(inputs, continuous, plan, held, reached, first, further)
-    lowest = floors(_dimensions(ir, inputs, metal, stored, first, further))
-    standing = checks(ir, inputs, metal, reached, plan, stored, held, first, further, results, size.parameters, lowest.ttft,
-                      lowest.tpot)  # fmt: skip
+    held = memory(ir, inputs, ranks, metal, kinds, reached, plan, stored)
+    side = Side(inputs, ranks, metal, kinds, reached, plan, stored, network(inputs, ranks, metal, reached, ir), held, power(inputs, ranks, metal))
+    decoders = _decoders(side) if disaggregated else side
+    phase, rows = prefill(side, ir)
+    first = forward(phase, rows, ir, side)
+    phase, rows, parts = decode(decoders, ir)
+    further = forward(phase, rows, ir, decoders)
+    results = serving(ir, side, decoders, first, further, parts)
+    money = cost(side, decoders, results)
+    lowest = floors(_dimensions(ir, side, decoders, first, further))
+    standing = checks(ir, {"": side, "decode": decoders} if disaggregated else {"": side}, first, further, results, money, size.parameters,
+                      lowest.ttft, lowest.tpot)  # fmt: skip
     facts = tuple(ir.facts.values())
     vision = (Section("Vision tower", (*ir.vision.facts.values(), *ir.vision.rows()), "facts of its own config"),) if ir.vision is not None else ()
+
+    def both(of: Callable[[Side], tuple[Section, ...]]) -> tuple[Section, ...]:
+        """Blocks of the accelerators, and those that decode workers have to themselves."""
+        mine = of(side)
+        return mine if decoders is side else (*mine, *(section for section in of(decoders) if section.rows and section not in mine))
+
     sheets = {
-        "Inputs": input_sections,
-        "Hardware": metal.sections,
-        "Efficiency": reached.sections,
+        "Inputs": (*input_sections, _ranks(side), *([_ranks(decoders)] if disaggregated else [])),
+        "Hardware": both(lambda of: (*of.hardware.sections, *of.formats.sections)),
+        "Efficiency": both(lambda of: of.efficiency.sections),
         "Model": (Section("Architecture", facts, "facts of the checkpoint; structure is grey"), *vision, *size.sections),
         "Tensors": stored.listed,
-        "Plan": (plan.section,),
-        "Memory": (*stored.on_rank, *held.sections),
+        "Memory": both(lambda of: (*of.plan.sections, *of.stored.on_rank, *of.memory.sections)),
+        "Network": both(lambda of: of.network.sections),
         "Prefill": first.sections,
         "Decode": further.sections,
         "Serving": (*results.sections, lowest.section, standing.section),
+        "Cost": money.sections,
     }
+    if disaggregated:
+        shown = [figure for name in ("Prefill", "Decode", "Serving", "Cost") for section in sheets[name] for figure in section.figures()]
+        wanted = set(ancestors(*shown, *(check.result for check in standing.checks), *(held.memory.fits for held in (side, decoders)),
+                               side.efficiency.profile, decoders.memory.free, decoders.memory.outside))  # fmt: skip
+        sheets = {name: tuple(_pruned(section, wanted) for section in sections) for name, sections in sheets.items()}
     figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]
-    sheets["Inputs"] = (*input_sections, constants.section(ancestors(*figures)))
-    return Equations(ir, library, inputs, metal, reached, plan, stored, held, first, further, results, standing, size.parameters,
+    sheets["Inputs"] = (*input_sections, constants.section(ancestors(*figures)), *sheets["Inputs"][len(input_sections):])
+    return Equations(ir, library, (side,) if decoders is side else (side, decoders), first, further, results, money, standing, size.parameters,
                      size.active, sheets)  # fmt: skip
+
+
+def _pruned(section: Section, wanted: set[Node]) -> Section:
+    """A block without what neither prefill nor decode workers need of it."""
+    rows = tuple(row for row in section.rows if isinstance(row, tuple) or row in wanted or row.id.startswith(("model.", "tensor", "inputs."))
+                 or not (isinstance(row, Quantity) or row.id.endswith(".override")))  # fmt: skip
+    return replace(section, rows=rows, total=section.total if rows and rows[-1] is section.rows[-1] else 0)
+
+
+def _ranks(side: Side) -> Section:
+    return Section(f"Ranks{', decode' if side.ranks.stage.id.startswith(DECODE) else ''}", side.ranks.rows(), "accelerators that work together")
+
+
+DECODE = "decode."  # before the ids of what decode workers have to themselves
+
+
+def _decoders(side: Side) -> Side:
+    """Decode workers: the same figures with their own inputs, and all requests of the deployment."""
+    own = side.inputs.of_decode()
+    requests = Quantity(f"{DECODE}{side.memory.requests.id}", f"{side.memory.requests.label}, decode", "request",
+                        maximum(1, side.inputs.concurrency / own[side.inputs.dp]), note="concurrency ÷ decode workers, at least 1")  # fmt: skip
+    wanted = [figure for section in (*side.hardware.sections, *side.formats.sections, *side.efficiency.sections, *side.plan.sections,
+              *side.stored.on_rank, *side.memory.sections, *side.network.sections, side.power.section) for figure in section.figures()]  # fmt: skip
+    mirror = Mirror({**own, side.memory.requests: requests}, (*side.hardware.overrides, *side.efficiency.overrides), DECODE, ", decode",
+                    (*wanted, *side.ranks.rows()))  # fmt: skip
+    return mirror.of(side)

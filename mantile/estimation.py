@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from mantile.assembly import Equations, build
@@ -41,8 +42,12 @@ class Estimate:
         if self.scenario.title:
             return self.scenario.title
         values = self.columns[0].values
-        count = int(values["tp"]) * int(values["pp"]) * int(values["dp"])
-        return f"{self.model.name} on {count} × {self.library.accelerator(str(values['accelerator'])).name}"
+        prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
+        parts = []
+        for prefix in prefixes:
+            count = prod(int(values[f"{prefix}{field}"]) for field in ("tp", "attention_dp", "cp", "pp", "dp"))
+            parts.append(f"{count} × {self.library.accelerator(str(values[f'{prefix}accelerator'])).name}")
+        return f"{self.model.name} on {' → '.join(parts)}"
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Values of all inputs that differ from the graph's own, for one column."""
@@ -80,12 +85,16 @@ class Estimate:
         def number(node: Node) -> float:
             return float(values[node])
 
-        served, held = equations.serving, equations.memory
-        return {
+        served, money = equations.serving, equations.cost
+        side, last = equations.side, equations.decoders
+        held = last.memory
+        found = {
             "model": self.model.id,
             "name": self.columns[column].name,
             **{name: self.columns[column].values[name] for name in equations.inputs.named()},
-            "accelerators": number(equations.plan.accelerators),
+            "system": str(values[side.hardware.system]),
+            "accelerators": number(served.accelerators),
+            "feasibility": str(values[equations.checks.feasibility]),
             "ttft_s": number(served.ttft),
             "tpot_s": number(served.tpot),
             "e2e_s": number(served.e2e),
@@ -94,18 +103,27 @@ class Estimate:
             "output_tokens_per_s_per_accelerator": number(served.output_tokens_per_s_per_accelerator),
             "interactivity_tokens_per_s": number(served.interactivity),
             "memory_per_accelerator_bytes": number(held.used),
-            "memory_capacity_bytes": number(equations.hardware.memory_capacity),
+            "memory_capacity_bytes": number(last.hardware.memory_capacity),
             "kv_capacity_sequences": number(held.capacity_sequences),
             "batch": number(held.batch),
-            "fits": bool(number(held.fits)),
+            "fits": all(number(of.memory.fits) for of in equations.sides),
             "bottleneck": {"prefill": str(values[equations.prefill.bottleneck]), "decode": str(values[equations.decode.bottleneck])},
             "split": {phase.phase.id: {kind: number(part) / number(phase.time) for kind, part in phase.parts.items()}
                       for phase in (equations.prefill, equations.decode)},
             "mfu": {"prefill": number(equations.prefill.mfu), "decode": number(equations.decode.mfu)},
             "mbu": {"prefill": number(equations.prefill.mbu), "decode": number(equations.decode.mbu)},
-            "efficiency_profile": str(values[equations.efficiency.profile]),
+            "power_w": number(money.power),
+            "joules_per_output_token": number(money.joules_per_output_token),
+            "usd_per_hour": number(money.usd_per_hour),
+            "usd_per_million_tokens": {"output": number(money.usd_per_million_output), "input": number(money.usd_per_million_input),
+                                       "blended": number(money.usd_per_million_blended)},
+            "efficiency_profile": str(values[side.efficiency.profile]),
             "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
         }  # fmt: skip
+        if last is not side:
+            found["decode_system"] = str(values[last.hardware.system])
+            found["workers_ratio"] = number(equations.figures["serving.workers_ratio"])
+        return found
 
     def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
         """Error checks, or alerts, that do not hold: reason code, message, both sides."""
@@ -137,10 +155,10 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
     Raises:
         InputError: naming the field that is wrong and what was expected.
     """
-    library = library or load_library()
+    library = library or load_library(scenario.profiles)
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build(build_ir(changed), library)
+    equations = build(build_ir(changed), library, scenario.disaggregated)
     found = columns(scenario, model, library, name)
     known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
     for column in found:

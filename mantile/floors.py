@@ -45,17 +45,25 @@ class Core:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What a phase runs on: one rank's best peak in FLOP/s and bandwidth in B/s, and the ranks that can work on it at once."""
+
+    peak: Node
+    bandwidth: Node
+    ranks: Node
+
+
+@dataclass(frozen=True)
 class Dimensions:
-    """What a floor is made of: the model, B per channel and token of the KV cache, one rank's best peak in FLOP/s and bandwidth
-    in B/s, TP ranks, and the workload. `head` are the parameters of the LM head, which one token of a prompt is multiplied with."""
+    """What a floor is made of: the model, B per channel and token of the KV cache, the machines of both phases, and the workload.
+    `head` are the parameters of the LM head, which one token of a prompt is multiplied with."""
 
     weights: tuple[Weights, ...]
     head: Weights
     cores: tuple[Core, ...]
     kv_bytes: Node
-    peak: Node
-    bandwidth: Node
-    tp: Node
+    prefill: Machine
+    decode: Machine
     prompts: Node
     input_tokens: Node
     output_tokens: Node
@@ -75,9 +83,9 @@ def floors(d: Dimensions) -> Floors:
     """Lower bounds of TTFT and TPOT.
 
     Returns:
-        TTFT: the prompt's FLOPs, or the bytes of all weights a token needs, over the TP ranks. TPOT: those weights and the KV cache
-        of the batch, or the FLOPs of one token each, over the TP ranks. Stages of a pipeline work one after the other and do
-        not shorten either.
+        TTFT: the prompt's FLOPs, or the bytes of all weights a token needs, over all ranks of a replica. TPOT: those weights and the
+        KV cache of the batch, or the FLOPs of one token each, over the ranks of a stage: stages of a pipeline work one after the
+        other on a token.
     """
     rows: list[Quantity] = []
 
@@ -108,7 +116,8 @@ def floors(d: Dimensions) -> Floors:
     attention = total(span(pairs)) if pairs else None
     work = row("prompt_flops", "FLOPs of the prompt", "FLOP",
                PER_WEIGHT * prompt * body if attention is None else PER_WEIGHT * prompt * body + attention)  # fmt: skip
-    ttft = row("ttft", "TTFT", "s", maximum(work / d.peak, size / d.bandwidth) / d.tp, "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP",
+    ttft = row("ttft", "TTFT", "s", maximum(work / d.prefill.peak, size / d.prefill.bandwidth) / d.prefill.ranks,
+               "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a replica",
                "floor of TTFT")  # fmt: skip
     middle = row("decode_length", "mean length in decode", "token/request", d.input_tokens + HALF * d.output_tokens,
                  "prompt and half the output")  # fmt: skip
@@ -121,7 +130,8 @@ def floors(d: Dimensions) -> Floors:
     cache = total(span(caches)) if caches else None
     step = row("decode_flops", "FLOPs of a step", "FLOP", PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body + head))
     moved = size if cache is None else size + cache
-    tpot = row("tpot", "TPOT", "s", maximum(step / d.peak, moved / d.bandwidth) / d.tp, "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ TP",
+    tpot = row("tpot", "TPOT", "s", maximum(step / d.decode.peak, moved / d.decode.bandwidth) / d.decode.ranks,
+               "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a stage",
                "floor of TPOT")  # fmt: skip
     constants = (PER_WEIGHT, PER_PAIR, ONE_TOKEN, HALF)
     return Floors(ttft, tpot, Section("Independent floor", (*constants, *rows), "plain roofline: no estimate may be below", Section.SUBTOTAL))

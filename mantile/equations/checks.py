@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from mantile.equations.efficiency import Efficiency
+from mantile.equations.constants import ONE_REQUEST, RANKS_TO_ACCELERATORS
+from mantile.equations.cost import Cost
 from mantile.equations.forward import Pass
-from mantile.equations.hardware import Hardware
-from mantile.equations.memory import Memory, Tensors
 from mantile.equations.serving import Serving
-from mantile.equations.sharding import Sharding
-from mantile.equations.workload import Workload
+from mantile.equations.side import Side
+from mantile.equations.workload import ON
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -23,16 +22,18 @@ from mantile.graph.quantity import (
     absolute,
     added,
     as_node,
+    both,
     equal,
     if_error,
     is_error,
     maximum,
+    minimum,
     span,
     substitute,
     total,
     where,
 )  # fmt: skip
-from mantile.ir.modules import Experts, ModelGraph, Product
+from mantile.ir.modules import Experts, ModelGraph, Product, Recurrence
 
 Rule = Literal["exactly", "within", "at most", "at least"]
 
@@ -76,124 +77,260 @@ def number(name: str, label: str, unit: str, value: float) -> Input:
 
 @dataclass(frozen=True)
 class Checks:
-    """All standing checks, and the rows that only they need."""
+    """All standing checks, the rows that only they need, and the verdict on the plan.
+
+    Args:
+        invalid: number of feasibility checks, memory apart, that do not hold.
+        feasibility: fits, fits_with_offload, insufficient_memory or invalid.
+    """
 
     checks: tuple[Check, ...]
+    invalid: Quantity
+    feasibility: Quantity
     section: Section
 
 
-def checks(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Efficiency, plan: Sharding, stored: Tensors,
-           held: Memory, prefill: Pass, decode: Pass, results: Serving, model_parameters: Quantity,
+FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
+PLAN, FEASIBILITY = "Plan", "Feasibility"
+
+
+class _Sides:
+    """Sides of checks, each a row made once."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = [TOLERANCE]
+        self._fixed: dict[tuple[str, float], Input] = {}
+
+    def fixed(self, value: float, unit: str, label: str = "") -> Input:
+        """A fixed side."""
+        if (unit, value) not in self._fixed:
+            words = label or f"{value:g}, {unit}" if unit != "1" else label or f"{value:g}"
+            figure = Input(f"checks.fixed.{unit.replace('/', '_per_')}.{value:g}", f"Fixed: {words}", unit, value, "fixed side of a check", "definition",
+                           "defined", shared=True, fixed=True)  # fmt: skip
+            self._fixed[unit, value] = figure
+            self.rows.append(figure)
+        return self._fixed[unit, value]
+
+    def row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
+        """A side that is worked out."""
+        figure = Quantity(f"checks.{name}", label, unit, body, note=note)
+        self.rows.append(figure)
+        return figure
+
+
+def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, results: Serving, money: Cost, model_parameters: Quantity,
            floor_ttft: Quantity, floor_tpot: Quantity) -> Checks:  # fmt: skip
-    """The standing checks of one scenario."""
-    facts = ir.facts
-    none_left = {unit: number(f"zero_{unit}", f"Zero, {unit}", unit, 0) for unit in ("head", "channel", "layer")}
-    one = number("one", "One", "1", 1)
-    zero = number("zero", "Zero", "flag", 0)
-    routed = Experts in ir.operations()  # a floor counts the experts of one token only
-    far = number("far", "Far from the floor", "1", 200 if routed else 20)
-    tiny = number("smallest", "Smallest sensible fraction", "1", 0.001)
+    """The standing checks of one scenario.
 
-    def side(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"checks.{name}", label, unit, body, note=note)
-
-    multiplied, kept = _held(stored, decode)
-    shards = side("multiplied", "Matrix weights on a rank, as multiplied", "parameter", total(span(multiplied)), "sum of the rows above")
-    whole = side("held", "Matrix weights on a rank, as held", "parameter", total(span(kept)), "sum of the rows above")
-    prefill_sum = side("prefill_sum", "Prefill time by what binds", "s", added(list(prefill.parts.values())))
-    decode_sum = side("decode_sum", "Decode time by what binds", "s", added(list(decode.parts.values())))
-    memory_sum = side("memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside)
-    of_ranks = [Quantity(f"checks.kv_of_ranks.{each.id.removeprefix('memory.kv_bytes_per_token.')}", f"{each.label}, on all ranks and stages", "B/token",
-                         each * inputs.tp / plan.stage[layers] * layers, note="KV bytes per token ÷ layers per stage × layers × TP")
-                for _, layers, each in held.caches.growing]  # fmt: skip
-    of_model = [Quantity(f"checks.kv_of_model.{each.id.removeprefix('memory.kv_bytes_per_token.')}", f"{each.label}, of the model with copies", "B/token",
-                         _with_copies(width, plan, inputs) * hardware.kv_bytes * layers, note="channels kept × copies × bytes per KV value × layers")
-                for width, layers, each in held.caches.growing]  # fmt: skip
-    kv_left = side("kv_of_ranks", "KV bytes of a token on all ranks and stages", "B/token", total(span(of_ranks)) if of_ranks else as_node(0))
-    kv_right = side("kv_of_model", "KV bytes of a token, with copies", "B/token", total(span(of_model)) if of_model else as_node(0))
-    system = side("replica", "Accelerators of a replica", "accelerator", plan.accelerators / inputs.dp)
-    length = side("length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens)
-    ttft_times = side("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
-    tpot_times = side("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
-    matrices = [held for name, held in hardware.classes.items() if name not in ("router", "head")]
-    stored_only = side("stored_only", "Weights in a native format multiplied in 16 bit", "flag",
-                       maximum(*(kind.stored_only for kind in matrices if kind.stored_only is not None)),
-                       note="1 if some weights' format has a peak that wider activations leave unused")  # fmt: skip
-    narrow = side("narrow_asked", "Products below 16 bit asked for", "flag", 1 - hardware.activations_sixteen_bit)
-    narrow_used = side("narrow_used", "Products below 16 bit", "flag", maximum(*(kind.low_precision for kind in matrices)),
-                       note="1 if some matrices are multiplied below 16 bit")  # fmt: skip
-    errors = side("errors", "Errors among the headline results", "flag",
-                  where(is_error(results.e2e / held.used), 1, 0),
-                  note="1 if end to end or memory is an error")  # fmt: skip
-
-    standing = (
-        Check("TENSORS_DIFFER", "Structure", "Tensors add up to the architecture", stored.parameters, "exactly",
-              model_parameters, True),
-        Check("SHARDS_DIFFER", "Structure", "Products use every matrix a rank holds", shards, "within", whole, True),
+    Args:
+        sides: the accelerators by what a check's code begins with: nothing for those that prefill or do everything.
+    """
+    made = _Sides()
+    found: list[Check] = []
+    main, last = next(iter(sides.values())), list(sides.values())[-1]
+    one = made.fixed(1, "1")
+    far = made.fixed(200 if Experts in ir.operations() else 20, "1", "far from the floor")
+    prefill_sum = made.row("prefill_sum", "Prefill time by what binds", "s", added(list(prefill.parts.values())))
+    decode_sum = made.row("decode_sum", "Decode time by what binds", "s", added(list(decode.parts.values())))
+    found += [
+        Check("TENSORS_DIFFER", "Structure", "Tensors add up to the architecture", main.stored.parameters, "exactly", model_parameters, True),
         Check("PREFILL_SUM", "Structure", "Limits add up to prefill time", prefill_sum, "within", prefill.time, True),
         Check("DECODE_SUM", "Structure", "Limits add up to decode time", decode_sum, "within", decode.time, True),
-        Check("MEMORY_SUM", "Structure", "Memory parts add up to capacity", memory_sum, "within", hardware.memory_capacity, True),
-        Check("KV_DIFFERS", "Structure", "KV bytes of the ranks equal the architecture", kv_left, "within", kv_right, True),
-        Check("MEMORY_EXCEEDED", "Feasibility", "Memory used is at most usable memory", held.used, "at most", held.usable, True),
-        *([Check("HEADS_NOT_DIVISIBLE", "Feasibility", "TP divides the heads", plan.heads_left, "exactly", none_left["head"], True)]
-          if plan.heads_left is not None else []),
-        *([Check("KV_HEADS_NOT_DIVISIBLE", "Feasibility", "KV heads and TP divide one another", plan.kv_left, "exactly",
-                 none_left["head"], True)] if plan.kv_left is not None else []),
-        Check("FFN_NOT_DIVISIBLE", "Feasibility", "TP divides the FFN sizes", plan.columns_left, "exactly", none_left["channel"], True),
-        Check("PP_EXCEEDS_LAYERS", "Feasibility", "There is a layer for every stage", inputs.pp, "at most", ir.total_layers, True),
-        Check("REPLICA_EXCEEDS_SYSTEM", "Feasibility", "A replica lies within one system", system, "at most",
-              hardware.system_accelerators, True),
-        *([Check("CONTEXT_EXCEEDS_MODEL", "Feasibility", "Input and output lie within the model's context", length, "at most",
-              facts["max_positions"], True)] if "max_positions" in facts else []),
+    ]
+    found += _structure(ir, made, last, decode)
+    for words, side in sides.items():
+        found += _plan(ir, made, side, words)
+    found += _workload(ir, made, main, last)
+    ttft_times = made.row("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
+    tpot_times = made.row("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
+    errors = made.row("errors", "Errors among the headline results", "flag",
+                      where(is_error(results.e2e / last.memory.used), 1, 0), "1 if end to end or memory is an error")  # fmt: skip
+    found += [
         Check("TTFT_BELOW_FLOOR", "Plausibility", "TTFT is above its independent floor", results.ttft, "at least", floor_ttft, True),
         Check("TPOT_BELOW_FLOOR", "Plausibility", "TPOT is above its independent floor", results.tpot, "at least", floor_tpot, True),
         Check("PREFILL_MFU", "Plausibility", "Compute used in prefill is at most 1", prefill.mfu, "at most", one, True),
         Check("DECODE_MFU", "Plausibility", "Compute used in decode is at most 1", decode.mfu, "at most", one, True),
         Check("PREFILL_MBU", "Plausibility", "Bandwidth used in prefill is at most 1", prefill.mbu, "at most", one, True),
         Check("DECODE_MBU", "Plausibility", "Bandwidth used in decode is at most 1", decode.mbu, "at most", one, True),
-        Check("EFFICIENCY_ABOVE_ONE", "Plausibility", "No fraction of a peak is above 1", efficiency.largest, "at most", one, True),
-        Check("EFFICIENCY_NOT_POSITIVE", "Plausibility", "Every fraction of a peak is above 0", efficiency.smallest, "at least",
-              tiny, True),
-        Check("ERROR_VALUE", "Plausibility", "No error value among the results", errors, "exactly", zero, True),
-        Check("KV_QUEUE", "Alerts", "The KV cache holds all requests", held.requests, "at most", held.capacity_sequences, False),
-        *([Check("KV_COPIED", "Alerts", "KV heads are not copied", plan.kv_copies, "at most", one, False)]
-          if plan.kv_copies is not None else []),
-        Check("LAYERS_UNEVEN", "Alerts", "PP divides the layers", plan.layers_left, "exactly", none_left["layer"], False),
-        Check("NO_NATIVE_FORMAT", "Alerts", "The accelerator multiplies in the formats asked for", narrow_used,
-              "at least", narrow, False),
-        Check("WEIGHT_ONLY_FORMAT", "Alerts", "Activations follow weights the accelerator can multiply", stored_only, "exactly", zero,
-              False),
+        Check("ERROR_VALUE", "Plausibility", "No error value among the results", errors, "exactly", made.fixed(0, "flag"), True),
+        Check("KV_QUEUE", "Alerts", "The KV cache holds all requests", last.memory.requests, "at most", last.memory.capacity_sequences, False),
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", f"TTFT is under {far.value} times its floor", ttft_times, "at most", far, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", f"TPOT is under {far.value} times its floor", tpot_times, "at most", far, False),
-    )  # fmt: skip
-    rows: tuple[Row, ...] = (TOLERANCE, *none_left.values(), one, zero, far, tiny, *multiplied, shards, *kept, whole, prefill_sum, decode_sum,
-            memory_sum, *of_ranks, kv_left, *of_model, kv_right, system, length, ttft_times, tpot_times, narrow, narrow_used, stored_only, errors)  # fmt: skip
-    return Checks(standing, Section("Sides of checks", rows, "worked out for the Checks sheet only"))
+        Check("PRICE_UNKNOWN", "Alerts", "A price is known on the basis asked for", money.known, "at least", made.fixed(1, "flag"), False),
+    ]
+    order = ("Structure", PLAN, FEASIBILITY, "Plausibility", "Alerts")
+    found.sort(key=lambda check: order.index(check.group))
+    broken = [check for check in found if check.group == PLAN]
+    holds = made.row("plan_holds", "Plan checks that hold", "flag", total(span([check.result for check in broken])))
+    invalid = made.row("invalid", "Plan checks that do not hold", "flag", made.fixed(len(broken), "flag", "plan checks") - holds)
+    offloaded = added([side.memory.host_weights + side.memory.host_kv for side in sides.values()])
+    held = made.row("held", "Feasible in memory", "1", where(offloaded > 0, WITH_OFFLOAD, FITS), "offload if anything lies on the host")
+    room = made.row("room", "By memory", "1", where(minimum(*(side.memory.fits for side in sides.values())) > 0, held, INSUFFICIENT))
+    verdict = made.row("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, room), "invalid if a plan check fails; else what memory says")
+    return Checks(tuple(found), invalid, verdict, Section("Sides of checks", tuple(made.rows), "worked out for the Checks sheet only"))
 
 
-def _with_copies(width: Node, plan: Sharding, inputs: Workload) -> Node:
-    """What all ranks together hold of a dimension: itself where it is split, copies of KV heads counted, else one copy per rank."""
-    return substitute(width, plan.copied) if plan.is_split(width) else width * inputs.tp
+def _structure(ir: ModelGraph, made: _Sides, side: Side, done: Pass) -> list[Check]:
+    """What must add up on the side that decodes."""
+    inputs, plan, held = side.inputs, side.plan, side.memory
+    multiplied, kept = _held(side, done)
+    made.rows += multiplied
+    shards = made.row("multiplied", "Matrix weights on a rank, as multiplied", "parameter", total(span(multiplied)), "sum of the rows above")
+    made.rows += kept
+    whole = made.row("held_weights", "Matrix weights on a rank, as held", "parameter", total(span(kept)), "sum of the rows above")
+    memory_sum = made.row("memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside)
+    of_ranks = [Quantity(f"checks.kv_of_ranks.{module.id}", f"{each.label}, on the ranks of an attention group", "B/token",
+                         each * inputs.tp * module.layers, note="KV bytes per token of a layer × TP × layers")
+                for module, _, each in held.caches.growing if module.layers is not None]  # fmt: skip
+    of_model = [Quantity(f"checks.kv_of_model.{module.id}", f"{each.label}, of the model with copies", "B/token",
+                         _with_copies(width, side) * side.formats.kv_bytes * module.layers, note="channels kept × copies × bytes per KV value × layers")
+                for module, width, each in held.caches.growing if module.layers is not None]  # fmt: skip
+    made.rows += of_ranks
+    kv_left = made.row("kv_of_ranks", "KV bytes of a token on all ranks", "B/token", total(span(of_ranks)) if of_ranks else as_node(0))
+    made.rows += of_model
+    kv_right = made.row("kv_of_model", "KV bytes of a token, with copies", "B/token", total(span(of_model)) if of_model else as_node(0))
+    sums = [made.row(f"layers_on_stages.{kind.count.id.removeprefix('model.')}", f"Layers on all stages, {kind.name}", "layer",
+                     total(span(plan.stage_layers[kind.count]))) for kind in ir.layers]  # fmt: skip
+    every = made.row("layers_on_stages", "Layers on all stages", "layer", added(list(sums)))
+    found = [
+        Check("SHARDS_DIFFER", "Structure", "Products use every matrix a rank holds", shards, "within", whole, True),
+        Check("MEMORY_SUM", "Structure", "Memory parts add up to capacity", memory_sum, "within", side.hardware.memory_capacity, True),
+        Check("KV_DIFFERS", "Structure", "KV bytes of the ranks equal the architecture", kv_left, "within", kv_right, True),
+        Check("STAGES_DIFFER", "Structure", "Stages hold every layer once", every, "exactly", ir.total_layers, True),
+    ]
+    sent = [block for block in done.blocks if block.id in ("dispatch", "combine")]
+    if sent:
+        there, back = (made.row(f"tokens_{block.id}", f"Tokens of {block.label.lower()}, all ranks", "token",
+                                next(row for row in block.section.figures() if row.id.endswith(".own_tokens")) * side.ranks.stage) for block in sent)  # fmt: skip
+        found.append(Check("TOKENS_DIFFER", "Structure", "As many tokens come back from experts as are sent", there, "within", back, True))
+    return found
 
 
-def _held(stored: Tensors, decode: Pass) -> tuple[list[Quantity], list[Quantity]]:
+def _plan(ir: ModelGraph, made: _Sides, side: Side, words: str) -> list[Check]:
+    """Whether accelerators can hold and run the model as it is spread over them."""
+    inputs, plan, held, hardware, ranks = side.inputs, side.plan, side.memory, side.hardware, side.ranks
+    code, suffix = (f"{words.upper()}_", f", {words}") if words else ("", "")
+    key = f"{words}." if words else ""
+
+    def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return made.row(f"{key}{name}", f"{label}{suffix}", unit, body, note)
+
+    def plans(name: str, label: str, left: Named, rule: Rule, right: Named) -> Check:
+        return Check(f"{code}{name}", PLAN, f"{label}{suffix}", left, rule, right, True)
+
+    def alert(name: str, label: str, left: Named, rule: Rule, right: Named) -> Check:
+        return Check(f"{code}{name}", "Alerts", f"{label}{suffix}", left, rule, right, False)
+
+    one, yes, none = made.fixed(1, "rank"), made.fixed(1, "flag"), made.fixed(0, "flag")
+    nothing = {unit: made.fixed(0, unit) for unit in ("head", "channel", "layer", "rank")}
+    replica = row("replica", "Accelerators of a replica", "accelerator", ranks.replica * RANKS_TO_ACCELERATORS)
+    reach = row("reach", "Accelerators the system can join", "accelerator", hardware.system_accelerators * maximum(1, hardware.domains),
+                "accelerators of a domain × domains")  # fmt: skip
+    stages = row("stages", "Stages", "layer", inputs.pp * made.fixed(1, "layer"), "a layer for each at least")
+    found = [plans("SYSTEM_MISMATCH", "The system holds the accelerator", hardware.system_matches, "exactly", yes)]
+    if plan.heads_left is not None:
+        found.append(plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.heads_left, "exactly", nothing["head"]))
+    if plan.kv_left is not None:
+        found.append(plans("KV_HEADS_NOT_DIVISIBLE", "KV heads and TP divide one another", plan.kv_left, "exactly", nothing["head"]))
+    found += [
+        plans("FFN_NOT_DIVISIBLE", "The ranks that share them divide the FFN sizes", plan.columns_left, "exactly", nothing["channel"]),
+        plans("EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.ranks_left, "exactly", nothing["rank"]),
+        plans("PP_EXCEEDS_LAYERS", "There is a layer for every stage", stages, "at most", ir.total_layers),
+        plans("REPLICA_EXCEEDS_SYSTEM", "A replica lies within what the system can join", replica, "at most", reach),
+    ]
+    if plan.experts is not None:
+        count = next(module.operation.count for module in ir.modules if isinstance(module.operation, Experts))
+        groups = row("expert_groups", "Expert-parallel groups", "expert", inputs.ep * made.fixed(1, "expert"), "an expert for each at least")
+        found.append(plans("EP_EXCEEDS_EXPERTS", "There is an expert for every rank of EP", groups, "at most", count))
+        assert plan.experts_left is not None
+        found.append(alert("EXPERTS_UNEVEN", "EP divides the experts", plan.experts_left, "exactly", made.fixed(0, "expert")))
+    else:
+        found.append(plans("EP_WITHOUT_EXPERTS", "EP is 1 in a model without experts", inputs.ep, "exactly", one))
+    if any(isinstance(module.operation, Recurrence) for module in ir.modules):
+        found.append(plans("CP_WITH_STATE", "CP is 1 in a model with recurrent states", inputs.cp, "exactly", one))
+    host = row("host_used", "Bytes on the host", "B", held.host_weights + held.host_kv)
+    asked = row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
+    possible = row("host_possible", "Host link, or none needed", "flag", where(both(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
+                   "1 if there is a link to host memory, or nothing is asked of it")  # fmt: skip
+    found += [
+        Check(f"{code}EFFICIENCY_ABOVE_ONE", "Plausibility", f"No fraction of a peak is above 1{suffix}", side.efficiency.largest, "at most", made.fixed(1,
+                                                                                                                                                         "1"), True),
+        Check(f"{code}EFFICIENCY_NOT_POSITIVE", "Plausibility", f"Every fraction of a peak is above 0{suffix}", side.efficiency.smallest, "at least",
+              made.fixed(0.001, "1", "smallest sensible fraction"), True),
+        plans("OFFLOAD_WITHOUT_HOST", "There is a link to host memory where it is used", possible, "at least", yes),
+        Check(f"{code}MEMORY_EXCEEDED", FEASIBILITY, f"Memory used is at most usable memory{suffix}", held.used, "at most", held.usable, True),
+        alert("OFFLOADED", "Nothing lies on the host", host, "at most", made.fixed(0, "B")),
+        alert("LAYERS_UNEVEN", "PP divides the layers", plan.layers_left, "exactly", nothing["layer"]),
+        alert("TP_CROSSES_DOMAINS", "The TP ranks stand in one domain", side.network.tp_domains, "at most", made.fixed(1, "domain")),
+        alert("EP_CROSSES_DOMAINS", "The ranks of a stage stand in one domain", side.network.stage_domains, "at most", made.fixed(1, "domain")),
+        alert("REPLICA_CROSSES_DOMAINS", "A replica stands in one domain", replica, "at most", hardware.system_accelerators),
+        alert("NO_NATIVE_FORMAT", "The accelerator multiplies in the formats asked for", side.formats.native, "at least", yes),
+    ]
+    if plan.kv_copies is not None:
+        found.append(alert("KV_COPIED", "KV heads are not copied", plan.kv_copies, "at most", made.fixed(1, "1")))
+    stored = [kind.stored_only for kind in side.formats.classes.values() if kind.stored_only is not None]
+    only = row("stored_only", "Weights in a native format multiplied in 16 bit", "flag", maximum(*stored),
+               "1 if some weights' format has a peak that wider activations leave unused")  # fmt: skip
+    found.append(alert("WEIGHT_ONLY_FORMAT", "Activations follow weights the accelerator can multiply", only, "exactly", none))
+    share = row("request_groups", "Groups that share the requests", "request", inputs.dp * inputs.attention_dp * ONE_REQUEST, "DP × attention-DP")
+    found.append(alert("MORE_GROUPS_THAN_REQUESTS", "There is a request for every group", share, "at most", inputs.concurrency))
+    return found
+
+
+def _workload(ir: ModelGraph, made: _Sides, main: Side, last: Side) -> list[Check]:
+    """Lengths, batching and the way prefill and decode go together."""
+    inputs = main.inputs
+    found: list[Check] = []
+    if "max_positions" in ir.facts:
+        length = made.row("length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens)
+        found.append(Check("CONTEXT_EXCEEDS_MODEL", PLAN, "Input and output lie within the model's context", length, "at most",
+                           ir.facts["max_positions"], True))  # fmt: skip
+    groups = made.row("context_groups", "Groups that share a prompt", "token/request", inputs.cp * made.fixed(1, "token/request"), "a token for each at least")
+    found.append(Check("CP_EXCEEDS_INPUT", PLAN, "There is a token of the prompt for every CP rank", groups, "at most", inputs.input_tokens, True))
+    sequence = made.row("sequence_useless", "Sequence parallelism without TP", "flag",
+                        where(both(equal(inputs.sequence_parallel, ON), inputs.tp <= 1), 1, 0), "1 if asked for with one TP rank")  # fmt: skip
+    found.append(Check("SP_WITHOUT_TP", "Alerts", "Sequence parallelism has TP ranks", sequence, "exactly", made.fixed(0, "flag"), False))
+    apart = main.ranks.disaggregated
+    if apart is None:
+        return found
+    still = made.row("static_apart", "Static batching with workers apart", "flag", apart * (1 - main.ranks.continuous))
+    links = made.row("linked", "Workers reach one another", "flag", maximum(1 - apart, where(minimum(main.network.out, last.network.out) > 0, 1, 0)),
+                     "1 if both systems have a network, or serving is aggregated")  # fmt: skip
+    differ = [made.row(f"differs.{mine.id.removeprefix('inputs.')}", f"Prefill and decode differ, {mine.label}", "flag", where(equal(mine, own), 0, 1))
+              for mine, own in inputs.of_decode().items()]  # fmt: skip
+    different = made.row("differences", "Differences in aggregated serving", "flag", (1 - apart) * total(span(differ)), "0 if serving is disaggregated")
+    found += [
+        Check("PHASES_DIFFER", PLAN, "The same accelerators prefill and decode", different, "exactly", made.fixed(0, "flag"), True),
+        Check("STATIC_DISAGGREGATED", PLAN, "Disaggregated serving batches continuously", still, "exactly", made.fixed(0, "flag"), True),
+        Check("NO_LINK_BETWEEN_WORKERS", PLAN, "Prefill and decode workers are linked", links, "at least", made.fixed(1, "flag"), True),
+    ]
+    return found
+
+
+def _with_copies(width: Node, side: Side) -> Node:
+    """What all TP ranks together hold of a dimension: itself where it is split, copies of KV heads counted, else one copy per rank."""
+    return substitute(width, side.plan.copied) if side.plan.splits_of(width) else width * side.inputs.tp
+
+
+def _held(side: Side, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
     """Matrices of all layers on a rank, by class: as the products of a pass use them, and as the tensors hold them."""
     used, kept = [], []
-    for held in stored.held:
+    for held in side.stored.held:
         if held.weights == "vectors":
             continue
-        name = held.parameters.id.removeprefix("tensors.")
+        name = held.parameters.id.removeprefix("tensors.").removeprefix("decode.tensors.")
         products: list[Node] = []
-        for block in decode.blocks:
+        for block in done.blocks:
             work = block.module.operation if block.module is not None else None
             tables = block.module is not None and block.module.tensors and not any(tensor.matrix for tensor in block.module.tensors)
             if block.repeats is held.layers and isinstance(work, Product | Experts) and not tables:
                 parameters = next(row for row in block.section.figures() if row.id.endswith(".parameters"))
                 if isinstance(work, Experts) and held.weights == "experts":
-                    products.append(work.count * parameters)
+                    assert side.plan.experts is not None
+                    products.append(side.plan.experts * parameters)
                 elif isinstance(work, Product) and work.weights == held.weights:
                     products.append(parameters)
-        label = held.parameters.label.removesuffix(", of a layer on a rank")
+        label = held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
         used.append(Quantity(f"checks.used.{name}", f"{label}, as multiplied", "parameter", added(products) * held.layers,
                              note="parameters of the products × layers"))  # fmt: skip
         kept.append(Quantity(f"checks.held.{name}", f"{label}, as held", "parameter", held.parameters * held.layers,

@@ -1,40 +1,117 @@
-"""Messages between ranks: all-reduces under tensor parallelism, point-to-point between pipeline stages."""
+"""Messages between ranks in a pass: which collective a module needs, over which ranks, how often, and how long it takes.
+
+One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter and an all-gather.
+Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their results; with EP tokens are sent to
+the ranks of their experts and back instead. Between pipeline stages activations go from rank to rank.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mantile.equations.constants import RESULT_BYTES, RING_PHASES
-from mantile.equations.efficiency import Efficiency
+from mantile.equations.network import Collective
 from mantile.equations.roofline import NETWORK, Block, Phase
-from mantile.equations.workload import Workload
-from mantile.graph.quantity import Node, Quantity, Row, Section, added, as_node, where
-from mantile.ir.modules import ModelGraph, Module, Product, Small
+from mantile.equations.sharding import scope
+from mantile.equations.side import Side
+from mantile.graph.quantity import Node, Quantity, Row, Section, added, as_node, element, minimum, position, span, where
+from mantile.ir.modules import Attention, Experts, LatentAttention, ModelGraph, Module, Product, Small
 
 
-def all_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: ModelGraph) -> Block:
-    """Sum of partial results over the TP ranks: after every mixer and FFN, and after the embedding.
+def messages(phase: Phase, side: Side, ir: ModelGraph) -> list[Block]:
+    """All messages of a pass, in the order in which they are shown."""
+    _inputs, plan, network, factor = side.inputs, side.plan, side.network, side.efficiency.factors
+    hidden = ir.facts["hidden_size"] * RESULT_BYTES
+    several = side.ranks.groups > 1
+    mixers, dense, routed = _ends(ir)
+    blocks: list[Block] = []
 
-    latency + 2(n-1)/n x bytes / bandwidth; nothing on one rank.
-    """
-    tp = inputs.tp
+    inner = _count(sums_inside(ir))
+    ends = _count(mixers, once=True)
+    assert ends is not None
+    ffns = _count([*dense, *routed])
+    sums = _Message(phase, side, "all_reduce", "all-reduce", "after mixer and FFN, over the TP ranks")
+    message = sums.row("message_bytes", "Message bytes", "B", phase.rank_tokens * hidden, "tokens of a rank × hidden size × bytes of a result")
+    every = sums.row("ends", "Mixers, FFNs and the embedding that need a sum", "1", ends if ffns is None else ends + where(several, 0, ffns),
+                     "after FFNs only with one attention group")  # fmt: skip
+    blocks.append(sums.over(network.all_reduce, message, every * where(plan.sequence > 1, 0, 1), factor["all_reduce_overlap"],
+                            "number in a pass; none with sequence parallelism"))  # fmt: skip
+    if inner is not None:
+        sums = _Message(phase, side, "inner_reduce", "all-reduce inside mixers", "over the TP ranks")
+        widths = list(dict.fromkeys(module.operation.outputs for module in sums_inside(ir) if isinstance(module.operation, Product)))
+        assert len(widths) < 2, "one kind of mixer only sums a product inside"
+        width: Node = widths[0] if widths else as_node(1)
+        inside = sums.row("message_bytes", "Message bytes", "B", phase.rank_tokens * width * RESULT_BYTES,
+                          "" if widths else "one figure for every token, for the norm")  # fmt: skip
+        blocks.append(sums.over(network.all_reduce, inside, inner, factor["all_reduce_overlap"], "one per layer with such a norm or product"))
+    halves = _Message(phase, side, "sequence", "scatter and gather", "sequence parallelism, over the TP ranks")
+    blocks.append(halves.over(network.sequence, message, RING_PHASES * every * where(plan.sequence > 1, 1, 0), factor["gather_overlap"],
+                              "a reduce-scatter and an all-gather in place of every all-reduce; none without sequence parallelism"))  # fmt: skip
+    to_experts = _count(routed)
+    if ffns is not None:
+        gathers = _Message(phase, side, "gather", "gather of tokens", "several attention groups, over the ranks of a stage")
+        everything = gathers.row("message_bytes", "Message bytes", "B", phase.tokens * hidden, "tokens in the pass × hidden size × bytes of a result")
+        if to_experts is None:
+            number: Node = ffns
+        else:
+            assert plan.sends_tokens is not None
+            number = gathers.row("ffns", "FFNs that gather tokens", "1", ffns - plan.sends_tokens * to_experts, "all but those whose tokens are sent")
+        blocks.append(gathers.over(network.gather, everything, RING_PHASES * number * where(several, 1, 0), factor["gather_overlap"],
+                                   "an all-gather and a reduce-scatter for every FFN; none with one attention group"))  # fmt: skip
+    if to_experts is not None:
+        blocks += _to_experts(phase, side, ir, to_experts)
+    if _cores(ir):
+        blocks.append(_context(phase, side, ir))
+    blocks.append(_stage_to_stage(phase, side, ir))
+    return blocks
 
-    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.all_reduce.{name}", f"{title}, all-reduce", unit, body, note=note,
-                        name=title.lower())  # fmt: skip
 
-    message = row("message_bytes", "Message bytes", "B", phase.tokens * ir.facts["hidden_size"] * RESULT_BYTES)
-    factor = row("ring_factor", "Share of the message each rank sends", "1", RING_PHASES * (tp - 1) / tp)
-    latency = row("latency", "Latency", "s", where(tp > 1, efficiency["all_reduce_time"], 0))
-    transfer = row("transfer_time", "Transfer time", "s", factor * message / efficiency["all_reduce_bandwidth"])
-    one = row("layer_time", "Time of one", "s", latency + transfer)
-    counted = [module.layers for module in sums_after(ir) if module.layers is not None]
-    often = [added([layers] * counted.count(layers)) for layers in dict.fromkeys(counted)]
-    count = row("count", "Number in a pass", "1", added([*often, as_node(1)]), note="one per mixer and FFN, and one after the embedding")
-    bound = row("bound", "Bound by", "1", as_node(NETWORK), note="the network")
-    time = row("time", "Time", "s", one * count)
-    rows: tuple[Row, ...] = (message, factor, latency, transfer, one, count, bound, time)
-    return Block("all_reduce", "All-reduce",
-                 Section("All-reduce", rows, "after mixer and FFN, over the TP ranks", Section.SUBTOTAL), time, bound, one,
-                 None, None, None, None, message, count, network=True)  # fmt: skip
+class _Message:
+    """The rows of one kind of message in a pass."""
+
+    def __init__(self, phase: Phase, side: Side, identifier: str, label: str, note: str) -> None:
+        self.phase, self.side, self.id, self.label, self.note = phase, side, identifier, label, note
+        self.rows: list[Row] = []
+
+    def row(self, name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
+        """A row before the times."""
+        figure = Quantity(f"{self.phase.id}.{self.id}.{name}", f"{title}, {self.label}", unit, body, note=note, name=title[0].lower() + title[1:])
+        self.rows.append(figure)
+        return figure
+
+    def over(self, collective: Collective, message: Quantity, often: Node, overlap: Quantity, why: str) -> Block:
+        """The times of every algorithm, the cheapest, and the block."""
+        times = [self.row(f"by.{name.id.split('.')[-2]}", f"Time, {name.value}", "s", latency + message * slope,
+                          f"fixed time + bytes × time per byte, {name.value}")
+                 for name, latency, slope in zip(collective.names, collective.latencies, collective.per_byte, strict=True)]  # fmt: skip
+        cheapest = self.row("cheapest", "Time of the cheapest", "s", minimum(span(times)), "the fastest algorithm the links allow")
+        self.row("algorithm", "Algorithm", "1", element(span(collective.names), position(cheapest, span(times))), "the cheapest")
+        one = self.row("layer_time", "Time of one", "s", where(collective.ranks > 1, cheapest, 0), "nothing on one rank")
+        return self.block(one, often, overlap, why, message)
+
+    def block(self, one: Quantity, often: Node, overlap: Quantity, why: str, message: Quantity | None) -> Block:
+        """The block from the time of one message."""
+        count = self.row("count", "Number in a pass", "1", often, why)
+        bound = self.row("bound", "Bound by", "1", as_node(NETWORK), "the network")
+        time = self.row("time", "Time", "s", one * count * (1 - overlap), "time of one × number × what is not hidden behind computation")
+        title = f"{self.label[0].upper()}{self.label[1:]}"
+        return Block(self.id, title, Section(title, tuple(self.rows), self.note, Section.SUBTOTAL), time, bound, one, None, None, None, None,
+                     message, count, network=True)  # fmt: skip
+
+
+def _ends(ir: ModelGraph) -> tuple[list[Module], list[Module], list[Module]]:
+    """Modules whose results are partial sums on every rank: of mixers, of dense FFNs and shared experts, of routed experts."""
+    mixers = [module for module in sums_after(ir) if scope(module) == "attention" and module.part != "experts"]
+    routed = [module for module in sums_after(ir) if scope(module) == "experts"]
+    return mixers, [module for module in sums_after(ir) if module not in mixers and module not in routed], routed
+
+
+def _count(modules: Sequence[Module], once: bool = False) -> Node | None:
+    """How often modules run in a pass; with `once`, and one more."""
+    counted = [module.layers for module in modules if module.layers is not None]
+    often: list[Node] = [added([layers] * counted.count(layers)) for layers in dict.fromkeys(counted)]
+    often += [as_node(1)] if once else []
+    return added(often) if often else None
 
 
 def sums_after(ir: ModelGraph) -> tuple[Module, ...]:
@@ -53,51 +130,55 @@ def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:
     )  # fmt: skip
 
 
-def inner_reduce(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: ModelGraph) -> Block | None:
-    """All-reduces inside mixers: of a figure per token for a norm, whose bytes count as nothing, or of a product's few channels."""
-    modules = sums_inside(ir)
-    if not modules:
-        return None
-    tp = inputs.tp
-
-    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.inner_reduce.{name}", f"{title}, all-reduce inside mixers", unit, body, note=note,
-                        name=title.lower())  # fmt: skip
-
-    widths = list(dict.fromkeys(module.operation.outputs for module in modules if isinstance(module.operation, Product)))
-    assert len(widths) < 2, "one kind of mixer only sums a product inside"
-    rows: list[Row] = []
-    time_of_one: Node = where(tp > 1, efficiency["all_reduce_time"], 0)
-    if widths:
-        latency = row("latency", "Latency", "s", time_of_one)
-        message = row("message_bytes", "Message bytes", "B", phase.tokens * widths[0] * RESULT_BYTES)
-        transfer = row("transfer_time", "Transfer time", "s", RING_PHASES * (tp - 1) / tp * message / efficiency["all_reduce_bandwidth"])
-        rows += [latency, message, transfer]
-        time_of_one = latency + transfer
-    one = row("layer_time", "Time of one", "s", time_of_one)
-    count = row("count", "Number in a pass", "1", added([module.layers for module in modules if module.layers is not None]),
-                note="one per layer with such a norm or product")  # fmt: skip
-    bound = row("bound", "Bound by", "1", as_node(NETWORK), note="the network")
-    time = row("time", "Time", "s", one * count)
-    rows += [one, count, bound, time]
-    return Block("inner_reduce", "All-reduce inside mixers",
-                 Section("All-reduce inside mixers", tuple(rows), "over the TP ranks", Section.SUBTOTAL), time, bound, one,
-                 None, None, None, None, None, count, network=True)  # fmt: skip
+def _to_experts(phase: Phase, side: Side, ir: ModelGraph, layers: Node) -> list[Block]:
+    """Tokens sent to the ranks of their experts, and their results sent back. A token goes to a rank once, whatever it needs there."""
+    inputs, plan, network = side.inputs, side.plan, side.network
+    assert network.all_to_all is not None and plan.expert_tp is not None and plan.sends_tokens is not None
+    work = next(module.operation for module in ir.modules if isinstance(module.operation, Experts))
+    sent = side.formats.classes["experts"].activation_bytes
+    blocks = []
+    for name, label, size, note in (("dispatch", "dispatch", sent, "tokens to the ranks of their experts"),
+                                    ("combine", "combine", RESULT_BYTES, "results back to the ranks of their tokens")):
+        part = _Message(phase, side, name, label, note)
+        own = part.row("own_tokens", "Tokens a rank sends" if name == "dispatch" else "Tokens a rank gets back", "token", phase.tokens / side.ranks.stage,
+                       "tokens in the pass ÷ ranks of a stage")  # fmt: skip
+        copies = part.row("copies", "Ranks a token goes to" if name == "dispatch" else "Ranks a token comes from", "1",
+                          plan.expert_tp * inputs.ep * (1 - (1 - 1 / inputs.ep) ** (work.per_token)),
+                          "ranks that share an expert × EP × (1 − (1 − 1 ÷ EP) to the power experts per token): different ones")  # fmt: skip
+        message = part.row("message_bytes", "Message bytes", "B", own * copies * work.inputs * size, "tokens × ranks × channels × bytes of a value")
+        blocks.append(part.over(network.all_to_all, message, layers * plan.sends_tokens, side.efficiency.factors["all_to_all_overlap"],
+                                "one per layer of experts; none where all ranks see all tokens"))  # fmt: skip
+    return blocks
 
 
-def point_to_point(phase: Phase, inputs: Workload, efficiency: Efficiency, ir: ModelGraph) -> Block:
+def _cores(ir: ModelGraph) -> list[tuple[Module, Node]]:
+    """Attention cores with the width of what they hand on."""
+    return [(module, module.operation.result if isinstance(module.operation, Attention) else module.operation.latent)
+            for module in ir.modules if isinstance(module.operation, Attention | LatentAttention)]  # fmt: skip
+
+
+def _context(phase: Phase, side: Side, ir: ModelGraph) -> Block:
+    """What context parallelism passes around: keys and values of the prompt in prefill, partial results in decode."""
+    inputs, cores = side.inputs, _cores(ir)
+    part = _Message(phase, side, "context", "context exchange", "among the CP groups; nothing without context parallelism")
+    count = _count([module for module, _ in cores])
+    assert count is not None
+    if phase.decode:
+        widths = [side.plan.on_rank(width, module) * module.layers for module, width in cores if module.layers is not None]
+        channels = part.row("channels", "Channels of results, all layers", "channel", added(widths), "channels of a rank × layers")
+        body, note = phase.rank_tokens * channels * RESULT_BYTES, "tokens of a rank × channels of results × bytes of a result"
+    else:
+        body = phase.rank_requests * inputs.input_tokens * side.memory.caches.per_token
+        note = "prompts of an attention group × input tokens × KV bytes per token"
+    message = part.row("message_bytes", "Bytes of all layers", "B", body * (inputs.cp - 1), f"{note} × (CP − 1)")
+    steps = part.row("steps", "Messages of all layers", "1", count * (inputs.cp - 1), "layers with attention × (CP − 1)")
+    one = part.row("layer_time", "Time of one pass", "s", steps * side.network.p2p_latency + message * side.network.p2p_per_byte)
+    return part.block(one, as_node(1), side.efficiency.factors["p2p_overlap"], "all layers at once", message)
+
+
+def _stage_to_stage(phase: Phase, side: Side, ir: ModelGraph) -> Block:
     """Activations handed from stage to stage of the pipeline; nothing with one stage."""
-
-    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.p2p.{name}", f"{title}, stage to stage", unit, body, note=note,
-                        name=title.lower())  # fmt: skip
-
-    message = row("message_bytes", "Message bytes", "B", phase.tokens * ir.facts["hidden_size"] * RESULT_BYTES)
-    one = row("layer_time", "Time of one", "s",
-              efficiency["p2p_latency"] + message / efficiency["p2p_bytes"])  # fmt: skip
-    count = row("count", "Number in a pass", "1", inputs.pp - 1)
-    bound = row("bound", "Bound by", "1", as_node(NETWORK), note="the network")
-    time = row("time", "Time", "s", one * count)
-    rows: tuple[Row, ...] = (message, one, count, bound, time)
-    return Block("p2p", "Stage to stage", Section("Stage to stage", rows, "between pipeline stages", Section.SUBTOTAL), time,
-                 bound, one, None, None, None, None, message, count, network=True)  # fmt: skip
+    part = _Message(phase, side, "p2p", "stage to stage", "between pipeline stages")
+    message = part.row("message_bytes", "Message bytes", "B", phase.norm_tokens * ir.facts["hidden_size"] * RESULT_BYTES)
+    one = part.row("layer_time", "Time of one", "s", side.network.p2p_latency + message * side.network.p2p_per_byte)
+    return part.block(one, side.inputs.pp - 1, side.efficiency.factors["p2p_overlap"], "stages − 1", message)

@@ -16,6 +16,9 @@ FLOPS_PER_MAC = _constant("flops_per_mac", "FLOPs per weight and token", "FLOP/t
 FLOPS_PER_PAIR = _constant("flops_per_pair", "FLOPs per channel of a query-key pair", "FLOP/pair", 2,
                            "one multiplication and one addition", "FLOPs per MAC")  # fmt: skip
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
+QUARTER = _constant("quarter", "Quarter", "1", 0.25, "an all-to-all on a ring moves a quarter of what an all-gather does", "quarter")
+NEVER = _constant("never", "Time of what cannot be", "s", 1_000_000, "stands for an algorithm that the links do not allow", "never")
+NO_LINK = _constant("no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link")
 BOTH_WAYS = _constant("both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write")
 ADD_NORM_PASSES = _constant("add_norm_passes", "Passes of a fused add and norm", "number", 4,
                             "residual and input are read, residual and output are written", "4 passes")  # fmt: skip
@@ -39,6 +42,11 @@ LOGIT_BYTES = _constant("logit_bytes", "Bytes of a logit", "B/token", 4, "sample
 ONE_REQUEST = _constant("one_request", "One request", "request", 1, "turns requests into a plain number", "1")
 ONE_TOKEN = _constant("one_token", "One token", "token", 1, "activations and KV values are counted per token", "1 token")
 BITS_PER_BYTE = _constant("bits_per_byte", "Bits per byte", "bit/B", 8, "definition", "bits per byte")
+HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600")
+YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 days", "hours per year")
+MONTH = _constant("days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month")
+KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "definition", "1000")
+MEGA = _constant("tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6")
 GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9")
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30")
 TERA = _constant("flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12")

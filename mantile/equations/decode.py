@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from mantile.equations.constants import HALF, TOKENS_PER_STEP
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage
-from mantile.equations.roofline import Phase, contexts
-from mantile.equations.workload import Workload
+from mantile.equations.roofline import Phase, contexts, tokens_by_scope
+from mantile.equations.side import Side
 from mantile.graph.quantity import Node, Quantity, maximum, minimum, where
 from mantile.ir.modules import ModelGraph, Reach
 
 
-def decode(inputs: Workload, held: Memory, efficiency: Efficiency, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...]]:
-    """One token for every request of a micro-batch; a pipeline runs as many micro-batches as it has stages."""
-    requests = Quantity("decode.requests", "Requests in the pass", "request", maximum(1, held.batch / inputs.pp),
-                        note="batch ÷ PP: each stage works on its own share, at least 1")  # fmt: skip
+def decode(side: Side, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...], Quantity]:
+    """One token for every request of a micro-batch; the phase, its rows, and the number of micro-batches of a pipeline."""
+    inputs = side.inputs
+    parts = Quantity("decode.microbatches", "Micro-batches", "number", where(inputs.microbatches > 0, inputs.microbatches, inputs.pp),
+                     note="as asked, or as many as stages")  # fmt: skip
+    requests = Quantity("decode.requests", "Requests in the pass", "request", maximum(1, side.memory.batch / parts),
+                        note="batch ÷ micro-batches: each stage works on one of them, at least 1 request")  # fmt: skip
+    busiest = Quantity("decode.rank_requests", "Requests of an attention group", "request", maximum(1, requests / inputs.attention_dp),
+                       note="requests in the pass ÷ attention-DP, at least 1")  # fmt: skip
     tokens = Quantity("decode.tokens", "Tokens in the pass", "token", requests * TOKENS_PER_STEP, name="tokens")
+    on_rank = Quantity("decode.rank_tokens", "Tokens of a rank in attention", "token", busiest * TOKENS_PER_STEP, name="tokens of a rank")
     length = Quantity("decode.length", "Mean length so far", "token/request", inputs.input_tokens + HALF * inputs.output_tokens)
 
     def mean(reach: Reach, row: str, words: str) -> tuple[list[Quantity], Node, str]:
         limit = reach.length
         if limit is None:
-            return [], length, "mean length so far"
+            return [], length / inputs.cp, "mean length so far ÷ CP"
         if reach.kind == "chunked":
-            return [], where(length <= limit, length, HALF * limit), "mean length so far; half a chunk once it is past the first"
-        return [], where(limit > 0, minimum(length, limit), length), f"mean length so far, at most the {limit.label.lower()}"
+            return [], where(length <= limit, length, HALF * limit) / inputs.cp, "mean length so far, half a chunk once it is past the first, ÷ CP"
+        return [], where(limit > 0, minimum(length, limit), length) / inputs.cp, f"mean length so far, at most the {limit.label.lower()}, ÷ CP"
 
     rows, found = contexts("decode", ir, mean)
-    touched = coverage("decode", tokens, efficiency, ir)
-    phase = Phase("decode", requests, tokens, found, decode=True, coverage=touched)
-    return phase, (requests, tokens, length, *rows, *([touched] if touched is not None else []))
+    touched = coverage("decode", tokens, side.efficiency, ir)
+    scoped, norms, more = tokens_by_scope("decode", tokens, on_rank, side, ir)
+    phase = Phase("decode", requests, tokens, busiest, scoped, norms, found, decode=True, coverage=touched)
+    return phase, (parts, requests, busiest, tokens, on_rank, *more, length, *rows, *([touched] if touched is not None else [])), parts

@@ -7,11 +7,12 @@ for a scenario the most specific is used; its level stands beside each figure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from mantile.equations.constants import GIGA, MICRO
-from mantile.equations.hardware import CLASSES, Hardware, override
-from mantile.equations.workload import Workload
+from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
+from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.hardware import Hardware, override
+from mantile.equations.workload import Ranks, Workload
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -30,97 +31,9 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )  # fmt: skip
-from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Recurrence, Vision
+from mantile.ir.modules import Experts, ModelGraph, Vision
 from mantile.library.errors import InputError
 from mantile.library.profiles import EfficiencyProfile, Factor, Library
-
-Condition = Literal["format", "kv", "ranks"]
-RANKS = (2, 4, 8)
-FORMATS = ("bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only")
-KV_FORMATS = ("bf16", "fp8")
-DOMAINS: dict[Condition | None, tuple[object, ...]] = {None: (None,), "format": FORMATS, "kv": KV_FORMATS, "ranks": RANKS}
-_CONDITIONS: dict[Condition | None, str] = {"format": "kernel format", "kv": "KV format", "ranks": "ranks"}
-
-
-@dataclass(frozen=True)
-class FactorKind:
-    """What a factor means, in which unit, over which range, whether it is a fraction of a peak, and which operations need it.
-
-    A factor conditional on the kernel format is worked out for every class of matrices that uses it.
-    """
-
-    name: str
-    label: str
-    unit: str
-    note: str
-    low: float
-    high: float
-    condition: Condition | None = None
-    fraction: bool = False
-    needs: tuple[type, ...] = ()
-
-
-KINDS = (
-    FactorKind("gemm_launch", "GEMM launch overhead", "us", "time a matrix product takes before its first byte", 0, 500,
-               "format"),
-    FactorKind("gemm_compute", "GEMM compute efficiency", "1", "share of the dense peak a large product reaches", 0.05, 1,
-               "format", True),
-    FactorKind("gemm_bandwidth", "GEMM bandwidth efficiency", "1", "share of memory bandwidth a product reaches that streams "
-               "its weights", 0.05, 1, "format", True),
-    FactorKind("gemm_bandwidth_scale", "GEMM bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3),
-    FactorKind("launch_scale", "Launch overhead scale", "1", "serving runs with graphs against kernel timings", 0.1, 5),
-    FactorKind("moe_launch", "Expert launch overhead", "us", "time the grouped products of a layer's experts take before their first byte",
-               0, 1000, "format", needs=(Experts,)),
-    FactorKind("moe_compute", "Expert compute efficiency", "1", "share of the dense peak large grouped products reach", 0.01, 1,
-               "format", True, (Experts,)),
-    FactorKind("moe_bandwidth", "Expert bandwidth efficiency", "1", "share of memory bandwidth grouped products reach that stream experts",
-               0.05, 1, "format", True, (Experts,)),
-    FactorKind("moe_launch_scale", "Expert launch scale", "1", "serving runs with graphs against kernel timings", 0.1, 5, needs=(Experts,)),
-    FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(Experts,)),
-    FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 1,
-               needs=(Experts,)),
-    FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(Experts,)),
-    FactorKind("attention_launch", "Attention launch overhead", "us", "time an attention kernel takes before its first byte",
-               0, 500, needs=(Attention, Indexer, Vision)),
-    FactorKind("attention_prefill", "Prefill attention efficiency", "1", "share of the bf16 peak in fused causal attention",
-               0.05, 1, None, True),
-    FactorKind("attention_prefill_scale", "Prefill attention scale", "1", "serving runs against kernel timings", 0.3, 1.3),
-    FactorKind("attention_decode", "Decode attention efficiency", "1", "share of memory bandwidth when the KV cache is read",
-               0.05, 1, "kv", True, (Attention, Indexer)),
-    FactorKind("attention_decode_scale", "Decode attention scale", "1", "serving runs against kernel timings", 0.3, 1.3,
-               needs=(Attention, LatentAttention, Indexer)),
-    FactorKind("latent_launch", "Latent attention launch overhead", "us", "time a latent attention kernel takes before its first byte",
-               0, 500, needs=(LatentAttention,)),
-    FactorKind("latent_decode", "Latent attention bandwidth", "1", "share of memory bandwidth when latents are read", 0.05, 1, "kv", True,
-               (LatentAttention,)),
-    FactorKind("latent_compute", "Latent attention compute", "1", "share of the bf16 peak in absorbed decode attention", 0.05, 1, None, True,
-               (LatentAttention,)),
-    FactorKind("state_launch", "State update launch overhead", "us", "time a recurrent kernel takes before its first byte", 0, 500,
-               needs=(Recurrence,)),
-    FactorKind("state_bandwidth", "State bandwidth", "1", "share of memory bandwidth when recurrent states are read and written", 0.05, 1,
-               None, True, (Recurrence,)),
-    FactorKind("small_kernel", "Small kernel overhead", "us", "time of a fused elementwise kernel before its bytes", 0, 100),
-    FactorKind("elementwise_bandwidth", "Elementwise efficiency", "1", "share of memory bandwidth in norms and activations",
-               0.05, 1, None, True),
-    FactorKind("step_host", "Host time per step", "us", "scheduler and sampling, once per forward pass", 0, 50_000),
-    FactorKind("step_row", "Host time per request in a step", "us", "scheduler and sampling, per request in the batch",
-               0, 1_000),
-    FactorKind("all_reduce_latency", "All-reduce latency", "us", "fixed part of one all-reduce over the ranks", 0, 1_000,
-               "ranks"),
-    FactorKind("all_reduce_latency_scale", "All-reduce latency scale", "1", "serving runs against kernel timings", 0.1, 5),
-    FactorKind("all_reduce_bandwidth", "All-reduce bus bandwidth", "GB/s", "of large messages, per direction", 0.1, 5_000,
-               "ranks"),
-    FactorKind("p2p_latency", "Point-to-point latency", "us", "fixed part of a message between pipeline stages", 0, 10_000),
-    FactorKind("p2p_bandwidth", "Point-to-point efficiency", "1", "share of the link a message between stages reaches", 0.05, 1,
-               None, True),
-    FactorKind("interference", "Prefill interference", "1", "share of the other requests' prefill time that delays decode",
-               0, 2),
-    FactorKind("queueing", "Prefill queueing", "1", "share of the other requests' prefill time a new request waits for", 0, 2),
-    FactorKind("first_token", "First-token overhead", "us", "request handling, tokenizer and detokenizer", 0, 10_000_000),
-    FactorKind("memory_usable", "Usable memory", "1", "share of memory the engine takes for weights and KV cache", 0.05, 1,
-               None, True),
-    FactorKind("runtime_reserve", "Runtime reserve", "GB", "context, graphs and communication buffers", 0, 100),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,13 +42,13 @@ class Efficiency:
 
     Args:
         factors: by name; one that differs by class of matrices as the class with most of them has it.
-        by_class: factors that differ by class, as (name, class).
+        by_user: factors by name and the class of matrices or group of ranks that uses them.
         figures: the library's figures for each factor, and its override.
         rates: what follows from factors and hardware: times, FLOP/s and B/s that are reached.
     """
 
     factors: dict[str, Quantity]
-    by_class: dict[tuple[str, str], Quantity]
+    by_user: dict[tuple[str, str], Quantity]
     figures: dict[str, tuple[Input, ...]]
     in_use: dict[str, tuple[tuple[Input, Quantity], ...]]
     rates: dict[str, Quantity]
@@ -154,7 +67,7 @@ class Efficiency:
         return tuple(kind for kind in KINDS if kind.name in self.factors)
 
 
-def efficiency(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGraph) -> Efficiency:
+def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardware, formats: Formats, ir: ModelGraph) -> Efficiency:
     """The rows of the Efficiency sheet.
 
     Raises:
@@ -169,9 +82,11 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware, ir: Model
         _link("generation", "Level 3: generation", hardware.generation, "generation of the accelerator"),
         _link("generation_framework", "Level 4: generation and framework",
               join(hardware.generation, "/", inputs.framework), "generation/framework"),
-        _link("accelerator", "Level 5: accelerator", inputs.accelerator, "the accelerator itself"),
-        _link("accelerator_framework", "Level 6: accelerator and framework",
+        _link("topology", "Level 5: topology", join("topology/", hardware.topology), "how accelerators are linked"),
+        _link("accelerator", "Level 6: accelerator", inputs.accelerator, "the accelerator itself"),
+        _link("accelerator_framework", "Level 7: accelerator and framework",
               join(inputs.accelerator, "/", inputs.framework), "accelerator/framework"),
+        _link("link", "Level 8: kind of link", join("link/", hardware.link), "kind of link of the system"),
     )  # fmt: skip
     numbers = tuple(
         Input(f"efficiency.level.{n}", f"Level number {n}", "level", n, "the higher, the more specific", "definition", "defined",
@@ -194,42 +109,51 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware, ir: Model
                     element(span(keys), position(maximum(level_span), level_span)),
                     note="the profile of the highest level; factors it lacks come from lower levels")  # fmt: skip
 
-    formats = _labels("format", "Kernel format", FORMATS)
+    names = _labels("format", "Kernel format", FORMATS)
     kv_formats = _labels("kv_format", "KV format", KV_FORMATS)
-    ranks = tuple(
-        Input(f"efficiency.ranks.{n}", f"Ranks {n}", "rank", n, "all-reduce is measured on this many ranks", "definition", "defined",
+    measured = tuple(
+        Input(f"efficiency.ranks.{n}", f"Ranks {n}", "rank", n, "collectives are measured on this many ranks", "definition", "defined",
               shared=True, fixed=True, name="measured ranks")
         for n in RANKS
     )  # fmt: skip
-    ranks_in_use = Quantity("efficiency.ranks_in_use", "Place of the ranks whose all-reduce holds", "number",
-                            position_at_most(maximum(inputs.tp, ranks[0]), span(ranks)),
-                            note="largest measured number of ranks not above TP")  # fmt: skip
-    kv_in_use = Quantity("efficiency.kv_format_in_use", "Place of the KV format", "number", position(hardware.kv_format, span(kv_formats)),
+    groups = {
+        name: Quantity(f"efficiency.ranks_in_use.{name}", f"Place of the ranks whose collectives hold, {words}", "number",
+                       position_at_most(maximum(size, measured[0]), span(measured)),
+                       note="largest measured number of ranks not above those of the group")
+        for name, words, size in (("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage))
+    }  # fmt: skip
+    kv_in_use = Quantity("efficiency.kv_format_in_use", "Place of the KV format", "number", position(formats.kv_format, span(kv_formats)),
                          note="among the KV formats")  # fmt: skip
     places = {
         name: Quantity(f"efficiency.format_in_use.{name}", f"Place of the kernel format, {CLASSES[name]}", "number",
-                       position(held.kernel_format, span(formats)), note="among the kernel formats")
-        for name, held in hardware.classes.items()
+                       position(held.kernel_format, span(names)), note="among the kernel formats")
+        for name, held in formats.classes.items()
     }  # fmt: skip
+    have = ir.operations() | ({Vision} if ir.vision is not None else set())
+    kinds = [kind for kind in KINDS if (not kind.needs or have & set(kind.needs)) and (kind.name != "kv_transfer_overlap" or ranks.disaggregated is not None)]
+    choice = _Choice(profiles, levels)
+    tables = {kind.name: _library_rows(kind, choice) for kind in kinds}
     sections = [
         Section("Fallback chain", (*chain, *numbers), "from wide to specific"),
         Section("Profiles", (*profile_rows, best), "each with the level at which it holds; 0 where it does not",
                 Section.SUBTOTAL),
-        Section("Conditions", (*formats, *kv_formats, *ranks, *places.values(), kv_in_use, ranks_in_use), "for which some factors differ"),
+        *choice.sections(),
+        Section("Conditions", (*names, *kv_formats, *measured, *places.values(), kv_in_use, *groups.values()), "for which some factors differ"),
     ]  # fmt: skip
-    chosen_by: dict[str, dict[str, Quantity]] = {"kv": {"": kv_in_use}, "ranks": {"": ranks_in_use}}
     factors: dict[str, Quantity] = {}
-    by_class: dict[tuple[str, str], Quantity] = {}
+    by_user: dict[tuple[str, str], Quantity] = {}
     figures: dict[str, tuple[Input, ...]] = {}
     in_use: dict[str, tuple[tuple[Input, Quantity], ...]] = {}
     overrides: list[Input] = []
-    have = ir.operations() | ({Vision} if ir.vision is not None else set())
-    for kind in KINDS:
-        if kind.needs and not have & set(kind.needs):
-            continue
-        users = {"": None} if kind.condition is None else chosen_by.get(kind.condition) or {
-            name: place for name, place in places.items() if (name == "experts") == (Experts in kind.needs)}  # fmt: skip
-        rows, found, used = _library_rows(kind, profiles, levels)
+    for kind in kinds:
+        users: dict[str, Quantity | None] = {"": None}
+        if kind.condition == "kv":
+            users = {"": kv_in_use}
+        elif kind.condition == "ranks":
+            users = {name: groups[name] for name in kind.groups}
+        elif kind.condition == "format":
+            users = {name: place for name, place in places.items() if (name == "experts") == (Experts in kind.needs)}
+        rows, found, used = tables[kind.name]
         mine = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.label.lower(), kind.low, kind.high)
         overrides.append(mine)
         figures[kind.name] = tuple(figure for figure, _ in used)
@@ -237,45 +161,68 @@ def efficiency(library: Library, inputs: Workload, hardware: Hardware, ir: Model
         results = {}
         for user, place in users.items():
             picked = found[0] if place is None else element(span(found), place)  # type: ignore[arg-type]
-            results[user] = _in_use(kind, mine, picked, user)
-            by_class[kind.name, user] = results[user]
+            results[user] = _in_use(kind, mine, picked, user if len(users) > 1 or kind.condition == "format" else "")
+            by_user[kind.name, user] = results[user]
         factors[kind.name] = results["ffn"] if "ffn" in results else next(iter(results.values()))
         sections.append(Section(kind.label, (*rows, mine, *results.values()), kind.note, Section.SUBTOTAL))
-    rates, fractions = _rates(factors, by_class, hardware)
+    rates, fractions = _rates(factors, by_user, hardware, formats)
     largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(fractions)), note="of a peak; must not exceed 1")
     smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(fractions)), note="of a peak; must exceed 0")
     sections += [
         Section("Fractions of a peak", (*fractions, largest, smallest), "factor × scale; what the checks look at"),
         Section("What is reached", tuple(rates.values()), "fraction × datasheet figure"),
     ]
-    return Efficiency(factors, by_class, figures, in_use, rates, largest, smallest, best, tuple(sections), tuple(overrides))
+    return Efficiency(factors, by_user, figures, in_use, rates, largest, smallest, best, tuple(sections), tuple(overrides))
 
 
-def _library_rows(kind: FactorKind, profiles: list[EfficiencyProfile],
-                  levels: dict[str, Quantity]) -> tuple[list[Row], list[Node], list[tuple[Input, Quantity]]]:  # fmt: skip
-    """The library's figures for a factor; under each condition the one of the highest level; figures with their levels."""
+class _Choice:
+    """Which of several profiles holds, once for every set of profiles that some factor is found in."""
+
+    def __init__(self, profiles: list[EfficiencyProfile], levels: dict[str, Quantity]) -> None:
+        self.profiles, self.levels = profiles, levels
+        self._places: dict[tuple[str, ...], Quantity] = {}
+        self._sections: list[Section] = []
+
+    def among(self, keys: tuple[str, ...]) -> Quantity:
+        """The place of the profile with the highest level."""
+        if keys not in self._places:
+            number = len(self._places) + 1
+            here = [Quantity(f"efficiency.choice.{number}.{key}", f"Choice {number}: level of {key}", "level", self.levels[key], name="levels")
+                    for key in keys]  # fmt: skip
+            place = Quantity(f"efficiency.choice.{number}", f"Choice {number}: place of the profile that holds", "number",
+                             position(maximum(span(here)), span(here)), note="the one of the highest level", name=f"choice {number}")  # fmt: skip
+            self._places[keys] = place
+            self._sections.append(Section(f"Choice {number}", (*here, place), "for figures found in just these profiles", Section.SUBTOTAL))
+        return self._places[keys]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Their blocks."""
+        return tuple(self._sections)
+
+
+def _library_rows(kind: FactorKind, choice: _Choice) -> tuple[list[Row], list[Node], list[tuple[Input, Quantity]]]:
+    """The library's figures for a factor; under each condition the one of the highest level; figures with the levels of their profiles."""
     rows: list[Row] = []
     found: list[Node] = []
     used: list[tuple[Input, Quantity]] = []
     for value in DOMAINS[kind.condition]:
         suffix = "" if value is None else f".tp{value}" if kind.condition == "ranks" else f".{value}"
-        group = [
-            _library_row(kind, profile, factor, levels[profile.key], suffix)
-            for profile in profiles
+        group = {
+            profile.key: _library_figure(kind, profile, factor, suffix)
+            for profile in choice.profiles
             for factor in profile.factors
             if factor.factor == kind.name and (kind.condition is None or getattr(factor, kind.condition) == value)
-        ]  # fmt: skip
-        used += group
-        rows += group
-        here = span(level for _, level in group)
-        picked: Node = element(span(figure for figure, _ in group), position(maximum(here), here))
-        if value is not None:
-            name = kind.label if kind.label.startswith("GEMM") else kind.label.lower()
-            picked = Quantity(f"efficiency.{kind.name}{suffix}", f"{kind.label}{suffix.replace('.', ', ')}", kind.unit, picked,
-                              note="figure of the highest level", name=f"{name} by {_CONDITIONS[kind.condition]}")  # fmt: skip
-            found.append(picked)
-        else:
+        }  # fmt: skip
+        used += [(figure, choice.levels[key]) for key, figure in group.items()]
+        rows += group.values()
+        figures = tuple(group.values())
+        picked: Node = figures[0] if len(figures) == 1 else element(span(figures), choice.among(tuple(group)))
+        if value is None:
             found = [picked]
+            continue
+        name = kind.label if kind.label.startswith("GEMM") else kind.label.lower()
+        found.append(Quantity(f"efficiency.{kind.name}{suffix}", f"{kind.label}{suffix.replace('.', ', ')}", kind.unit, picked,
+                              note="figure of the highest level", name=f"{name} by {CONDITIONS[kind.condition]}"))  # fmt: skip
     return rows + [row for row in found if isinstance(row, Quantity)], found, used
 
 
@@ -290,12 +237,12 @@ def _in_use(kind: FactorKind, mine: Input, picked: Node, user: str) -> Quantity:
         unit, note = kind.unit, "figure of the highest level, or the override"
     low = kind.label if kind.label.startswith("GEMM") else kind.label.lower()
     identifier = f"efficiency.{kind.name}" + (f".{user}" if user and Experts not in kind.needs else "")
-    words = f", {CLASSES[user]}" if user else ""
+    words = f", {CLASSES.get(user, {'tp': 'TP'}.get(user, user))}" if user else ""
     return Quantity(identifier, f"{kind.label} in use{words}", unit, chosen, note=note, name=low, factor=True)
 
 
-def _rates(factors: dict[str, Quantity], by_class: dict[tuple[str, str], Quantity],
-           hardware: Hardware) -> tuple[dict[str, Quantity], list[Quantity]]:  # fmt: skip
+def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity], hardware: Hardware,
+           formats: Formats) -> tuple[dict[str, Quantity], list[Quantity]]:  # fmt: skip
     """What factors and hardware come to, once for all blocks; and the fractions of a peak to be checked."""
     rates: dict[str, Quantity] = {}
     fractions: dict[str, Quantity] = {}
@@ -308,25 +255,25 @@ def _rates(factors: dict[str, Quantity], by_class: dict[tuple[str, str], Quantit
         fractions[name] = Quantity(f"efficiency.fraction.{name}", f"Fraction, {label}", "1", body, name=f"{label} fraction")
         return fractions[name]
 
-    for (kind, name), factor in by_class.items():
+    for (kind, name), factor in by_user.items():
         words = CLASSES.get(name, "")
         match kind:
             case "gemm_launch":
                 rate(f"gemm_launch_time.{name}", f"GEMM launch time, {words}", "s", factor * factors["launch_scale"])
             case "gemm_compute":
                 reached = fraction(f"gemm_compute.{name}", f"GEMM compute, {words}", factor)
-                rate(f"gemm_flops.{name}", f"GEMM FLOP/s reached, {words}", "FLOP/s", reached * hardware.classes[name].linear_peak)
+                rate(f"gemm_flops.{name}", f"GEMM FLOP/s reached, {words}", "FLOP/s", reached * formats.classes[name].linear_peak)
             case "gemm_bandwidth":
                 reached = fraction(f"gemm_bandwidth.{name}", f"GEMM bandwidth, {words}", factor * factors["gemm_bandwidth_scale"])
                 rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
     if "moe_launch" in factors:
         rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"])
         reached = fraction("moe_compute", "expert compute", factors["moe_compute"])
-        rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", reached * hardware.classes["experts"].linear_peak)
+        rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", reached * formats.classes["experts"].linear_peak)
         reached = fraction("moe_bandwidth", "expert bandwidth", factors["moe_bandwidth"] * factors["moe_bandwidth_scale"])
         rate("moe_bytes", "Expert bandwidth reached", "B/s", reached * bandwidth)
     reached = fraction("attention_prefill", "prefill attention", factors["attention_prefill"] * factors["attention_prefill_scale"])
-    rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", reached * hardware.peak_bf16)
+    rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", reached * formats.sixteen_peak)
     if "attention_launch" in factors:
         rate("attention_launch_time", "Attention launch time", "s", factors["attention_launch"] * factors["launch_scale"])
     if "attention_decode" in factors:
@@ -337,34 +284,37 @@ def _rates(factors: dict[str, Quantity], by_class: dict[tuple[str, str], Quantit
         rate("latent_launch_time", "Latent attention launch time", "s", factors["latent_launch"] * factors["launch_scale"])
         rate("latent_read", "Latent bandwidth reached", "B/s", reached * bandwidth)
         reached = fraction("latent_compute", "latent attention compute", factors["latent_compute"])
-        rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", reached * hardware.peak_bf16)
+        rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", reached * formats.sixteen_peak)
     if "state_launch" in factors:
         rate("state_launch_time", "State update launch time", "s", factors["state_launch"] * factors["launch_scale"])
         reached = fraction("state_bandwidth", "state update", factors["state_bandwidth"])
         rate("state_bytes", "State bandwidth reached", "B/s", reached * bandwidth)
     reached = fraction("elementwise", "elementwise", factors["elementwise_bandwidth"])
     rate("streaming", "Elementwise bandwidth reached", "B/s", reached * bandwidth)
-    rate("all_reduce_time", "All-reduce fixed time", "s", factors["all_reduce_latency"] * factors["all_reduce_latency_scale"])
-    reached = fraction("p2p", "stage to stage", factors["p2p_bandwidth"])
-    rate("p2p_bytes", "Stage-to-stage bandwidth reached", "B/s", reached * hardware.link_bandwidth)
     fraction("memory_usable", "usable memory", factors["memory_usable"])
+    reached = fraction("host_link", "host link", factors["host_link"])
+    rate("host_bytes", "Host link bandwidth reached", "B/s", reached * hardware.host_bandwidth)
+    links = {kind.name: kind for kind in KINDS if kind.fraction and kind.name.removesuffix("_bandwidth") in _LINKS}
+    for (name, user), factor in by_user.items():
+        if name in links:
+            alone = len(links[name].groups) == 1 or links[name].condition is None
+            words = links[name].label.removesuffix(" efficiency").lower()
+            fraction(name if alone else f"{name}.{user}", words if alone else f"{words}, {user}", factor)
     return rates, list(fractions.values())
+
+
+_LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
 
 
 def _link(name: str, label: str, body: Node, note: str) -> Quantity:
     return Quantity(f"efficiency.chain.{name}", label, "1", body, note=note, name="fallback chain")
 
 
-def _library_row(kind: FactorKind, profile: EfficiencyProfile, factor: Factor, level: Quantity,
-                 suffix: str) -> tuple[Input, Quantity]:  # fmt: skip
+def _library_figure(kind: FactorKind, profile: EfficiencyProfile, factor: Factor, suffix: str) -> Input:
     words = f" · {suffix[1:]}" if suffix else ""
-    identifier = f"efficiency.{kind.name}.{profile.key}{suffix}"
-    figure = Input(identifier, f"{profile.key}{words} · {kind.label.lower().replace('gemm', 'GEMM')}", kind.unit, factor.value,
-                   kind.note, f"{factor.status} {factor.date:%Y-%m}: {factor.source}", factor.status, shared=True,
-                   minimum=kind.low, maximum=kind.high, name=f"{kind.label.lower()} figures")  # fmt: skip
-    applies = Quantity(f"{identifier}.level", f"Level of {figure.label}", "level", level,
-                       note="level at which the figure holds for the scenario", name="levels")  # fmt: skip
-    return figure, applies
+    return Input(f"efficiency.{kind.name}.{profile.key}{suffix}", f"{profile.key}{words} · {kind.label.lower().replace('gemm', 'GEMM')}", kind.unit,
+                 factor.value, kind.note, f"{factor.status} {factor.date:%Y-%m}: {factor.source}", factor.status, shared=True,
+                 minimum=kind.low, maximum=kind.high, name=f"{kind.label.lower()} figures")  # fmt: skip
 
 
 def _labels(what: str, label: str, names: tuple[str, ...]) -> tuple[Input, ...]:
@@ -376,7 +326,9 @@ def _labels(what: str, label: str, names: tuple[str, ...]) -> tuple[Input, ...]:
 
 
 def _level(profile: EfficiencyProfile) -> int:
-    place = 5 if profile.accelerator else 3 if profile.generation else 1
+    if profile.link or profile.topology:
+        return 8 if profile.link else 5
+    place = 6 if profile.accelerator else 3 if profile.generation else 1
     return place + (1 if profile.framework else 0)
 
 

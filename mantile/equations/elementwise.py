@@ -22,7 +22,7 @@ _NOTES = {
 
 def elementwise(phase: Phase, module: Module, work: Small, efficiency: Efficiency, plan: Sharding) -> Block:
     """One small module: its kernels' overhead plus its bytes at streaming bandwidth."""
-    width = plan.on_rank(work.width)
+    width = plan.on_rank(work.width, module)
     kernels: Node = efficiency["small_kernel"]
     values: Node = BOTH_WAYS * width
     if work.kind == "norm":
@@ -32,6 +32,6 @@ def elementwise(phase: Phase, module: Module, work: Small, efficiency: Efficienc
     elif work.kind in ("rope", "routing"):
         kernels = TWO_KERNELS * kernels
     return operation(
-        phase, module=module, launch=kernels, traffic=phase.tokens * values * RESULT_BYTES,
+        phase, module=module, launch=kernels, traffic=phase.tokens_of(module) * values * RESULT_BYTES,
         bandwidth=efficiency["streaming"], note=_NOTES[work.kind],
     )  # fmt: skip

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
-from mantile.equations.collectives import all_reduce, inner_reduce, point_to_point
-from mantile.equations.constants import ONE_REQUEST
-from mantile.equations.efficiency import Efficiency
+from mantile.equations.collectives import messages
+from mantile.equations.constants import NO_LINK, ONE_REQUEST
 from mantile.equations.elementwise import elementwise
-from mantile.equations.hardware import Hardware
 from mantile.equations.linear import product
-from mantile.equations.memory import Memory
 from mantile.equations.moe import experts
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
-from mantile.equations.sharding import Sharding
+from mantile.equations.side import Side
 from mantile.equations.vision import vision_tower
-from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -30,6 +26,7 @@ from mantile.graph.quantity import (
     position,
     span,
     total,
+    where,
 )  # fmt: skip
 from mantile.ir.modules import (
     Attention,
@@ -57,7 +54,9 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
         "small": "Norms, elementwise",
         "head": "LM head",
         "all_reduce": "All-reduce",
+        "messages": "Other messages",
         "p2p": "Stage to stage",
+        "host": "Host memory",
         "step": "Step overhead",
     }
 
@@ -95,19 +94,17 @@ class Pass:
     sections: tuple[Section, ...]
 
 
-def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inputs: Workload, hardware: Hardware,
-            efficiency: Efficiency, plan: Sharding, held: Memory) -> Pass:  # fmt: skip
+def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side: Side) -> Pass:
     """The rows of the Prefill or Decode sheet.
 
     Args:
         workload_rows: the quantities that say what enters the pass; the first block of the sheet.
     """
-    blocks = [_block(phase, module, hardware, efficiency, plan, held) for module in ir.modules]
+    inputs, efficiency = side.inputs, side.efficiency
+    blocks = [_block(phase, module, side) for module in ir.modules]
     if ir.vision is not None and inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
-    inside = inner_reduce(phase, inputs, efficiency, ir)
-    blocks += [all_reduce(phase, inputs, efficiency, ir), *([inside] if inside is not None else []),
-               point_to_point(phase, inputs, efficiency, ir)]  # fmt: skip
+    blocks += [*messages(phase, side, ir), _host(phase, side)]
     step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
                     efficiency["step_host"] + efficiency["step_row"] * (phase.requests / ONE_REQUEST), name="step overhead",
                     note="host time per step + host time per request × requests")  # fmt: skip
@@ -178,9 +175,9 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
     read = Quantity(f"{phase.id}.bytes", "Weights and cache read in the pass", "B", total(span(reading)), name="bytes read",
                     note="sum of the rows above, per rank")  # fmt: skip
     peak = Quantity(f"{phase.id}.peak", "Largest peak of its products", "FLOP/s",
-                    maximum(*(kind.linear_peak for name, kind in hardware.classes.items() if name != "router")))  # fmt: skip
+                    maximum(*(kind.linear_peak for name, kind in side.formats.classes.items() if name != "router")))  # fmt: skip
     mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * peak), name="MFU")
-    mbu = Quantity(f"{phase.id}.mbu", "Bandwidth used, MBU", "1", read / (time * hardware.memory_bandwidth), name="MBU")
+    mbu = Quantity(f"{phase.id}.mbu", "Bandwidth used, MBU", "1", read / (time * side.hardware.memory_bandwidth), name="MBU")
     sections = (
         Section("What enters", workload_rows, "workload of one pass"),
         *(block.section for block in blocks),
@@ -198,21 +195,39 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, inpu
                 compute_parts, memory_parts, network_parts, groups, peak, sections)  # fmt: skip
 
 
-def _block(phase: Phase, module: Module, hardware: Hardware, efficiency: Efficiency, plan: Sharding, held: Memory) -> Block:
+def _block(phase: Phase, module: Module, side: Side) -> Block:
+    formats, efficiency, plan = side.formats, side.efficiency, side.plan
     match module.operation:
         case Product() as work:
-            return product(phase, module, work, hardware, efficiency, plan)
+            return product(phase, module, work, formats, efficiency, plan)
         case Experts() as work:
-            return experts(phase, module, work, hardware, efficiency, plan)
+            return experts(phase, module, work, formats, efficiency, plan)
         case Attention() as work:
-            return attention(phase, module, work, hardware, efficiency, plan)
+            return attention(phase, module, work, formats, efficiency, plan)
         case LatentAttention() as work:
-            return latent_attention(phase, module, work, hardware, efficiency, plan)
+            return latent_attention(phase, module, work, formats, efficiency, plan)
         case Indexer() as work:
-            return indexer(phase, module, work, hardware, efficiency, plan)
+            return indexer(phase, module, work, formats, efficiency, plan)
         case Recurrence() as work:
-            return recurrence(phase, module, work, held.caches.states[module.id], efficiency, plan)
+            return recurrence(phase, module, work, side.memory.caches.states[module.id], efficiency, plan)
         case Small() as work:
             return elementwise(phase, module, work, efficiency, plan)
         case Vision():
             raise AssertionError("the vision tower is no module of the decoder")
+
+
+def _host(phase: Phase, side: Side) -> Block:
+    """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass."""
+    held, rate = side.memory, side.efficiency["host_bytes"]
+
+    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"{phase.id}.host.{name}", f"{title}, host memory", unit, body, note=note, name=title.lower())
+
+    moved = row("bytes", "Bytes", "B", held.host_weights * side.inputs.pp + held.host_kv if phase.decode else held.host_weights * side.inputs.pp,
+                "weights on the host, of all stages" + (", and KV cache on the host" if phase.decode else ""))  # fmt: skip
+    slope = row("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK), "1 ÷ host link bandwidth reached")
+    bound = row("bound", "Bound by", "1", as_node(MEMORY), "the host link")
+    time = row("time", "Time", "s", moved * slope)
+    return Block("host", "Host memory", Section("Host memory", (moved, slope, bound, time),
+                                                "nothing unless weights or KV cache are offloaded", Section.SUBTOTAL),
+                 time, bound, time, None, None, time, None, None, None)  # fmt: skip

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from mantile.equations.constants import FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.hardware import Hardware
+from mantile.equations.formats import Formats
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding
+from mantile.equations.sharding import Sharding, scope
 from mantile.graph.quantity import Apply, Node, Quantity
 from mantile.ir.modules import Module, Product
 
 
-def product(phase: Phase, module: Module, work: Product, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+def product(phase: Phase, module: Module, work: Product, formats: Formats, efficiency: Efficiency, plan: Sharding) -> Block:
     """Rows of tokens with a matrix of outputs x inputs channels, on each rank what it holds of both.
 
     2 x tokens x parameters FLOPs against weights read once, input and result moved once.
     """
     prefix = f"{phase.id}.{module.id}"
-    held = hardware.classes[work.weights]
-    rows = phase.requests * TOKENS_PER_STEP if work.rows == "requests" else phase.tokens
+    held = formats.classes[work.weights]
+    rows = phase.rank_requests * TOKENS_PER_STEP if work.rows == "requests" else phase.tokens_of(module)
     inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
     parameters = Quantity(f"{prefix}.parameters", f"Parameters per rank, {module.label}", "parameter", inputs * outputs,
                           name="parameters")  # fmt: skip
@@ -30,7 +30,7 @@ def product(phase: Phase, module: Module, work: Product, hardware: Hardware, eff
         rate=efficiency[f"gemm_flops.{work.weights}"],
         traffic=weights + rows * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
         bandwidth=efficiency[f"gemm_bytes.{work.weights}"],
-        setup=(*channels, parameters, weights), reads=weights, note=_sharded(work, plan),
+        setup=(*channels, parameters, weights), reads=weights, note=_sharded(module, work, plan),
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def channels_on_rank(prefix: str, module: Module, plan: Sharding, inputs: Node, 
     found: list[Node] = []
     rows: list[Quantity] = []
     for name, label, whole in (("inputs", "Channels in", inputs), ("outputs", "Channels out", outputs)):
-        here = plan.on_rank(whole)
+        here = plan.on_rank(whole, module)
         if isinstance(here, Apply):
             rows.append(Quantity(f"{prefix}.{name}", f"{label} per rank, {module.label}", "channel", here, name=label.lower()))
             here = rows[-1]
@@ -47,8 +47,9 @@ def channels_on_rank(prefix: str, module: Module, plan: Sharding, inputs: Node, 
     return found[0], found[1], tuple(rows)
 
 
-def _sharded(work: Product, plan: Sharding) -> str:
+def _sharded(module: Module, work: Product, plan: Sharding) -> str:
     words = "last token of every request; " if work.rows == "requests" else ""
-    if plan.is_split(work.outputs):
-        return words + "columns split over the ranks"
-    return words + ("rows split over the ranks" if plan.is_split(work.inputs) else "the same on every rank")
+    among = {"attention": "the TP ranks", "stage": "the ranks of a stage"}.get(scope(module), "the ranks that share it")
+    if plan.splits_of(work.outputs):
+        return f"{words}columns split over {among}"
+    return words + (f"rows split over {among}" if plan.splits_of(work.inputs) else "the same on every rank")

@@ -5,15 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constants import LOGIT_BYTES, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
+from mantile.equations.constants import GIGA, LOGIT_BYTES, ONE_REQUEST, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.hardware import CLASSES, Hardware
+from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.hardware import Hardware
 from mantile.equations.recurrence import State, state
 from mantile.equations.sharding import Sharding
-from mantile.equations.workload import Workload
+from mantile.equations.workload import Ranks, Workload
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Node, Quantity, Row, Section, added, as_node, maximum, minimum, span, total, where
-from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, ModelGraph, Product, Reach, Recurrence, Tensor
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    added,
+    as_node,
+    equal,
+    maximum,
+    minimum,
+    span,
+    total,
+    where,
+)
+from mantile.ir.modules import (
+    Attention,
+    Experts,
+    Indexer,
+    LatentAttention,
+    ModelGraph,
+    Module,
+    Product,
+    Reach,
+    Recurrence,
+    Tensor,
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +128,7 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     held: list[Held] = []
     sections: list[Section] = []
     groups: dict[tuple[str, Node], list[Tensor]] = {}
+    owner = {tensor: module for module in ir.modules for tensor in module.tensors}
     for tensor in ir.tensors():
         if tensor.layers is not None and not tensor.buffer:
             groups.setdefault((tensor.weights if tensor.matrix else "vectors", tensor.layers), []).append(tensor)
@@ -109,8 +136,8 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     for (weights, layers), members in groups.items():
         rows_ = []
         for tensor in members:
-            size = plan.on_rank(_product(tensor.shape))
-            size = size if tensor.copies is None else size * tensor.copies
+            size = _product(tensor.shape) if tensor.copies is None else _product(tensor.shape) * tensor.copies
+            size = plan.on_rank(size, owner[tensor])
             rows_.append(Quantity(named(f"{tensor.name}.rank", weights), titled(f"On a rank, {tensor.name}", _identifier(layers)), "parameter", size))
         suffix = "" if kinds.count(weights) == 1 else f".{_identifier(layers)}"
         name = f"{weights}{suffix}"
@@ -125,7 +152,7 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     vectors = [tensor for tensor in ends.values() if not tensor.matrix]
 
     def rank_sum(members: Sequence[Tensor]) -> Node:
-        return added([plan.on_rank(_product(tensor.shape)) for tensor in members])
+        return added([plan.on_rank(_product(tensor.shape), owner[tensor]) for tensor in members])
 
     embedding = Quantity("tensors.embedding", "Embedding weights on a rank", "parameter", rank_sum(in_start))
     facts = ir.facts
@@ -160,12 +187,20 @@ def _identifier(layers: Node) -> str:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes in the fullest accelerator, and the batch that its KV cache allows."""
+    """Bytes in the fullest accelerator, and the batch that its KV cache allows.
 
-    layer_weights: Quantity
-    embedding_weights: Quantity
-    head_weights: Quantity
-    vision_weights: Quantity | None
+    Args:
+        stage_weights: of a rank on each pipeline stage, wherever they lie; `stage_kv` B of KV cache per request.
+        all_weights: of the fullest stage, those on the host included.
+        host_weights, host_kv: what lies in host memory and is read over the host link.
+    """
+
+    layer_weights: tuple[Quantity, ...]
+    stage_weights: tuple[Quantity, ...]
+    stage_kv: tuple[Quantity, ...]
+    all_weights: Quantity
+    host_weights: Quantity
+    host_kv: Quantity
     logits: Quantity
     weights: Quantity
     kv: Quantity
@@ -180,22 +215,25 @@ class Memory:
     caches: Caches
     capacity_sequences: Quantity
     requests: Quantity
+    seats: Quantity
     batch: Quantity
     sections: tuple[Section, ...]
 
 
-def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Efficiency, plan: Sharding,
+def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, formats: Formats, efficiency: Efficiency, plan: Sharding,
            stored: Tensors) -> Memory:  # fmt: skip
     """The rows of the Memory sheet."""
     parts: list[Quantity] = []
+    by_kind: dict[Input, list[Quantity]] = {kind.count: [] for kind in ir.layers}
     for held in stored.held:
-        size: Node = VECTOR_BYTES if held.weights == "vectors" else hardware.classes[held.weights].bytes
+        size: Node = VECTOR_BYTES if held.weights == "vectors" else formats.classes[held.weights].bytes
         name = held.parameters.id.removeprefix("tensors.")
         label = held.parameters.label.removesuffix(", of a layer on a rank")
-        parts.append(Quantity(f"memory.weights.{name}", f"{label}, of a stage", "B", held.parameters * size * plan.stage[held.layers],
-                              note="parameters of a layer × bytes per weight × layers per stage"))  # fmt: skip
-    layers = Quantity("memory.layer_weights", "Weights of the layers", "B", total(span(parts)), note="sum of the rows above")
-    head_class = hardware.classes["head"]
+        parts.append(Quantity(f"memory.weights.{name}", f"{label}, of a layer", "B", held.parameters * size,
+                              note="parameters of a layer on a rank × bytes per weight"))  # fmt: skip
+        for kind in kinds_of(ir, held.layers):
+            by_kind[kind].append(parts[-1])
+    head_class = formats.classes["head"]
     embedding = Quantity("memory.embedding_weights", "Weights of the embedding", "B", stored.embedding * head_class.bytes)
     head = Quantity("memory.head_weights", "Weights of the LM head", "B",
                     stored.head * head_class.bytes + stored.final_vectors * VECTOR_BYTES
@@ -203,68 +241,120 @@ def memory(ir: ModelGraph, inputs: Workload, hardware: Hardware, efficiency: Eff
                     note="LM head and final norm; a copy of a tied embedding where there are several stages",
                     name="weights of the LM head")  # fmt: skip
     start: Node = embedding
-    vision = None
+    ends: tuple[Quantity, ...] = (embedding, head)
     if stored.vision is not None:
         vision = Quantity("memory.vision_weights", "Weights of the vision tower", "B", stored.vision * VECTOR_BYTES / inputs.tp,
                           note="parameters × 2 bytes ÷ TP: in 16 bit, on the first stage")  # fmt: skip
-        start = embedding + vision
-    ends = Quantity("memory.end_weights", "Weights of the fuller end", "B",
-                    where(inputs.pp > 1, maximum(start, head), start + head),
-                    note="embedding and LM head: on one stage, or the larger of the two with several stages")  # fmt: skip
-    weights = Quantity("memory.weights", "Weights", "B", layers + ends)
+        start, ends = embedding + vision, (*ends, vision)
 
     length = Quantity("memory.sequence_length", "Length of a finished request", "token/request",
                       inputs.input_tokens + inputs.output_tokens)  # fmt: skip
-    caches = _caches(ir, hardware, plan, length)
-    per_request = caches.per_request
+    caches = _caches(ir, inputs, formats, plan, length)
+
+    def of_layer(what: str, label: str, unit: str, members: dict[Input, list[Quantity]]) -> dict[Input, Quantity]:
+        return {
+            kind.count: Quantity(f"memory.{what}.{'.'.join(kind.blocks)}", f"{label} {kind.name if len(ir.layers) > 1 else ''} layer".replace("  ", " "), unit,
+                                 added(list(members[kind.count])) if members[kind.count] else as_node(0), note="sum of its rows above")
+            for kind in ir.layers
+        }  # fmt: skip
+
+    layer_weights = of_layer("layer_weights", "Weights of a", "B", by_kind)
+    layer_kv = of_layer("layer_kv", "KV cache and states of a request in a", "B/request", caches.by_kind)
+
+    partial: list[Quantity] = []
+
+    def on_stage(index: int, what: str, unit: str, sizes: dict[Input, Quantity]) -> Node:
+        """What the layers of a stage come to; with many kinds in rows of their own, to keep formulas short."""
+        parts: list[Node] = [plan.stage_layers[kind][index] * size for kind, size in sizes.items()]
+        if len(parts) <= _KINDS:
+            return added(parts)
+        rows = [Quantity(f"memory.{what}.{index}.{start}", f"Part {start // _KINDS + 1} of stage {index}, {what.replace('_', ' ')}", unit,
+                         added(parts[start : start + _KINDS])) for start in range(0, len(parts), _KINDS)]  # fmt: skip
+        partial.extend(rows)
+        return added(list(rows))
+
+    stage_weights: list[Quantity] = []
+    for index, number in enumerate(plan.stage_numbers):
+        body = on_stage(index, "stage_weights", "B", layer_weights) + where(equal(number + 1, inputs.pp), head, 0)
+        stage_weights.append(Quantity(f"memory.stage_weights.{index}", f"Weights of a rank on stage {index}", "B", body + start if index == 0 else body,
+                                      note="layers on the stage × weights of a layer"
+                                      + ("; the embedding" if index == 0 else "") + "; the LM head on the last stage"))  # fmt: skip
+    stage_kv = [Quantity(f"memory.stage_kv.{index}", f"KV cache of a request on stage {index}", "B/request", on_stage(index, "stage_kv", "B/request", layer_kv),
+                         note="layers on the stage × cache and states of a layer") for index in range(len(plan.stage_numbers))]  # fmt: skip
+    everything = Quantity("memory.all_weights", "Weights of the fullest stage", "B", maximum(span(stage_weights)), note="largest of the stages")
+    host_weights = Quantity("memory.host_weights", "Weights on the host", "B", minimum(inputs.offload_weights * GIGA, everything), note="as asked, at most all")
+    weights = Quantity("memory.weights", "Weights", "B", everything - host_weights, note="weights of the fullest stage − those on the host")
+    per_request = Quantity("memory.kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(stage_kv)), note="largest of the stages")
     widths = _widest(ir, plan)
     widest = Quantity("memory.activation_width", "Channels in memory per token", "channel", added([ir.facts["hidden_size"], *widths]),
                       note="hidden + widest mixer and FFN projections per rank", name="channels in memory")  # fmt: skip
     activations = Quantity("memory.activations", "Activations", "B", inputs.token_budget * widest * RESULT_BYTES)
-    requests = Quantity("memory.requests", "Requests per replica", "request", maximum(1, inputs.concurrency / inputs.dp),
-                        note="concurrency ÷ DP, at least 1")  # fmt: skip
+    asked: Node = maximum(1, inputs.concurrency / inputs.dp)
+    note = "concurrency ÷ DP, at least 1"
+    if ranks.disaggregated is not None:
+        asked = where(ranks.disaggregated > 0, minimum(asked, inputs.attention_dp * ONE_REQUEST), asked)
+        note += "; prefill workers hold a prompt for every attention-DP group"
+    requests = Quantity("memory.requests", "Requests per replica", "request", asked, note=note)
     seat_logits = Quantity("memory.logits_per_request", "Logits per request", "B/request",
                            TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES)  # fmt: skip
     reserve = Quantity("memory.reserve", "Runtime", "B", efficiency["runtime_reserve"], note="runtime reserve of the profile")
     usable = Quantity("memory.usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
     room = Quantity("memory.kv_room", "Room for requests", "B",
                     maximum(0, usable - weights - activations - reserve))  # fmt: skip
-    capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", room / (per_request + seat_logits),
-                        note="room for requests ÷ (KV bytes + logits per request)", name="KV capacity")  # fmt: skip
+    held_at_once = Quantity("memory.rank_sequences", "KV capacity of a rank in sequences", "request",
+                            (room + inputs.offload_kv * GIGA) / (per_request + seat_logits),
+                            note="room for requests, and what may lie on the host, ÷ (KV bytes + logits per request)")  # fmt: skip
+    capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", held_at_once * inputs.attention_dp,
+                        note="of a rank × attention-DP", name="KV capacity")  # fmt: skip
     batch = Quantity("memory.batch", "Batch", "request", maximum(1, minimum(requests, capacity)),
                      note="requests per replica, at most the KV capacity, at least 1")  # fmt: skip
-    logits = Quantity("memory.logits", "Logits", "B", batch * seat_logits)
-    kv = Quantity("memory.kv", "KV cache", "B", batch * per_request)
+    seats = Quantity("memory.seats", "Requests on a rank", "request", maximum(1, batch / inputs.attention_dp), note="batch ÷ attention-DP, at least 1")
+    logits = Quantity("memory.logits", "Logits", "B", seats * seat_logits)
+    all_kv = Quantity("memory.all_kv", "KV cache of the batch", "B", seats * per_request)
+    host_kv = Quantity("memory.host_kv", "KV cache on the host", "B", minimum(inputs.offload_kv * GIGA, maximum(0, all_kv - room)),
+                       note="what has no room, at most as asked")  # fmt: skip
+    kv = Quantity("memory.kv", "KV cache", "B", all_kv - host_kv, note="of the batch − what lies on the host")
     used = Quantity("memory.used", "Memory used", "B", weights + kv + activations + logits + reserve)
     headroom = Quantity("memory.headroom", "Headroom", "B", usable - used, note="usable memory − memory used; negative if it does not fit")
     free = Quantity("memory.free", "Free memory", "B", maximum(0, headroom))
     outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
     fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
-    end_rows = (embedding, head, ends) if vision is None else (embedding, head, vision, ends)
     sections = (
-        Section("Weights", (*parts, layers, *end_rows, weights), "fullest accelerator", Section.SUBTOTAL),
-        Section("KV cache", (length, *caches.rows), "per accelerator; states of recurrent layers included"),
+        Section("Weights of a layer", (*parts, *layer_weights.values(), *ends), "of a rank"),
+        Section("KV cache of a request", (length, *caches.rows, *layer_kv.values()), "of a layer and rank; states of recurrent layers included"),
+        Section("Stages in memory", (*partial, *stage_weights, everything, *stage_kv, per_request), "0 beyond the last stage"),
         Section("Working memory", (requests, *widths, widest, activations, seat_logits, reserve), "per accelerator"),
-        Section("Capacity", (usable, room, capacity, batch), "how many requests run at once in a replica",
+        Section("Capacity", (host_weights, weights, usable, room, held_at_once, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
-        Section("Memory used", (kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
+        Section("Memory used", (seats, all_kv, host_kv, kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
-    return Memory(layers, embedding, head, vision, logits, weights, kv, activations, reserve, used, usable, headroom, free, outside, fits,
-                  caches, capacity, requests, batch, sections)  # fmt: skip
+    return Memory(tuple(layer_weights.values()), tuple(stage_weights), tuple(stage_kv), everything, host_weights, host_kv, logits, weights, kv, activations,
+                  reserve, used, usable, headroom, free, outside, fits, caches, capacity, requests, seats, batch, sections)  # fmt: skip
+
+
+_KINDS = 2  # of layer in one formula
+
+
+def kinds_of(ir: ModelGraph, layers: Node) -> list[Input]:
+    """The kinds of layer, by their count, that a number of layers is the sum of."""
+    return [kind.count for kind in ir.layers if any(module.layers is layers for module in kind.modules)]
 
 
 @dataclass(frozen=True)
 class Caches:
-    """Every cache as (channels per token of the model, layers, bytes per token on a rank), states, and what all come to."""
+    """Every cache as (module, channels per token of the model, bytes per token of a layer on a rank), states, and what all come to.
 
-    growing: tuple[tuple[Node, Node, Quantity], ...]
+    `by_kind` are the bytes of a request in a layer of each kind; `per_token` those of a token in all layers.
+    """
+
+    growing: tuple[tuple[Module, Node, Quantity], ...]
     states: dict[str, State]
+    by_kind: dict[Input, list[Quantity]]
     per_token: Quantity
-    per_request: Quantity
     rows: tuple[Row, ...]
 
 
-def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity) -> Caches:
+def _caches(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, length: Quantity) -> Caches:
     """The caches of one request."""
     kept: dict[Reach, Quantity] = {}
 
@@ -275,20 +365,20 @@ def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity
             suffix = f".{limit.id.removeprefix('model.')}" if limit is not None else ""
             body: Node = length if limit is None else where(limit > 0, minimum(length, limit), length)
             words = "" if limit is None else limit.label.lower()
-            kept[reach] = Quantity(f"memory.cached_tokens{suffix}", f"Tokens a request keeps{', ' if words else ''}{words}", "token/request", body,
-                                   note=f"its full length{', at most the ' if words else ''}{words}")  # fmt: skip
+            kept[reach] = Quantity(f"memory.cached_tokens{suffix}", f"Tokens a rank keeps of a request{', ' if words else ''}{words}", "token/request",
+                                   body / inputs.cp, note=f"its full length{', at most the ' if words else ''}{words}, ÷ CP")  # fmt: skip
         return kept[reach]
 
-    caches: list[tuple[Node, Node, Quantity]] = []
+    caches: list[tuple[Module, Node, Quantity]] = []
+    by_kind: dict[Input, list[Quantity]] = {kind.count: [] for kind in ir.layers}
     requests: list[Quantity] = []
     states: dict[str, State] = {}
     for module in ir.modules:
         work = module.operation
         if isinstance(work, Recurrence):
-            assert module.layers is not None
             states[module.id] = state(module, work, plan)
-            requests.append(Quantity(f"memory.state.{module.id}", f"State of a request, {module.label}", "B/request",
-                                     states[module.id].bytes * plan.stage[module.layers], note="state of a layer × layers per stage"))  # fmt: skip
+            for kind in kinds_of(ir, module.layers):  # type: ignore[arg-type]
+                by_kind[kind].append(states[module.id].bytes)
             continue
         if isinstance(work, Attention):
             width: Node = work.key + work.value
@@ -299,36 +389,37 @@ def _caches(ir: ModelGraph, hardware: Hardware, plan: Sharding, length: Quantity
             width, reach = work.key, Reach("full")
         else:
             continue
-        assert module.layers is not None
-        each = Quantity(f"memory.kv_bytes_per_token.{module.id}", f"KV bytes per token, {module.label}", "B/token",
-                        plan.on_rank(width) * hardware.kv_bytes * plan.stage[module.layers],
-                        note="width per rank × bytes per KV value × layers per stage", name=f"KV bytes per token, {module.label}")  # fmt: skip
-        caches.append((width, module.layers, each))
-        requests.append(Quantity(f"memory.kv_bytes_per_request.{module.id}", f"KV bytes per request, {module.label}", "B/request",
+        each = Quantity(f"memory.kv_bytes_per_token.{module.id}", f"KV bytes per token of a layer, {module.label}", "B/token",
+                        plan.on_rank(width, module) * formats.kv_bytes, note="width per rank × bytes per KV value",
+                        name=f"KV bytes per token of a layer, {module.label}")  # fmt: skip
+        caches.append((module, width, each))
+        requests.append(Quantity(f"memory.kv_bytes_per_request.{module.id}", f"KV bytes per request of a layer, {module.label}", "B/request",
                                  each * tokens_kept(reach)))  # fmt: skip
+        for kind in kinds_of(ir, module.layers):  # type: ignore[arg-type]
+            by_kind[kind].append(requests[-1])
     per_token = Quantity("memory.kv_bytes_per_token", "KV bytes per token", "B/token",
-                         total(span(each for _, _, each in caches)) if caches else as_node(0), note="sum of the caches above",
-                         name="KV bytes per token")  # fmt: skip
-    per_request = Quantity("memory.kv_bytes_per_request", "KV bytes per request", "B/request", total(span(requests)),
-                           note="sum of the rows above")  # fmt: skip
+                         added([each * module.layers for module, _, each in caches if module.layers is not None]) if caches else as_node(0),
+                         note="of a rank in all layers", name="KV bytes per token")  # fmt: skip
     state_rows = [row for kept_state in states.values() for row in kept_state.rows()]
-    rows = (*kept.values(), *(each for _, _, each in caches), per_token, *state_rows, *requests, per_request)
-    return Caches(tuple(caches), states, per_token, per_request, rows)
+    rows = (*kept.values(), *(each for _, _, each in caches), per_token, *state_rows, *requests)
+    return Caches(tuple(caches), states, by_kind, per_token, rows)
 
 
 def _widest(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
     """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any."""
-    mixers: list[Node] = []
-    ffns: list[Node] = []
+    mixers: dict[Node, Module] = {}
+    ffns: dict[Node, Module] = {}
     for module in ir.modules:
         work = module.operation
         if isinstance(work, Product) and module.layers is not None:
-            (mixers if work.weights == "attention" else ffns).append(work.outputs)
+            (mixers if work.weights == "attention" else ffns)[work.outputs] = module
         elif isinstance(work, Experts):
-            ffns.append(work.outputs * work.per_token)
-    values = Program(mixers + ffns).run({})
-    return [
-        Quantity(f"memory.{name}_width", f"Widest projection of {words} per rank", "channel",
-                 plan.on_rank(max(outputs, key=lambda node: float(values[node]))), name=f"widest {name} projection")
-        for name, words, outputs in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns)) if outputs
-    ]  # fmt: skip
+            ffns[work.outputs * work.per_token] = module
+    values = Program([*mixers, *ffns]).run({})
+    rows = []
+    for name, words, outputs in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns)):
+        if outputs:
+            widest = max(outputs, key=lambda node: float(values[node]))
+            rows.append(Quantity(f"memory.{name}_width", f"Widest projection of {words} per rank", "channel", plan.on_rank(widest, outputs[widest]),
+                                 name=f"widest {name} projection"))  # fmt: skip
+    return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.constants import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.hardware import Hardware
+from mantile.equations.formats import Formats
 from mantile.equations.linear import channels_on_rank
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
@@ -27,19 +27,19 @@ def coverage(phase: str, tokens: Quantity, efficiency: Efficiency, ir: ModelGrap
                     note="1 − (1 − experts per token ÷ experts) to the power (tokens to the power routing spread)")  # fmt: skip
 
 
-def experts(phase: Phase, module: Module, work: Experts, hardware: Hardware, efficiency: Efficiency, plan: Sharding) -> Block:
+def experts(phase: Phase, module: Module, work: Experts, formats: Formats, efficiency: Efficiency, plan: Sharding) -> Block:
     """One of the two grouped products of a layer; the launch of the pair is shared between them."""
-    assert phase.coverage is not None
+    assert phase.coverage is not None and plan.experts is not None
     prefix = f"{phase.id}.{module.id}"
-    held = hardware.classes["experts"]
+    held = formats.classes["experts"]
     inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
-    routed = Quantity(f"{prefix}.rows", f"Tokens times experts, {module.label}", "token", phase.tokens * work.per_token,
-                      name="routed tokens", note="tokens × experts per token")  # fmt: skip
+    routed = Quantity(f"{prefix}.rows", f"Tokens times experts on a rank, {module.label}", "token", phase.tokens_of(module) * work.per_token,
+                      name="routed tokens", note="tokens a rank's experts work on × experts per token")  # fmt: skip
     parameters = Quantity(f"{prefix}.parameters", f"Parameters of an expert per rank, {module.label}", "parameter", inputs * outputs,
                           name="parameters of an expert")  # fmt: skip
     weights = Quantity(f"{prefix}.weight_bytes", f"Weight bytes, {module.label}", "B",
-                       phase.coverage * work.count * parameters * held.bytes, name="weight bytes",
-                       note="expert coverage × experts × parameters of an expert × bytes per weight")  # fmt: skip
+                       phase.coverage * plan.experts * parameters * held.bytes, name="weight bytes",
+                       note="expert coverage × experts per rank × parameters of an expert × bytes per weight")  # fmt: skip
     return operation(
         phase, module=module,
         launch=HALF * efficiency["moe_launch_time"],
@@ -47,5 +47,5 @@ def experts(phase: Phase, module: Module, work: Experts, hardware: Hardware, eff
         rate=efficiency["moe_flops"],
         traffic=weights + routed * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
         bandwidth=efficiency["moe_bytes"],
-        setup=(*channels, routed, parameters, weights), reads=weights, note="every expert split over the ranks",
+        setup=(*channels, routed, parameters, weights), reads=weights, note="experts divided over EP, each split over the ranks that share it",
     )  # fmt: skip

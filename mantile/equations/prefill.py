@@ -1,23 +1,26 @@
-"""Prefill: what one prompt, or a static batch of prompts, brings into a pass."""
+"""Prefill: what one prompt for every attention group, or a static batch of prompts, brings into a pass."""
 
 from __future__ import annotations
 
-from mantile.equations.constants import HALF
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.memory import Memory
+from mantile.equations.constants import HALF, ONE_REQUEST
 from mantile.equations.moe import coverage
-from mantile.equations.roofline import Phase, contexts
-from mantile.equations.workload import Workload
-from mantile.graph.quantity import Node, Quantity, minimum, remainder, where, whole
+from mantile.equations.roofline import Phase, contexts, tokens_by_scope
+from mantile.equations.side import Side
+from mantile.graph.quantity import Node, Quantity, maximum, minimum, remainder, where, whole
 from mantile.ir.modules import ModelGraph, Reach
 
 
-def prefill(inputs: Workload, continuous: Quantity, held: Memory, efficiency: Efficiency,
-            ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...]]:  # fmt: skip
-    """One prompt at a time in continuous batching; all prompts of the batch together in static batching."""
-    prompts = Quantity("prefill.requests", "Prompts in the pass", "request", where(continuous > 0, 1, held.batch),
-                       note="1 in continuous batching, the whole batch in static batching")  # fmt: skip
+def prefill(side: Side, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...]]:
+    """A prompt for each attention group in continuous batching; all prompts of the batch together in static batching."""
+    inputs, held = side.inputs, side.memory
+    prompts = Quantity("prefill.requests", "Prompts in the pass", "request",
+                       where(side.ranks.continuous > 0, minimum(inputs.attention_dp * ONE_REQUEST, held.requests), held.batch),
+                       note="one for every attention-DP group in continuous batching, the whole batch in static batching")  # fmt: skip
+    busiest = Quantity("prefill.rank_requests", "Prompts of an attention group", "request", maximum(1, prompts / inputs.attention_dp),
+                       note="prompts in the pass ÷ attention-DP, at least 1")  # fmt: skip
     tokens = Quantity("prefill.tokens", "Tokens in the pass", "token", prompts * inputs.input_tokens, name="tokens")
+    on_rank = Quantity("prefill.rank_tokens", "Tokens of a rank in attention", "token", busiest * inputs.input_tokens / inputs.cp, name="tokens of a rank",
+                       note="prompts of an attention group × input tokens ÷ CP")  # fmt: skip
     length = inputs.input_tokens
 
     def mean(reach: Reach, row: str, words: str) -> tuple[list[Quantity], Node, str]:
@@ -34,6 +37,7 @@ def prefill(inputs: Workload, continuous: Quantity, held: Memory, efficiency: Ef
         return [window], window * (1 - HALF * window / length), "reach × (1 − half × reach ÷ prompt): the first tokens see less"
 
     rows, found = contexts("prefill", ir, mean)
-    touched = coverage("prefill", tokens, efficiency, ir)
-    phase = Phase("prefill", prompts, tokens, found, decode=False, coverage=touched)
-    return phase, (prompts, tokens, *rows, *([touched] if touched is not None else []))
+    touched = coverage("prefill", tokens, side.efficiency, ir)
+    scoped, norms, more = tokens_by_scope("prefill", tokens, on_rank, side, ir)
+    phase = Phase("prefill", prompts, tokens, busiest, scoped, norms, found, decode=False, coverage=touched)
+    return phase, (prompts, busiest, tokens, on_rank, *more, *rows, *([touched] if touched is not None else []))

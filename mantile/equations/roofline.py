@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from mantile.equations.sharding import Scope, scope
 from mantile.graph.quantity import Node, Quantity, Row, Section, maximum, where
-from mantile.ir.modules import FULL, Indexer, ModelGraph, Module, Reach
+from mantile.ir.modules import FULL, Indexer, ModelGraph, Module, Reach, Small
+
+if TYPE_CHECKING:
+    from mantile.equations.side import Side
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 
@@ -17,8 +22,11 @@ class Phase:
 
     Args:
         id: prefix of its quantities.
-        requests: requests in the pass, per replica and pipeline stage.
-        tokens: tokens that enter the pass.
+        requests: requests in the pass of a replica.
+        tokens: tokens that enter the pass, of all attention groups.
+        rank_requests: requests of the busiest attention group.
+        scoped: tokens that a rank works on, by the ranks a module is spread over.
+        norm_tokens: the same of a norm between mixer and FFN.
         contexts: mean number of tokens a token attends to, per request, for each reach of the model's attention.
         decode: keys and values come from the cache; in prefill they are still on chip.
         coverage: share of a layer's experts that some token goes through; None in a model without experts.
@@ -27,9 +35,23 @@ class Phase:
     id: str
     requests: Quantity
     tokens: Quantity
+    rank_requests: Quantity
+    scoped: Mapping[Scope, Quantity]
+    norm_tokens: Quantity
     contexts: Mapping[Reach, Quantity]
     decode: bool
     coverage: Quantity | None = None
+
+    @property
+    def rank_tokens(self) -> Quantity:
+        """Tokens that a rank of an attention group works on."""
+        return self.scoped["attention"]
+
+    def tokens_of(self, module: Module) -> Quantity:
+        """Tokens that a rank works on in a module."""
+        if isinstance(module.operation, Small) and module.operation.kind == "norm":
+            return self.norm_tokens
+        return self.scoped[scope(module)]
 
 
 @dataclass(frozen=True)
@@ -58,7 +80,7 @@ class Block:
     @property
     def group(self) -> str:
         """What it belongs to where times are shown by kind."""
-        return self.module.part if self.module is not None else "all_reduce" if self.id == "inner_reduce" else self.id
+        return self.module.part if self.module is not None else "all_reduce" if self.id == "inner_reduce" else "messages" if self.network and self.id not in ("all_reduce", "p2p") else self.id
 
 
 def contexts(
@@ -83,6 +105,23 @@ def contexts(
                                 name=f"mean context{words}")  # fmt: skip
         rows += [*before, found[reach]]
     return tuple(rows), found
+
+
+def tokens_by_scope(phase: str, tokens: Quantity, on_rank: Quantity, side: Side,
+                    ir: ModelGraph) -> tuple[dict[Scope, Quantity], Quantity, tuple[Quantity, ...]]:  # fmt: skip
+    """Tokens that a rank works on, by the ranks a module is spread over; of a norm; and the rows for them."""
+    found: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
+    scopes = {scope(module) for module in ir.modules}
+    if "shared" in scopes and side.plan.sends_tokens is not None:
+        found["shared"] = Quantity(f"{phase}.shared_tokens", "Tokens of a rank in shared experts", "token",
+                                   where(side.plan.sends_tokens > 0, on_rank, tokens), name="tokens of a rank in shared experts",
+                                   note="its own where tokens are sent to their experts, else all")  # fmt: skip
+    if "experts" in scopes:
+        found["experts"] = Quantity(f"{phase}.expert_tokens", "Tokens of a rank's experts", "token", tokens / side.inputs.ep,
+                                    note="tokens ÷ EP: experts are chosen evenly", name="tokens of a rank's experts")  # fmt: skip
+    norms = Quantity(f"{phase}.norm_tokens", "Tokens of a rank in norms", "token", on_rank / side.plan.sequence, name="tokens of a rank in norms",
+                     note="tokens of a rank ÷ ranks that share the tokens of a norm")  # fmt: skip
+    return found, norms, (*(row for name, row in found.items() if name in ("shared", "experts")), norms)
 
 
 def limited(block: Block, limit: str, rest: Node) -> Node | None:

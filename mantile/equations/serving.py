@@ -2,6 +2,7 @@
 
 Continuous batching: decode is interrupted by other requests' prefills, a new request waits behind them and, where
 memory holds fewer requests than there are, for a seat. Static batching: a batch prefills together, then decodes alone.
+Disaggregated: decode is not interrupted; a request passes a prefill worker, hands its KV cache over, and decodes elsewhere.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constants import ONE_REQUEST, TOKENS_PER_STEP
-from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
-from mantile.equations.memory import Memory
-from mantile.equations.sharding import Sharding
-from mantile.equations.workload import Workload
-from mantile.graph.quantity import Quantity, Section
+from mantile.equations.side import Side
+from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, round_up, where
+from mantile.ir.modules import ModelGraph
 
 
 @dataclass(frozen=True)
@@ -29,58 +28,141 @@ class Serving:
     output_tokens_per_s: Quantity
     output_tokens_per_s_per_accelerator: Quantity
     total_tokens_per_s: Quantity
-    ttft_parts: tuple[Quantity, ...]
+    accelerators: Quantity
+    ttft_parts: dict[str, Quantity]
     tpot_parts: tuple[Quantity, ...]
     sections: tuple[Section, ...]
 
 
+def serving(ir: ModelGraph, side: Side, decoders: Side, prefill: Pass, decode: Pass, microbatches: Quantity) -> Serving:
+    """The rows of the Serving sheet.
 
-def serving(inputs: Workload, continuous: Quantity, plan: Sharding, held: Memory, efficiency: Efficiency, prefill: Pass,
-            decode: Pass) -> Serving:  # fmt: skip
-    """The rows of the Serving sheet."""
+    Args:
+        side: accelerators that prefill.
+        decoders: those that decode; the same where none are apart.
+        microbatches: into which a pipeline of decoders cuts its batch.
+    """
+    inputs, held = side.inputs, decoders.memory
+    continuous, apart = side.ranks.continuous, side.ranks.disaggregated
+    together: Node = continuous if apart is None else continuous * (1 - apart)
+    words = "0 in static batching" if apart is None else "0 in static batching and where decode is apart"
+    pipes, chunk, occupied, prefill_part = _pipeline(prefill, side, ir)
+    slowest = Quantity("serving.decode_stage", "Time of the fullest decode stage", "s", _stage_time(decode, decoders, ir),
+                       note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
+    step = Quantity("serving.decode_step", "Decode step", "s", where(decoders.inputs.pp > 1, maximum(decode.time, microbatches * slowest), decode.time),
+                    note="decode time; with several stages at least micro-batches × time of the fullest stage")  # fmt: skip
+    bubble = Quantity("serving.bubble", "Idle share of the fullest stage", "1", where(decoders.inputs.pp > 1, 1 - microbatches * slowest / step, 0),
+                      note="1 − micro-batches × time of the fullest stage ÷ decode step: the pipeline's bubble")  # fmt: skip
     others = Quantity("serving.others", "Other requests in the batch", "request", held.batch - ONE_REQUEST)
-    occupied = Quantity("serving.prefill_service", "Time a prompt occupies the pipeline", "s", prefill.time / inputs.pp,
-                        note="prefill time ÷ PP: stages work on different prompts", name="prefill service time")  # fmt: skip
     stall = Quantity("serving.stall", "Prefill stall per token", "s",
-                     continuous * efficiency["interference"] * others / ONE_REQUEST * occupied * TOKENS_PER_STEP / inputs.output_tokens,
-                     note="interference × other requests × prefill service time ÷ output tokens: each prefills once in my "
-                          "lifetime; 0 in static batching", source="closed loop")  # fmt: skip
-    step = Quantity("serving.decode_step", "Decode step", "s", decode.time, note="decode time of the batch")
+                     together * side.efficiency["interference"] * others / ONE_REQUEST * occupied * TOKENS_PER_STEP / inputs.output_tokens,
+                     note=f"interference × other requests × prefill service time ÷ output tokens: each prefills once in my lifetime; {words}",
+                     source="closed loop")  # fmt: skip
     tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", step + stall, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip
-    handling = Quantity("serving.first_token", "Request handling", "s", efficiency["first_token"], note="first-token overhead")
-    prefill_part = Quantity("serving.prefill", "Prefill of the prompt", "s", prefill.time, note="prefill time")
+    handling = Quantity("serving.first_token", "Request handling", "s", side.efficiency["first_token"], note="first-token overhead")
     queue = Quantity("serving.queue", "Wait behind other prompts", "s",
-                     continuous * efficiency["queueing"] * others / ONE_REQUEST * prefill.time,
-                     note="prefill queueing × other requests × prefill time; 0 in static batching")  # fmt: skip
+                     together * side.efficiency["queueing"] * others / ONE_REQUEST * occupied,
+                     note=f"prefill queueing × other requests × prefill service time; {words}")  # fmt: skip
     running = Quantity("serving.first_step", "First decode step", "s", continuous * step,
                        note="rest of the running step; 0 in static batching")  # fmt: skip
-    served = Quantity("serving.service_time", "Time in the batch", "s",
-                      handling + prefill_part + queue + running + (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
-                      note="request handling + prefill + queue + first step + (output tokens − 1) × TPOT")  # fmt: skip
+    rest = Quantity("serving.generation", "Generation after the first token", "s", (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
+                    note="(output tokens − 1) × TPOT")  # fmt: skip
+    hand_over, transfer = _transfer(side, decoders) if apart is not None else ((), None)
+    ahead: list[Quantity] = [handling, prefill_part, queue, running, *([transfer] if transfer is not None else [])]
+    ready: Node = handling + prefill_part + queue + running
+    served = Quantity("serving.service_time", "Time in the batch", "s", (ready if transfer is None else ready + transfer) + rest,
+                      note="all parts before the first token + generation after it")  # fmt: skip
     seat = Quantity("serving.seat_wait", "Wait for a seat", "s", (held.requests - held.batch) / held.batch * served,
                     note="(requests − batch) ÷ batch × time in the batch: more requests than memory holds",
                     source="Little's law")  # fmt: skip
-    ttft = Quantity("serving.ttft", "Time to first token, TTFT", "s", handling + prefill_part + queue + running + seat,
-                    note="sum of the five parts above", name="TTFT")  # fmt: skip
-    e2e = Quantity("serving.e2e", "End to end", "s", ttft + (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
-                   note="TTFT + (output tokens − 1) × TPOT")  # fmt: skip
+    rates, line = _rates(side, decoders, occupied, tpot, served, seat) if apart is not None else ((), None)
+    parts = {"Request handling": handling, "Prefill of the prompt": prefill_part, "Wait behind prompts": queue, "First decode step": running,
+             **({"KV transfer": transfer} if transfer is not None else {}), "Wait for a seat": seat,
+             **({"Wait for a prefill worker": line} if line is not None else {})}  # fmt: skip
+    body: Node = (ready if transfer is None else ready + transfer) + seat
+    ttft = Quantity("serving.ttft", "Time to first token, TTFT", "s", body if line is None else body + line, note="sum of its parts above", name="TTFT")
+    e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
     interactivity = Quantity("serving.interactivity", "Interactivity", "token/request/s", TOKENS_PER_STEP / tpot,
                              note="1 ÷ TPOT, tokens per second one user sees")  # fmt: skip
-    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s", inputs.concurrency / e2e)
+    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s", inputs.concurrency / e2e, note="concurrency ÷ end to end")
     output = Quantity("serving.output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens)
+    count: Node = side.ranks.deployment
+    if apart is not None:
+        count = side.ranks.deployment + apart * decoders.ranks.deployment
+    accelerators = Quantity("serving.accelerators", "Accelerators in use", "accelerator", count, name="accelerators in use",
+                            note="of all replicas" if apart is None else "of prefill and decode workers")  # fmt: skip
     each = Quantity("serving.output_tokens_per_s_per_accelerator", "Output tokens per second and accelerator",
-                    "token/s/accelerator", output / plan.accelerators, name="output tokens per accelerator")  # fmt: skip
+                    "token/s/accelerator", output / accelerators, name="output tokens per accelerator")  # fmt: skip
     all_tokens = Quantity("serving.total_tokens_per_s", "Input and output tokens per second", "token/s",
                           requests * (inputs.input_tokens + inputs.output_tokens))  # fmt: skip
     sections = (
-        Section("Time per output token", (others, occupied, step, stall, tpot), "mean gap between tokens of one request",
+        Section("Pipeline", (*pipes, chunk, slowest), "what uneven stages and chunks cost"),
+        Section("Time per output token", (others, occupied, step, bubble, stall, tpot), "mean gap between tokens of one request",
                 Section.SUBTOTAL),
-        Section("Time to first token", (handling, prefill_part, queue, running, served, seat, ttft), "mean, from arrival",
+        *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
+        Section("Time to first token", (*ahead, rest, served, seat, *rates, *([line] if line is not None else []), ttft), "mean, from arrival",
                 Section.SUBTOTAL),
         Section("One request", (e2e, interactivity), "as its user sees it"),
-        Section("Throughput", (requests, output, each, all_tokens), "whole deployment, all replicas"),
+        Section("Throughput", (requests, output, accelerators, each, all_tokens), "whole deployment, all replicas"),
     )  # fmt: skip
-    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens,
-                   (handling, prefill_part, queue, running, seat), (step, stall), sections)  # fmt: skip
+    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (step, stall), sections)
 
+
+def _stage_time(done: Pass, side: Side, ir: ModelGraph) -> Node:
+    """Time of the fullest stage: its share of the layers' time, or the last stage with the LM head where the layers divide."""
+    head = next(block for block in done.blocks if block.id == "lm_head")
+    return (done.time - head.time) * side.plan.layers / ir.total_layers + where(side.plan.layers_left > 0, 0, head.time)
+
+
+def _pipeline(done: Pass, side: Side, ir: ModelGraph) -> tuple[tuple[Quantity, ...], Quantity, Quantity, Quantity]:
+    """Stages of a pipeline work on chunks of a prompt one after the other: rows, chunks, time a prompt occupies, time until it is through."""
+    inputs = side.inputs
+    chunks = Quantity("serving.prefill_chunks", "Chunks of a prompt", "1", round_up(inputs.input_tokens * ONE_REQUEST / inputs.token_budget),
+                      note="input tokens ÷ token budget, rounded up")  # fmt: skip
+    slowest = Quantity("serving.prefill_stage", "Time of the fullest prefill stage", "s", _stage_time(done, side, ir),
+                       note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
+    busy = Quantity("serving.prefill_busy", "Time a prefill pass occupies the pipeline", "s", where(inputs.pp > 1, slowest, done.time),
+                    note="the fullest stage's; the whole pass without a pipeline")  # fmt: skip
+    occupied = Quantity("serving.prefill_service", "Time a prompt occupies the pipeline", "s", busy / maximum(1, done.phase.requests / ONE_REQUEST),
+                        note="of the pass ÷ prompts in it", name="prefill service time")  # fmt: skip
+    through = Quantity("serving.prefill", "Prefill of the prompt", "s",
+                       where(inputs.pp > 1, minimum(done.time, slowest * (chunks + inputs.pp - 1) / chunks), done.time),
+                       note="prefill time; through several stages time of the fullest × (chunks + stages − 1) ÷ chunks,
+                       at most one after the other")  # fmt: skip
+    return (slowest, busy), chunks, occupied, through
+
+
+def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantity]:
+    """The KV cache of a prompt on its way to a decode worker."""
+    inputs, apart = side.inputs, side.ranks.disaggregated
+    assert apart is not None
+    size = Quantity("serving.transfer_bytes", "KV cache of a prompt",
+                    "B", ONE_REQUEST * inputs.input_tokens * side.memory.caches.per_token * inputs.tp * inputs.cp,
+                    note="KV bytes per token of a rank × input tokens ÷ CP, of all ranks of an attention group; states are left out")  # fmt: skip
+    rate = Quantity("serving.transfer_bandwidth", "Bandwidth of the transfer", "B/s",
+                    minimum(side.network.out * inputs.tp * inputs.cp, decoders.network.out * decoders.inputs.tp * decoders.inputs.cp),
+                    note="network bandwidth × ranks of an attention group, of the side with less")  # fmt: skip
+    whole = Quantity("serving.transfer_time", "Transfer after prefill, nothing hidden", "s", side.efficiency["network_latency"] + size / rate)
+    seen = Quantity("serving.transfer", "KV transfer", "s", apart * whole * (1 - side.efficiency["kv_transfer_overlap"]),
+                    note="what is not hidden behind prefill; 0 where serving is aggregated")  # fmt: skip
+    return (size, rate, whole), seen
+
+
+def _rates(side: Side, decoders: Side, occupied: Quantity, tpot: Quantity, served: Quantity,
+           seat: Quantity) -> tuple[tuple[Quantity, ...], Quantity]:  # fmt: skip
+    """What prefill and decode workers can each do, how many of one the other needs, and the wait where prefill is too slow."""
+    inputs, apart = side.inputs, side.ranks.disaggregated
+    assert apart is not None
+    each = Quantity("serving.prefill_rate", "Requests per second of a prefill worker", "request/s", ONE_REQUEST / occupied)
+    one = Quantity("serving.decode_rate", "Requests per second of a decode worker", "request/s",
+                   decoders.memory.batch * TOKENS_PER_STEP / (inputs.output_tokens * tpot), note="batch ÷ (output tokens × TPOT)")  # fmt: skip
+    ratio = Quantity("serving.workers_ratio", "Prefill workers per decode worker", "1", one / each, note="at which both are fully used: the rate match")
+    matched = Quantity("serving.matched_workers", "Prefill workers that match",
+                       "1", ratio * decoders.inputs.dp, note="prefill workers per decode worker × decode workers")
+    most = Quantity("serving.prefill_limit", "Requests per second of all prefill workers", "request/s", each * inputs.dp)
+    line = Quantity("serving.prefill_wait", "Wait for a prefill worker", "s",
+                    apart * maximum(0, inputs.concurrency / most - served - seat),
+                    note="concurrency ÷ what prefill workers can do − time in the batch − wait for a seat; 0 where they keep up",
+                    source="Little's law")  # fmt: skip
+    return (each, one, ratio, matched, most), line

@@ -1,29 +1,48 @@
-"""What one rank holds: heads, columns, rows and layers under tensor and pipeline parallelism.
+"""What one rank holds: heads, columns, experts and layers, and how many tokens of a pass it works on.
 
-KV heads shard as far as they go and replicate beyond; latents and indexers stand on every rank. Where a degree does not
-divide, the fullest rank counts.
+A stage has TP x attention-DP x CP ranks. Attention is split over TP and copied in every attention group; FFNs and experts are
+spread over all ranks of the stage, experts over EP first and their columns over what remains. KV heads shard as far as they go and
+are copied beyond; latents and indexers stand on every TP rank. Where a degree does not divide, the fullest rank counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from mantile.equations.constants import RANKS_TO_ACCELERATORS
-from mantile.equations.workload import Workload
+from mantile.equations.workload import ON, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
     Section,
     added,
+    both,
+    equal,
     maximum,
     minimum,
     remainder,
     round_up,
     substitute,
+    where,
+    whole,
 )  # fmt: skip
-from mantile.ir.modules import Attention, ModelGraph, Split
+from mantile.ir.modules import Attention, Experts, ModelGraph, Module, Split
+from mantile.library.scenario import MOST_STAGES
+
+Scope = Literal["attention", "stage", "shared", "experts"]
+"""Ranks a module is spread over: those of an attention group, of the stage, or of EP; shared experts as the stage, or as an attention
+group where tokens are sent to experts."""
+
+
+def scope(module: Module) -> Scope:
+    """The ranks a module is spread over."""
+    if isinstance(module.operation, Experts) or module.step == "experts_activation":
+        return "experts"
+    if module.step.startswith("shared_") and module.kind == "moe" and module.step in ("shared_up", "shared_activation", "shared_down"):
+        return "shared"
+    return "stage" if module.kind == "dense" else "attention"
 
 
 @dataclass(frozen=True)
@@ -31,59 +50,86 @@ class Sharding:
     """Shards of the fullest rank.
 
     Args:
-        rank: what a split dimension is on a rank; `on_rank` applies it to an expression.
-        copied: KV dimensions as all ranks together hold them, copies counted.
-        stage: layers of a kind on the fullest pipeline stage.
+        rank: what a split dimension is on a rank, by the ranks it is split over.
+        copied: KV dimensions as the TP ranks together hold them, copies counted.
+        stage_layers: layers of each kind on each stage, by their count in the model.
+        layers: on the fullest stage, of all kinds.
         heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
-        layers: on the fullest stage, of all kinds.
-        heads_left, kv_left, columns_left, layers_left: what a degree leaves over, 0 if it divides; None where there is none.
+        experts: on a rank; None without experts.
+        sends_tokens: 1 where tokens are sent to the ranks of their experts; `expert_tp` ranks share one. None without experts.
+        sequence: TP where sequence parallelism is on, else 1.
+        copies: how many ranks of a stage hold the same attention weights, and the same shared experts.
+        heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left: what a degree leaves over, 0 if it divides;
+            None where there is none.
     """
 
-    accelerators: Quantity
-    ranks_per_replica: Quantity
-    rank: Mapping[Node, Node]
+    ranks: Ranks
+    rank: Mapping[Scope, Mapping[Node, Node]]
     copied: Mapping[Node, Node]
     splits: Mapping[Node, Split]
-    stage: Mapping[Node, Quantity]
+    stage_numbers: tuple[Input, ...]
+    stage_layers: Mapping[Input, tuple[Quantity, ...]]
+    layers: Quantity
     heads: Quantity | None
     kv_heads: Quantity | None
     kv_copies: Quantity | None
     columns: Mapping[str, Quantity]
-    layers: Quantity
+    experts: Quantity | None
+    sends_tokens: Quantity | None
+    expert_tp: Quantity | None
+    sequence: Quantity
+    shared_copies: Quantity | None
     heads_left: Quantity | None
     kv_left: Quantity | None
     columns_left: Quantity
+    experts_left: Quantity | None
     layers_left: Quantity
-    section: Section
+    ranks_left: Quantity
+    sections: tuple[Section, ...]
 
-    def on_rank(self, whole: Node) -> Node:
-        """A whole-model dimension as a rank has it."""
-        return substitute(whole, self.rank)
-
-    def is_split(self, *dimensions: Node) -> bool:
-        """Whether any of these is split over the tensor-parallel ranks."""
-        return bool(self.splits_of(*dimensions))
+    def on_rank(self, expression: Node, module: Module) -> Node:
+        """A whole-model dimension of a module as a rank has it."""
+        return substitute(expression, self.rank[scope(module)])
 
     def splits_of(self, *dimensions: Node) -> tuple[Split, ...]:
-        """By what dimensions are split over the tensor-parallel ranks, each once."""
-        return tuple(dict.fromkeys(split for node, split in self.splits.items() for dimension in dimensions if _mentions(dimension, node)))
+        """By what dimensions are split, each once."""
+        return tuple(dict.fromkeys(split for node, split in self.splits.items() for dimension in dimensions if mentions(dimension, node)))
 
 
-def _mentions(expression: Node, figure: Node) -> bool:
-    return expression is figure or any(_mentions(argument, figure) for argument in getattr(expression, "arguments", ()))
+def mentions(expression: Node, figure: Node) -> bool:
+    """Whether a figure stands in an expression."""
+    return expression is figure or any(mentions(argument, figure) for argument in getattr(expression, "arguments", ()))
 
 
-_CALLED = {"ffn_size": ("plan.ffn", "FFN columns per rank"), "vocabulary": ("plan.vocabulary", "Vocabulary rows per rank")}
+_CALLED = {"ffn_size": "plan.ffn", "vocabulary": "plan.vocabulary"}
+_COLUMNS = {"ffn_size": "FFN columns", "vocabulary": "Vocabulary rows"}
+_OVER = {"attention": "TP", "stage": "ranks of a stage", "shared": "ranks that share it", "experts": "ranks that share an expert"}
 
 
-def sharding(ir: ModelGraph, inputs: Workload) -> Sharding:
-    """The rows of the plan."""
-    tp, pp, dp = inputs.tp, inputs.pp, inputs.dp
-    ranks = Quantity("plan.ranks_per_replica", "Ranks of a replica", "rank", tp * pp)
-    accelerators = Quantity("plan.accelerators", "Accelerators", "accelerator", ranks * dp * RANKS_TO_ACCELERATORS)
-    rows: list[Quantity] = [ranks, accelerators]
-    rank: dict[Node, Node] = {}
+def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
+    """The rows of the plan, on the Memory sheet."""
+    tp = inputs.tp
+    routed = Experts in ir.operations()
+    sequence = Quantity("plan.sequence", "Ranks that share the tokens of a norm", "rank", where(equal(inputs.sequence_parallel, ON), tp, 1),
+                        note="TP with sequence parallelism, else 1")  # fmt: skip
+    rows: list[Quantity] = [sequence]
+    over: dict[Scope, Node] = {"attention": tp, "stage": ranks.stage}
+    sends = expert_tp = shared_copies = None
+    if routed:
+        sends = Quantity("plan.sends_tokens", "Tokens are sent to their experts", "flag", where(both(inputs.ep > 1, ranks.groups > 1), 1, 0),
+                         note="1 with expert parallelism among several attention groups; else every rank sees all tokens")  # fmt: skip
+        expert_tp = Quantity("plan.expert_tp", "Ranks that share an expert", "rank", maximum(1, whole(ranks.stage / inputs.ep)),
+                             note="ranks of a stage ÷ EP, at least 1")  # fmt: skip
+        over["experts"] = expert_tp
+        rows += [sends, expert_tp]
+    if sends is not None and any(scope(module) == "shared" for module in ir.modules):
+        shared = Quantity("plan.shared_ranks", "Ranks that share a shared expert", "rank", where(sends > 0, tp, ranks.stage),
+                          note="those of a stage; of an attention group where tokens are sent to their experts")  # fmt: skip
+        shared_copies = Quantity("plan.shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared)
+        over["shared"] = shared
+        rows += [shared, shared_copies]
+    rank: dict[Scope, dict[Node, Node]] = {name: {} for name in ("attention", "stage", "shared", "experts")}
     copied: dict[Node, Node] = {}
     splits: dict[Node, Split] = {}
     columns: dict[str, Quantity] = {}
@@ -96,12 +142,17 @@ def sharding(ir: ModelGraph, inputs: Workload) -> Sharding:
         name, label = names.get(fact, fact), width.units.label
         splits[width.whole] = width.split
         if width.split == "columns":
-            identifier, called = _CALLED.get(fact, (f"plan.{fact}", f"{label} per rank"))
-            columns[fact] = Quantity(identifier, called, width.units.unit, round_up(width.units / tp))
-            rows.append(columns[fact])
-            rank[width.whole] = columns[fact]
-            if fact != "vocabulary":
-                left["columns"].append(remainder(width.units, tp))
+            users = _users(ir, width.whole)
+            for user in users:
+                alone = user == users[0]
+                here = Quantity(_CALLED.get(fact, f"plan.{fact}") + ("" if alone else f".{user}"),
+                                f"{_COLUMNS.get(fact, label)} per rank{'' if alone else f', {user}'}", width.units.unit, round_up(width.units / over[user]),
+                                note=f"{_COLUMNS.get(fact, label).lower().replace('ffn', 'FFN')} ÷ {_OVER[user]}, rounded up")  # fmt: skip
+                rank[user][width.whole] = here
+                columns.setdefault(fact, here)
+                rows.append(here)
+                if fact != "vocabulary":
+                    left["columns"].append(remainder(width.units, over[user]))
             continue
         if width.units not in units:
             held = round_up(width.units / tp)
@@ -121,40 +172,87 @@ def sharding(ir: ModelGraph, inputs: Workload) -> Sharding:
                 left["kv heads"].append(remainder(maximum(width.units, tp), minimum(width.units, tp)))
             else:
                 left["heads"].append(remainder(width.units, tp))
-            rank[width.units] = units[width.units]
+            rank["attention"][width.units] = units[width.units]
         if width.size is not None:
             identifier = width.whole.id.removeprefix("model.")
-            rank[width.whole] = Quantity(f"plan.{identifier}", f"{width.whole.label} per rank", "channel",
-                                         units[width.units] * width.size, note=f"{width.units.label} per rank × {width.size.label.lower()}")  # fmt: skip
-            rows.append(rank[width.whole])  # type: ignore[arg-type]
+            here = Quantity(f"plan.{identifier}", f"{width.whole.label} per rank", "channel", units[width.units] * width.size,
+                            note=f"{width.units.label} per rank × {width.size.label.lower()}")  # fmt: skip
+            rank["attention"][width.whole] = here
+            rows.append(here)
         if width.units in copies:
             copied[width.whole] = width.whole * copies[width.units]
     most = next(iter(copies.values()), None)
     if len(copies) > 1:
         most = Quantity("plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind")
         rows.append(most)
-    stage: dict[Node, Quantity] = {}
-    for count in dict.fromkeys((ir.total_layers, *(module.layers for module in ir.modules if module.layers is not None))):
-        assert isinstance(count, Input | Quantity)
-        label = "Layers per stage" if count is ir.total_layers else f"{count.label}, per stage"
-        stage[count] = Quantity(f"plan.{count.id.removeprefix('model.')}", label, "layer", round_up(count / pp),
-                                note="layers ÷ PP, rounded up: the fullest stage")  # fmt: skip
-    rows += stage.values()
+    experts = experts_left = None
+    if routed:
+        count = next(module.operation.count for module in ir.modules if isinstance(module.operation, Experts))
+        experts = Quantity("plan.experts", "Experts per rank", "expert", round_up(count / inputs.ep), note="experts ÷ EP, rounded up")
+        experts_left = Quantity("plan.experts_left", "Experts left over", "expert", remainder(count, inputs.ep), note="remainder of experts ÷ EP")
+        rank["experts"][count] = experts
+        rows.append(experts)
+    stage_section, numbers, stage_layers, layers = _stages(ir, inputs)
 
-    def over(split: Split, name: str, label: str, unit: str, note: str = "") -> Quantity | None:
+    def remains(split: Split, name: str, label: str, unit: str, note: str = "") -> Quantity | None:
         parts = left[split]
         return Quantity(f"plan.{name}", label, unit, added(parts), note=note) if parts else None
 
-    heads_left = over("heads", "heads_left", "Heads left over", "head", "remainder of heads ÷ TP, all kinds of head")
-    kv_left = over("kv heads", "kv_left", "KV heads left over", "head", "remainder of KV heads and TP: one must divide the other")
-    columns_left = over("columns", "ffn_left", "FFN columns left over", "channel", "remainder of columns ÷ TP, all FFNs")
+    heads_left = remains("heads", "heads_left", "Heads left over", "head", "remainder of heads ÷ TP, all kinds of head")
+    kv_left = remains("kv heads", "kv_left", "KV heads left over", "head", "remainder of KV heads and TP: one must divide the other")
+    columns_left = remains("columns", "ffn_left", "FFN columns left over", "channel", "remainder of columns ÷ ranks that share them, all FFNs")
     if columns_left is None:
         columns_left = Quantity("plan.ffn_left", "FFN columns left over", "channel", tp - tp, note="there is no FFN")
-    layers_left = Quantity("plan.layers_left", "Layers left over", "layer", remainder(ir.total_layers, pp))
-    rows += [row for row in (heads_left, kv_left, columns_left, layers_left) if row is not None]
+    layers_left = Quantity("plan.layers_left", "Layers left over", "layer", remainder(ir.total_layers, inputs.pp), note="remainder of layers ÷ PP")
+    ranks_left = Quantity("plan.ranks_left", "Ranks left over by EP", "rank", remainder(ranks.stage, inputs.ep), note="remainder of ranks of a stage ÷ EP")
+    rows += [row for row in (heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left) if row is not None]
     by_name = {row.id: row for row in rows}
     return Sharding(
-        accelerators, ranks, rank, copied, splits, stage, by_name.get("plan.heads"), by_name.get("plan.kv_heads"),
-        most, columns, stage[ir.total_layers], heads_left, kv_left, columns_left, layers_left,
-        Section("Shards", tuple(rows), "of the fullest rank"),
+        ranks, rank, copied, splits, numbers, stage_layers, layers, by_name.get("plan.heads"), by_name.get("plan.kv_heads"), most, columns,
+        experts, sends, expert_tp, sequence, shared_copies, heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left,
+        (Section("Shards", tuple(rows), "of the fullest rank"), stage_section),
     )  # fmt: skip
+
+
+def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
+    """The scopes of the modules in whose dimensions a width stands, in order."""
+    found: dict[Scope, None] = {}
+    for module in ir.modules:
+        shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
+        work = module.operation
+        shapes += [getattr(work, name) for name in ("inputs", "outputs", "width") if isinstance(getattr(work, name, None), Node)]
+        if any(mentions(shape, whole) for shape in shapes) or (scope(module) == "attention" and any(
+            mentions(value, whole) for value in vars(work).values() if isinstance(value, Node))):  # fmt: skip
+            found[scope(module)] = None
+    return list(found)
+
+
+def _stages(ir: ModelGraph, inputs: Workload) -> tuple[Section, tuple[Input, ...], dict[Input, tuple[Quantity, ...]], Quantity]:
+    """Layers of each kind on each stage: every stage has its share, and what is left over goes one by one to the stages after."""
+    numbers = tuple(
+        Input(f"plan.stage.{number}", f"Stage {number}", "number", number, "number of a pipeline stage", "definition", "defined", shared=True,
+              fixed=True, name="stage")
+        for number in range(MOST_STAGES)
+    )  # fmt: skip
+    rows: list[Quantity] = []
+    found: dict[Input, tuple[Quantity, ...]] = {}
+    before: Quantity | None = None
+    for kind in ir.layers:
+        name = kind.count.id.removeprefix("model.")
+        words = "" if len(ir.layers) == 1 else f", {kind.name}"
+        per_stage = tuple(
+            Quantity(f"plan.{name}.{number.value}", f"Layers on stage {number.value}{words}", "layer",
+                     where(number < inputs.pp, whole((kind.count + inputs.pp - 1 - (number if before is None else remainder(number - before, inputs.pp)))
+                                                     / inputs.pp), 0),
+                     note="layers ÷ PP, and one more on as many stages as the remainder; 0 beyond the last stage")
+            for number in numbers
+        )  # fmt: skip
+        found[kind.count] = per_stage
+        rows += per_stage
+        if kind is not ir.layers[-1]:
+            extra = remainder(kind.count, inputs.pp)
+            before = Quantity(f"plan.{name}.after", f"Layers left over up to here{words}", "layer", extra if before is None else before + extra,
+                              note="remainder of layers ÷ PP, of all kinds so far: the next kind's go to the stages after")  # fmt: skip
+            rows.append(before)
+    fullest = Quantity("plan.layers", "Layers per stage", "layer", round_up(ir.total_layers / inputs.pp), note="layers ÷ PP, rounded up: the fullest stage")
+    return Section("Stages", (*numbers, *rows, fullest), "layers of each kind by pipeline stage"), numbers, found, fullest

@@ -17,7 +17,7 @@ def vision_tower(phase: Phase, vision: Vision, inputs: Workload, efficiency: Eff
     def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{phase.id}.vision.{name}", f"{label}, vision tower", unit, body, note=note, name=label.lower())
 
-    images = row("image_tokens", "Image tokens in the pass", "token", phase.requests * inputs.image_tokens)
+    images = row("image_tokens", "Image tokens in the pass", "token", phase.rank_requests * inputs.image_tokens)
     patches = row("patches", "Patches in the pass", "token", images * vision.patches_per_token)
     products = row("product_flops", "FLOPs of products", "FLOP",
                    FLOPS_PER_MAC * (patches * vision.patch_parameters + images * vision.token_parameters))  # fmt: skip

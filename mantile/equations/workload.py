@@ -1,27 +1,32 @@
-"""What is asked: the deployment, the data types and the workload of one scenario."""
+"""What is asked: the deployment, how a model is spread over it, the data types and the workload of one scenario."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from mantile.equations.constants import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, Quantity, Section, equal, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
-from mantile.library.scenario import SAME
+from mantile.library.scenario import DEFAULT_SYSTEM, MOST_RANKS, MOST_REPLICAS, MOST_STAGES, SAME
 
-DEGREES = (1, 2, 3, 4, 5, 6, 7, 8)
-REPLICAS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64)
 CONTINUOUS, STATIC = "continuous", "static"
+AGGREGATED, DISAGGREGATED = "aggregated", "disaggregated"
+ON, OFF = "on", "off"
+BASES = ("cloud", "rental", "owned")
+DECODE = "decode_"  # before the name of an input that the decode workers have to themselves
 
 
 @dataclass(frozen=True)
 class Workload:
     """The inputs of a scenario. Field names are the fields of a scenario file and the `in_` names of a workbook.
 
-    None where the model has no use for an input: experts in a dense model, images without a vision tower.
+    None where the model has no use for an input: experts in a dense model, images without a vision tower; and the inputs of
+    decode workers in a workbook where the same accelerators prefill and decode.
     """
 
     accelerator: Input
+    system: Input
     framework: Input
     weights_dtype: Input
     activation_dtype: Input
@@ -29,6 +34,11 @@ class Workload:
     tp: Input
     pp: Input
     dp: Input
+    ep: Input
+    attention_dp: Input
+    cp: Input
+    sequence_parallel: Input
+    microbatches: Input
     batching: Input
     input_tokens: Input
     output_tokens: Input
@@ -39,15 +49,66 @@ class Workload:
     ffn_dtype: Input | None
     experts_dtype: Input | None
     image_tokens: Input | None
+    offload_weights: Input
+    offload_kv: Input
+    price_basis: Input
+    utilisation: Input
+    electricity_price: Input
+    pue: Input
+    hours_per_day: Input
+    serving: Input | None = None
+    decode_accelerator: Input | None = None
+    decode_system: Input | None = None
+    decode_framework: Input | None = None
+    decode_tp: Input | None = None
+    decode_pp: Input | None = None
+    decode_dp: Input | None = None
+    decode_ep: Input | None = None
+    decode_attention_dp: Input | None = None
+    decode_cp: Input | None = None
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in order."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: figure for name, figure in found.items() if figure is not None}
 
+    def of_decode(self) -> dict[Input, Input]:
+        """The inputs that decode workers have to themselves, by what they stand for elsewhere."""
+        found = self.named()
+        return {found[name.removeprefix(DECODE)]: figure for name, figure in found.items() if name.startswith(DECODE)}
 
-def workload(library: Library, ir: ModelGraph) -> tuple[Workload, Quantity, tuple[Section, ...]]:
-    """The inputs, whether batching is continuous (1 or 0), and their blocks."""
+
+@dataclass(frozen=True)
+class Ranks:
+    """How many ranks work together. A rank is one accelerator.
+
+    Args:
+        continuous: 1 in continuous batching, 0 in static.
+        disaggregated: 1 if prefill and decode have workers of their own; None in a workbook without.
+        groups: attention groups of a stage: attention-DP x CP, each with a copy of the attention weights.
+        stage: ranks of a pipeline stage: TP x groups. FFNs and experts are spread over all of them.
+        replica: all stages.
+        deployment: accelerators of all replicas.
+    """
+
+    continuous: Quantity
+    disaggregated: Quantity | None
+    groups: Quantity
+    stage: Quantity
+    replica: Quantity
+    deployment: Quantity
+
+    def rows(self) -> tuple[Quantity, ...]:
+        """The rows of the Inputs sheet."""
+        return (self.groups, self.stage, self.replica, self.deployment)
+
+
+def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Workload, Ranks, tuple[Section, ...]]:
+    """The inputs, the numbers of ranks they make, and their blocks.
+
+    Args:
+        disaggregated: whether decode workers get inputs of their own.
+    """
     classes = ir.weight_classes()
 
     def dtypes(role: str) -> tuple[str, ...]:
@@ -56,15 +117,44 @@ def workload(library: Library, ir: ModelGraph) -> tuple[Workload, Quantity, tupl
     def given(field: str, label: str, unit: str, value: float | str, note: str, /, **limits: object) -> Input:
         return Input(f"inputs.{field}", label, unit, value, note, "scenario", "given", **limits)  # type: ignore[arg-type]
 
+    def degree(field: str, label: str, unit: str, note: str, most: int, name: str, least: int = 1) -> Input:
+        return given(field, label, unit, least, note, integer=True, minimum=least, maximum=most, name=name)
+
     def stored(field: str, label: str, note: str) -> Input:
         return given(field, label, "1", SAME, f"{note}; {SAME}: as the weights", choices=(SAME, *dtypes("weights")),
                      name=f"{label.lower()} data type")  # fmt: skip
 
+    accelerators = tuple(item.id for item in library.accelerators)
+    systems = (DEFAULT_SYSTEM, *(item.id for item in library.systems))
+    frameworks = tuple(item.id for item in library.frameworks)
+
+    def deployed(prefix: str, words: str) -> dict[str, Input]:
+        """The inputs that prefill and decode workers may have apart."""
+        return {
+            "accelerator": given(f"{prefix}accelerator", f"Accelerator{words}", "1", accelerators[0], "chip of the system", choices=accelerators),
+            "system": given(f"{prefix}system", f"System{words}", "1", DEFAULT_SYSTEM,
+                            f"how accelerators are linked; {DEFAULT_SYSTEM}: the accelerator's usual system", choices=systems),
+            "framework": given(f"{prefix}framework", f"Framework{words}", "1", "vllm", "serving framework", choices=frameworks),
+            "tp": degree(f"{prefix}tp", f"Tensor parallel{words}", "rank", "ranks among which attention, and with it every layer, is split",
+                         MOST_RANKS, "TP"),
+            "pp": degree(f"{prefix}pp", f"Pipeline parallel{words}", "stage", "stages among which the layers are divided", MOST_STAGES, "PP"),
+            "dp": degree(f"{prefix}dp", f"Data parallel{words}", "replica", "replicas that share the requests; workers where prefill and decode "
+                         "are apart", MOST_REPLICAS, "DP"),
+            "ep": degree(f"{prefix}ep", f"Expert parallel{words}", "rank", "groups among which the experts of a layer are divided; must divide the "
+                         "ranks of a stage", MOST_RANKS, "EP"),
+            "attention_dp": degree(f"{prefix}attention_dp", f"Attention DP{words}", "rank", "groups that hold the attention weights each and share the "
+                                   "requests; FFNs and experts are spread over all of them", MOST_RANKS, "attention-DP"),
+            "cp": degree(f"{prefix}cp", f"Context parallel{words}", "rank", "groups that share the tokens of a request: its prompt in prefill, its "
+                         "KV cache in decode", MOST_RANKS, "CP"),
+        }  # fmt: skip
+
+    apart: dict[str, Input] = {}
+    if disaggregated:
+        apart = {f"{DECODE}{name}": figure for name, figure in deployed(DECODE, ", decode").items()}
+        apart["serving"] = given("serving", "Serving", "1", DISAGGREGATED, "disaggregated: prefill and decode have workers of their own; "
+                                 "aggregated: the same accelerators do both", choices=(AGGREGATED, DISAGGREGATED))  # fmt: skip
     inputs = Workload(
-        accelerator=given("accelerator", "Accelerator", "1", library.accelerators[0].id, "chip of the system",
-                          choices=tuple(item.id for item in library.accelerators)),
-        framework=given("framework", "Framework", "1", "vllm", "serving framework",
-                        choices=tuple(item.id for item in library.frameworks)),
+        **deployed("", ""), **apart,
         weights_dtype=given("weights_dtype", "Weights", "1", "bf16", "data type of the matrices; classes of them may differ",
                             choices=dtypes("weights"), name="weights data type"),
         activation_dtype=given("activation_dtype", "Activations", "1", "bf16",
@@ -72,12 +162,10 @@ def workload(library: Library, ir: ModelGraph) -> tuple[Workload, Quantity, tupl
                                choices=dtypes("activations"), name="activation data type"),
         kv_dtype=given("kv_dtype", "KV cache", "1", "bf16", "data type of keys and values", choices=dtypes("kv"),
                        name="KV data type"),
-        tp=given("tp", "Tensor parallel", "rank", 1, "ranks among which every layer is split", choices=DEGREES,
-                 integer=True, minimum=1, maximum=8, name="TP"),
-        pp=given("pp", "Pipeline parallel", "stage", 1, "stages among which the layers are divided", choices=DEGREES,
-                 integer=True, minimum=1, maximum=8, name="PP"),
-        dp=given("dp", "Data parallel", "replica", 1, "replicas that share the requests", choices=REPLICAS,
-                 integer=True, minimum=1, maximum=64, name="DP"),
+        sequence_parallel=given("sequence_parallel", "Sequence parallel", "1", OFF, "on: norms work on a share of the tokens; all-reduces become "
+                                "a reduce-scatter and an all-gather", choices=(OFF, ON)),
+        microbatches=given("microbatches", "Micro-batches", "number", 0, "parts into which a pipeline cuts the running batch; 0: as many as stages",
+                           integer=True, minimum=0, maximum=1024),
         batching=given("batching", "Batching", "1", CONTINUOUS,
                        "continuous: requests join and leave a running batch; static: a batch starts and ends together",
                        choices=(CONTINUOUS, STATIC)),
@@ -96,15 +184,40 @@ def workload(library: Library, ir: ModelGraph) -> tuple[Workload, Quantity, tupl
         experts_dtype=stored("experts_dtype", "Expert weights", "data type of routed experts") if "experts" in classes else None,
         image_tokens=given("image_tokens", "Image tokens", "token/request", 0, "input tokens that stand for images; the vision tower works on them",
                            integer=True, minimum=0, maximum=10_000_000) if ir.vision is not None else None,
+        offload_weights=given("offload_weights", "Weights on the host", "GB", 0, "weights that stay in host memory, per accelerator; read over "
+                              "the host link in every pass", minimum=0, maximum=10_000),
+        offload_kv=given("offload_kv", "KV cache on the host", "GB", 0, "part of the KV cache in host memory, per accelerator; read over the host "
+                         "link in every decode step", minimum=0, maximum=10_000),
+        price_basis=given("price_basis", "Price basis", "1", BASES[0], "cloud on demand, rental on a three-year contract, or owned", choices=BASES),
+        utilisation=given("utilisation", "Utilisation", "1", 1, "share of the paid hours in which the deployment carries this load",
+                          minimum=0.001, maximum=1),
+        electricity_price=given("electricity_price", "Electricity price", "USD/kWh", 0.10, "paid per kWh that enters the building",
+                                minimum=0, maximum=10),
+        pue=given("pue", "PUE", "1", 1.3, "power of the building over power of its machines", minimum=1, maximum=5),
+        hours_per_day=given("hours_per_day", "Hours per day", "h/day", 24, "hours a day for which the deployment is paid", minimum=0.01, maximum=24),
     )  # fmt: skip
     continuous = Quantity("inputs.continuous", "Batching is continuous", "flag",
                           where(equal(inputs.batching, CONTINUOUS), 1, 0), note="1 for continuous, 0 for static batching",
                           name="continuous")  # fmt: skip
-    deployment = ("accelerator", "framework", "weights_dtype", "attention_dtype", "ffn_dtype", "experts_dtype", "head_dtype",
-                  "activation_dtype", "kv_dtype", "tp", "pp", "dp")  # fmt: skip
+    own = None
+    if inputs.serving is not None:
+        own = Quantity("inputs.disaggregated", "Serving is disaggregated", "flag", where(equal(inputs.serving, DISAGGREGATED), 1, 0),
+                       note="1 if prefill and decode have workers of their own", name="disaggregated")  # fmt: skip
+    groups = Quantity("plan.groups", "Attention groups of a stage", "rank", inputs.attention_dp * inputs.cp, name="attention groups",
+                      note="attention-DP × CP: each holds the attention weights")  # fmt: skip
+    stage = Quantity("plan.stage_ranks", "Ranks of a stage", "rank", inputs.tp * groups, note="TP × attention-DP × CP; FFNs and experts are spread over all")
+    replica = Quantity("plan.ranks_per_replica", "Ranks of a replica", "rank", stage * inputs.pp)
+    deployment = Quantity("plan.accelerators", "Accelerators", "accelerator", replica * inputs.dp * RANKS_TO_ACCELERATORS)
+    ranks = Ranks(continuous, own, groups, stage, replica, deployment)
     found = inputs.named()
-    return inputs, continuous, (
-        Section("Deployment", tuple(found[name] for name in deployment if name in found), "the base scenario's cells are on Summary"),
-        Section("Workload", tuple(figure for name, figure in found.items() if name not in deployment) + (continuous,),
+    money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
+    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches")
+    first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
+    second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))
+    return inputs, ranks, (
+        Section("Deployment", first, "the base scenario's main cells are on Summary"),
+        *([Section("Decode workers", second, "a cell follows the deployment above until it is typed over")] if second else []),
+        Section("Workload", (*(found[name] for name in load if name in found), continuous, *([own] if own is not None else [])),
                 "closed loop: a finished request is followed by the next"),
+        Section("Power and price", tuple(found[name] for name in money), "what the Cost sheet is made of"),
     )  # fmt: skip

@@ -29,6 +29,8 @@ second = [time] = s
 minute = 60 * second = min
 hour = 3600 * second = h
 day = 24 * hour
+month = 30.4375 * day
+year = 365.25 * day
 byte = [information] = B
 FLOP = [computation]
 token = [token]
@@ -36,6 +38,8 @@ request = [request]
 accelerator = [accelerator]
 USD = [currency]
 watt = [power] = W
+watt_hour = watt * hour = Wh
+joule = watt * second = J
 bit = byte / 8
 pair = token ** 2 / request
 count = []
@@ -55,6 +59,8 @@ flag = count
 level = count
 number = count
 message = count
+axis = count
+domain = count
 percent = 0.01 = _
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -14,61 +14,153 @@ from mantile.library.documents import Strict, load
 from mantile.library.errors import InputError, unknown
 
 Status = Literal["measured", "fitted", "datasheet", "assumed", "defined"]
+Confidence = Literal["high", "medium", "low"]
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
-Peak = Literal["bf16", "fp8", "fp4"]
+Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
+Topology = Literal["switch", "mesh", "pcie", "torus", "network", "single"]
+
+
+class Other(Strict):
+    """A figure that another source states for the same thing."""
+
+    value: float | str
+    source: str = Field(min_length=2)
 
 
 class Figure(Strict):
-    """One figure and why to believe it. `value` is None where the thing does not exist."""
+    """One figure and why to believe it. `value` is None where the thing does not exist or nobody states it."""
 
-    value: float | None
+    value: float | None = Field(ge=0, allow_inf_nan=False)
     unit: str
     source: str = Field(min_length=3)
     date: date
     status: Status
+    confidence: Confidence | None = None
     note: str = ""
+    others: tuple[Other, ...] = ()
 
 
-class Accelerator(Strict):
-    """A chip. Peaks are dense, without sparsity; None means that there is no native path."""
+class Profile(Strict):
+    """What all profiles have: an id as the file is called, and a version that changes with any figure."""
 
-    id: str
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9.-]+$")
+
+
+class Accelerator(Profile):
+    """A chip. Peaks are dense, without sparsity; None means that there is no native path.
+
+    `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the host, per direction;
+    None where memory is one.
+    """
+
     name: str
     vendor: str
     generation: str
-    version: str
+    year: int | None = None
+    system: str | None = None
+    peak_fp32: Figure | None = None
+    peak_tf32: Figure | None = None
     peak_bf16: Figure
+    peak_fp16: Figure | None = None
     peak_fp8: Figure
+    peak_int8: Figure | None = None
+    peak_fp6: Figure | None = None
     peak_fp4: Figure
     memory_capacity: Figure
     memory_bandwidth: Figure
+    host_bandwidth: Figure | None = None
     tdp: Figure | None = None
+    idle: Figure | None = None
+    note: str = ""
+
+    UNITS: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("peak_fp32", "peak_tf32", "peak_bf16", "peak_fp16", "peak_fp8", "peak_fp6", "peak_fp4"), "TFLOP/s"),
+        "peak_int8": "TOP/s", "memory_capacity": "GiB", "memory_bandwidth": "GB/s", "host_bandwidth": "GB/s", "tdp": "W", "idle": "W",
+    }  # fmt: skip
 
     @model_validator(mode="after")
-    def _units(self) -> Accelerator:
-        expected = dict.fromkeys(("peak_bf16", "peak_fp8", "peak_fp4"), "TFLOP/s") | {
-            "memory_capacity": "GiB", "memory_bandwidth": "GB/s", "tdp": "W",
-        }  # fmt: skip
-        _require_units(self, expected)
-        if not self.peak_bf16.value:
-            raise ValueError("peak_bf16 must be above 0: every other format falls back to it")
+    def _complete(self) -> Accelerator:
+        _require_units(self, self.UNITS)
+        if not (self.peak_bf16.value or (self.peak_fp16 is not None and self.peak_fp16.value)):
+            raise ValueError("peak_bf16 or peak_fp16 must be above 0: every other format falls back to it")
+        for field in ("memory_capacity", "memory_bandwidth"):
+            if not getattr(self, field).value:
+                raise ValueError(f"{field}: expected a figure above 0")
         return self
 
 
-class System(Strict):
-    """Accelerators of one kind and the link between them; any number of them up to `accelerators` may be used."""
+class System(Profile):
+    """Accelerators of one kind and the links between them.
 
-    id: str
+    Args:
+        topology: how the accelerators of a domain are linked: through a switch, each pair by a link of its own (mesh), over
+            PCIe, in a torus, over a network, or not at all (single).
+        link: kind of link, where efficiency profiles tell it from others of the topology.
+        accelerators: of one scale-up domain: all that share `link_bandwidth`.
+        link_bandwidth: of one accelerator with all its links, per direction; `pair_bandwidth` that between two in a mesh.
+        torus_axes: of a torus; each axis has two links.
+        in_switch_reduction: whether the switch can sum.
+        peer_to_peer: whether accelerators read one another's memory without the host.
+        domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
+        node_power: nameplate of a whole domain with hosts and fans.
+    """
+
     name: str
     accelerator: str
-    version: str
-    topology: Literal["switch", "mesh", "pcie"]
+    topology: Topology
+    link: str = ""
     accelerators: Figure
     link_bandwidth: Figure
+    pair_bandwidth: Figure | None = None
+    torus_axes: Figure | None = None
+    in_switch_reduction: bool = False
+    peer_to_peer: bool = True
+    domains: Figure | None = None
+    scale_out_bandwidth: Figure | None = None
+    node_power: Figure | None = None
+    note: str = ""
+
+    UNITS: ClassVar[dict[str, str]] = {
+        "accelerators": "accelerator", "link_bandwidth": "GB/s", "pair_bandwidth": "GB/s", "torus_axes": "axis", "domains": "domain",
+        "scale_out_bandwidth": "GB/s", "node_power": "W",
+    }  # fmt: skip
 
     @model_validator(mode="after")
-    def _units(self) -> System:
-        _require_units(self, {"accelerators": "accelerator", "link_bandwidth": "GB/s"})
+    def _complete(self) -> System:
+        _require_units(self, self.UNITS)
+        for field, topology in (("pair_bandwidth", "mesh"), ("torus_axes", "torus")):
+            if (getattr(self, field) is not None) != (self.topology == topology):
+                raise ValueError(f"{field}: expected exactly where topology is {topology}")
+        if (self.domains is None) != (self.scale_out_bandwidth is None):
+            raise ValueError("domains and scale_out_bandwidth: expected both or neither")
+        return self
+
+
+class Prices(Profile):
+    """What an hour of an accelerator costs, by basis, in USD; the id is that of the accelerator.
+
+    Args:
+        cloud: on demand, per accelerator and hour.
+        rental: on a contract of three years.
+        owned: all costs of owning, host, network and building included.
+        purchase: of one accelerator or its share of a machine.
+        provisioned_power: W per accelerator with host, network and its share of the facility.
+    """
+
+    cloud: Figure | None = None
+    rental: Figure | None = None
+    owned: Figure | None = None
+    purchase: Figure | None = None
+    provisioned_power: Figure | None = None
+
+    UNITS: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("cloud", "rental", "owned"), "USD/h"), "purchase": "USD", "provisioned_power": "W",
+    }  # fmt: skip
+
+    @model_validator(mode="after")
+    def _complete(self) -> Prices:
+        _require_units(self, self.UNITS)
         return self
 
 
@@ -117,20 +209,31 @@ class Factor(Strict):
     status: Status
 
 
-class EfficiencyProfile(Strict):
+class EfficiencyProfile(Profile):
     """How much of the hardware is reached, for everything (`global`), a generation or an accelerator, with or without
-    a framework. A factor that a profile lacks is taken from the next wider one."""
+    a framework, a topology or a kind of link. A factor that a profile lacks is taken from the next wider one."""
 
-    id: str
-    version: str
     generation: str | None = None
     accelerator: str | None = None
     framework: str | None = None
+    topology: Topology | None = None
+    link: str | None = None
     factors: tuple[Factor, ...]
+
+    @model_validator(mode="after")
+    def _one_place(self) -> EfficiencyProfile:
+        places = [name for name in ("generation", "accelerator", "topology", "link") if getattr(self, name)]
+        if len(places) > 1:
+            raise ValueError(f"{' and '.join(places)}: expected one of them")
+        if self.framework and places and places[0] in ("topology", "link"):
+            raise ValueError(f"framework: expected none beside {places[0]}")
+        return self
 
     @property
     def key(self) -> str:
         """What a case must have in its chain for the profile to apply."""
+        if self.topology or self.link:
+            return f"topology/{self.topology}" if self.topology else f"link/{self.link}"
         place = self.accelerator or self.generation or "global"
         return f"{place}/{self.framework}" if self.framework else place
 
@@ -140,6 +243,7 @@ class Library(Strict):
 
     accelerators: tuple[Accelerator, ...]
     systems: tuple[System, ...]
+    prices: tuple[Prices, ...] = ()
     frameworks: tuple[Framework, ...]
     datatypes: tuple[DataType, ...]
     efficiency: tuple[EfficiencyProfile, ...]
@@ -147,15 +251,23 @@ class Library(Strict):
     @model_validator(mode="after")
     def _consistent(self) -> Library:
         accelerators = {accelerator.id for accelerator in self.accelerators}
+        systems = {system.id: system for system in self.systems}
         generations = {accelerator.generation for accelerator in self.accelerators}
-        for accelerator in accelerators:
-            if sum(system.accelerator == accelerator for system in self.systems) != 1:
-                raise ValueError(f"accelerator {accelerator} needs exactly one system in profiles/systems")
+        for accelerator in self.accelerators:
+            usual = self.usual_system(accelerator.id)
+            if usual.id not in systems or usual.accelerator != accelerator.id:
+                raise ValueError(f"accelerator {accelerator.id}: field system: expected a system of profiles/systems with this accelerator, "
+                                 f"found {accelerator.system!r}")  # fmt: skip
+        for system in self.systems:
+            if system.accelerator not in accelerators:
+                raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
+        for price in self.prices:
+            if price.id not in accelerators:
+                raise ValueError(f"prices {price.id}: unknown accelerator")
         for profile in self.efficiency:
-            if profile.accelerator and profile.accelerator not in accelerators:
-                raise ValueError(f"efficiency profile {profile.id}: unknown accelerator {profile.accelerator}")
-            if profile.generation and profile.generation not in generations:
-                raise ValueError(f"efficiency profile {profile.id}: unknown generation {profile.generation}")
+            for field, known in (("accelerator", accelerators), ("generation", generations), ("link", {system.link for system in self.systems})):
+                if getattr(profile, field) and getattr(profile, field) not in known:
+                    raise ValueError(f"efficiency profile {profile.id}: unknown {field} {getattr(profile, field)}")
         names = [_spelling(name) for kind in self.datatypes for name in (kind.id, *kind.aliases)]
         if len(set(names)) < len(names):
             raise ValueError(f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two formats")
@@ -167,9 +279,18 @@ class Library(Strict):
         """An accelerator by id."""
         return _pick("accelerator", name, self.accelerators)
 
-    def system(self, accelerator: str) -> System:
-        """The system an accelerator comes in."""
-        return next(system for system in self.systems if system.accelerator == accelerator)
+    def system(self, name: str) -> System:
+        """A system by id."""
+        return _pick("system", name, self.systems)
+
+    def usual_system(self, accelerator: str) -> System:
+        """The system an accelerator usually comes in."""
+        chip = self.accelerator(accelerator)
+        return self.system(chip.system or alone(chip).id)
+
+    def price(self, accelerator: str) -> Prices | None:
+        """The prices of an accelerator, if any are known."""
+        return next((price for price in self.prices if price.id == accelerator), None)
 
     def framework(self, name: str) -> Framework:
         """A framework by id."""
@@ -184,7 +305,17 @@ class Library(Strict):
         return _pick(f"{role} data type", name, usable)
 
 
-_Item = TypeVar("_Item", Accelerator, Framework, DataType)
+def alone(chip: Accelerator) -> System:
+    """The system of an accelerator that names none: itself, without links."""
+    one, none = ({"unit": unit, "source": "an accelerator without a system", "date": chip.memory_capacity.date, "status": "defined"}
+                 for unit in ("accelerator", "GB/s"))  # fmt: skip
+    return System.model_validate({
+        "id": f"{chip.id}-alone", "version": chip.version, "name": f"One {chip.name}", "accelerator": chip.id, "topology": "single",
+        "accelerators": one | {"value": 1}, "link_bandwidth": none | {"value": None},
+    })  # fmt: skip
+
+
+_Item = TypeVar("_Item", Accelerator, System, Framework, DataType)
 
 
 def _spelling(name: str) -> str:
@@ -212,24 +343,69 @@ def data_folder(name: str) -> Path:
     return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name)
 
 
-@cache
-def load_library() -> Library:
-    """All profiles we ship."""
-    folder = data_folder("profiles")
+FOLDERS: dict[str, type[Accelerator] | type[System] | type[Prices] | type[EfficiencyProfile]] = {
+    "accelerators": Accelerator, "systems": System, "prices": Prices, "efficiency": EfficiencyProfile,
+}  # fmt: skip
 
-    def every(kind: type[Accelerator] | type[System] | type[Framework] | type[EfficiencyProfile], name: str) -> list[Strict]:
-        items: list[Strict] = []
+
+@cache
+def load_library(pins: tuple[str, ...] = ()) -> Library:
+    """All profiles we ship.
+
+    Args:
+        pins: profiles that are wanted in an older version, as folder/id@version: accelerators/h100-sxm@2026-11.
+
+    Raises:
+        InputError: naming the file and field that is wrong, or a version there is not.
+    """
+    folder = data_folder("profiles")
+    found: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
+    for name, kind in FOLDERS.items():
         for path in sorted((folder / name).glob("*.yaml")):
-            item: Accelerator | System | Framework | EfficiencyProfile = load(kind, path)
+            item = load(kind, path)
             if item.id != path.stem:
                 raise InputError(f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}")
-            items.append(item)
-        return items
-
+            found[name][item.id] = item
+    for pin in pins:
+        name, _, wanted = pin.partition("/")
+        if name not in FOLDERS or "@" not in wanted:
+            raise InputError(f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version")
+        item = load_version(name, wanted)
+        found[name][item.id] = item
+    chips = found["accelerators"].values()
+    singles = [alone(chip) for chip in chips if chip.system is None]
+    frameworks = [load(Framework, path) for path in sorted((folder / "frameworks").glob("*.yaml"))]
     return Library.model_validate({
-        "accelerators": every(Accelerator, "accelerators"),
-        "systems": every(System, "systems"),
-        "frameworks": every(Framework, "frameworks"),
+        **{name: list(items.values()) for name, items in found.items()},
+        "systems": [*found["systems"].values(), *(single for single in singles if single.id not in found["systems"])],
+        "frameworks": frameworks,
         "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
-        "efficiency": every(EfficiencyProfile, "efficiency"),
     })  # fmt: skip
+
+
+def versions(folder: str, identifier: str) -> list[str]:
+    """The versions of a profile that can be loaded, the current one first.
+
+    Raises:
+        InputError: if there is no such profile, with the nearest ids.
+    """
+    place = data_folder("profiles") / folder
+    current = place / f"{identifier}.yaml"
+    if not current.is_file():
+        raise unknown(folder.removesuffix("s"), identifier, [path.stem for path in place.glob("*.yaml")])
+    older = sorted((path.stem.partition("@")[2] for path in (place / "versions").glob(f"{identifier}@*.yaml")), reverse=True)
+    return [load(FOLDERS[folder], current).version, *older]
+
+
+def load_version(folder: str, name: str) -> Any:
+    """A profile by id, or by id@version in any version there has been.
+
+    Raises:
+        InputError: if there is no such profile or version.
+    """
+    identifier, _, version = name.partition("@")
+    known = versions(folder, identifier)
+    if version and version not in known:
+        raise InputError(f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of {', '.join(known)}")
+    place = data_folder("profiles") / folder
+    return load(FOLDERS[folder], place / f"{identifier}.yaml" if version in ("", known[0]) else place / "versions" / f"{name}.yaml")

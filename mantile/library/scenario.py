@@ -24,7 +24,13 @@ from mantile.library.profiles import Library
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
-Degree = Annotated[int, Field(ge=1, le=8, strict=True)]
+DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
+MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
+
+
+def _degree(name: str, most: int, *spelled: str) -> Any:
+    """A whole number from 1 that says into how many parts something is divided, under several spellings."""
+    return Annotated[Annotated[int, Field(ge=1, le=most, strict=True)] | None, Field(validation_alias=AliasChoices(name, *spelled))]
 
 
 class Override(Strict):
@@ -39,12 +45,31 @@ class Override(Strict):
     reason: Text = "no reason given"
 
 
-class Case(Strict):
-    """The fields of one column. What a variant leaves out follows the base."""
+class Deployment(Strict):
+    """Accelerators and how a model is spread over them."""
+
+    accelerator: Text | None = None
+    system: Text | None = None
+    framework: Text | None = None
+    tp: _degree("tp", MOST_RANKS, "tensor_parallel_size", "tp_size") = None  # type: ignore[valid-type]
+    pp: _degree("pp", MOST_STAGES, "pipeline_parallel_size", "pp_size") = None  # type: ignore[valid-type]
+    dp: _degree("dp", MOST_REPLICAS, "data_parallel_size") = None  # type: ignore[valid-type]
+    ep: _degree("ep", MOST_RANKS, "expert_parallel_size", "ep_size", "moe_ep_size") = None  # type: ignore[valid-type]
+    attention_dp: _degree("attention_dp", MOST_RANKS, "dp_attention") = None  # type: ignore[valid-type]
+    cp: _degree("cp", MOST_RANKS, "context_parallel_size", "cp_size") = None  # type: ignore[valid-type]
+
+
+Share = Annotated[float | None, Field(gt=0, le=1, allow_inf_nan=False)]
+Amount = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
+
+
+class Case(Deployment):
+    """The fields of one column. What a variant leaves out follows the base.
+
+    `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is aggregated.
+    """
 
     name: Text | None = None
-    accelerator: Text | None = None
-    framework: Text | None = None
     weights_dtype: Text | None = None
     activation_dtype: Text | None = None
     kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = None
@@ -53,13 +78,10 @@ class Case(Strict):
     ffn_dtype: Text | None = None
     experts_dtype: Text | None = None
     image_tokens: Annotated[int | None, Field(ge=0, le=10_000_000, strict=True)] = None
-    tp: Annotated[Degree | None, Field(validation_alias=AliasChoices("tp", "tensor_parallel_size"))] = None
-    pp: Annotated[Degree | None, Field(validation_alias=AliasChoices("pp", "pipeline_parallel_size"))] = None
-    dp: Annotated[
-        Annotated[int, Field(ge=1, le=64, strict=True)] | None,
-        Field(validation_alias=AliasChoices("dp", "data_parallel_size")),
-    ] = None
+    sequence_parallel: Literal["on", "off"] | None = None
+    microbatches: Annotated[int | None, Field(ge=0, le=1024, strict=True)] = None
     batching: Literal["continuous", "static"] | None = None
+    serving: Literal["aggregated", "disaggregated"] | None = None
     input_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("input_tokens", "isl", "input_len"))] = None
     output_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("output_tokens", "osl", "output_len"))] = None
     concurrency: Annotated[
@@ -67,21 +89,34 @@ class Case(Strict):
         Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
     ] = None
     token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
+    offload_weights: Annotated[Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))] = None
+    offload_kv: Annotated[Amount, Field(validation_alias=AliasChoices("offload_kv", "swap_space"))] = None
+    price_basis: Literal["cloud", "rental", "owned"] | None = None
+    utilisation: Share = None
+    electricity_price: Annotated[float | None, Field(ge=0, le=10, allow_inf_nan=False)] = None
+    pue: Annotated[float | None, Field(ge=1, le=5, allow_inf_nan=False)] = None
+    hours_per_day: Annotated[float | None, Field(gt=0, le=24, allow_inf_nan=False)] = None
+    decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
 
 
 SAME = "same"  # a class of matrices that has the data type of the weights
 CLASS_DTYPES = ("attention_dtype", "ffn_dtype", "experts_dtype")
-FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "overrides"))
+FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "decode", "overrides"))
+APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
 
 
 class Scenario(Case):
-    """A base column, with what belongs to the whole workbook, and variants of it."""
+    """A base column, with what belongs to the whole workbook, and variants of it.
+
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11.
+    """
 
     model: Text
     title: Text | None = None
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
+    profiles: tuple[Text, ...] = ()
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
 
     @model_validator(mode="after")
@@ -95,11 +130,17 @@ class Scenario(Case):
         return self
 
 
+    @property
+    def disaggregated(self) -> bool:
+        """Whether decode workers have inputs of their own, in some column at least."""
+        return any(case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants))
+
+
 class Column(Strict):
-    """One scenario with every field filled in."""
+    """One scenario with every field filled in; `given` are those it states itself."""
 
     name: str
-    values: dict[str, str | int]
+    values: dict[str, str | int | float]
     given: tuple[str, ...]
     overrides: tuple[Override, ...]
 
@@ -128,21 +169,26 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
-    defaults: dict[str, str | int] = {
-        "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "tp": 1, "pp": 1, "dp": 1, "batching": "continuous",
-        "token_budget": 8192, "image_tokens": 0, **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
+    defaults: dict[str, Any] = {
+        "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
+        "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
+        "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
+        **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
-    base = defaults | {field: getattr(scenario, field) for field in FIELDS if getattr(scenario, field) is not None}
+    base = defaults | _given(scenario)
     if scenario.activation_dtype is None:
         follows = str(base.get("activation_dtype", base["weights_dtype"]))
         base["activation_dtype"] = _activations(follows, str(base["accelerator"]), library, name)
     result = []
     for number, case in enumerate((scenario, *scenario.variants)):
-        given = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
+        given = _given(case)
         values = base | given
         if number and "weights_dtype" in given and "activation_dtype" not in given:
             given["activation_dtype"] = _activations(str(values["weights_dtype"]), str(values["accelerator"]), library, name)
             values |= given
+        if scenario.disaggregated:
+            values = {f"decode_{field}": values[field] for field in APART} | values
+            values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
         for field, has in (("experts_dtype", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):
             if field in given and not has:
@@ -153,7 +199,16 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     return tuple(result)
 
 
-def _stored(model: Model, scenario: Scenario) -> dict[str, str | int]:
+def _given(case: Case) -> dict[str, Any]:
+    """The fields a column states itself. Decode workers of its own make it disaggregated unless it says otherwise."""
+    found = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
+    if case.decode is not None:
+        found |= {f"decode_{field}": getattr(case.decode, field) for field in APART if getattr(case.decode, field) is not None}
+        found.setdefault("serving", "disaggregated")
+    return found
+
+
+def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
     """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
     stored = {field: choice.value for field, choice in model.architecture.choices.items() if field in FIELDS}
     if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
@@ -179,22 +234,16 @@ _DTYPES = {"weights_dtype": "weights", "head_dtype": "weights", "activation_dtyp
            **dict.fromkeys(CLASS_DTYPES, "weights")}  # fmt: skip
 
 
-def _check(values: dict[str, str | int], library: Library, name: str) -> None:
-    """Every name is known and the plan fits the system; data types get their own spelling."""
-    _named(name, lambda: library.accelerator(str(values["accelerator"])))
-    _named(name, lambda: library.framework(str(values["framework"])))
+def _check(values: dict[str, Any], library: Library, name: str) -> None:
+    """Every name is known; data types get their own spelling. Whether a plan is possible is said by the checks."""
+    for prefix in ("", "decode_") if "decode_accelerator" in values else ("",):
+        _named(name, lambda prefix=prefix: library.accelerator(str(values[f"{prefix}accelerator"])))
+        _named(name, lambda prefix=prefix: library.framework(str(values[f"{prefix}framework"])))
+        if values[f"{prefix}system"] != DEFAULT_SYSTEM:
+            _named(name, lambda prefix=prefix: library.system(str(values[f"{prefix}system"])))
     for field, role in _DTYPES.items():
         if values[field] != SAME or field not in CLASS_DTYPES:
             values[field] = _named(name, lambda field=field, role=role: library.datatype(str(values[field]), role)).id
-    system = library.system(str(values["accelerator"]))
-    assert system.accelerators.value is not None
-    for degree in ("tp", "pp"):
-        if int(values[degree]) > system.accelerators.value:
-            raise InputError(f"{name}: field {degree}: {values[degree]} is more than the {system.accelerators.value:.0f} "
-                             f"accelerators of {system.name}")  # fmt: skip
-    if int(values["tp"]) * int(values["pp"]) > system.accelerators.value:
-        raise InputError(f"{name}: fields tp and pp: {values['tp']} x {values['pp']} is more than the "
-                         f"{system.accelerators.value:.0f} accelerators of {system.name}")  # fmt: skip
 
 
 def _named(name: str, look: Any) -> Any:
@@ -204,12 +253,18 @@ def _named(name: str, look: Any) -> Any:
         raise InputError(f"{name}: {error}") from None
 
 
-def _label(values: dict[str, str | int]) -> str:
-    parts = [f"{values['dp']} ×"] if int(values["dp"]) > 1 else []
-    parts.append(f"TP{values['tp']}")
-    if int(values["pp"]) > 1:
-        parts.append(f"PP{values['pp']}")
-    return " ".join(parts)
+def _label(values: dict[str, Any]) -> str:
+    """What a column is called that has no name: its degrees, those of decode workers behind an arrow."""
+
+    def degrees(prefix: str) -> str:
+        parts = [f"{values[f'{prefix}dp']} ×"] if values[f"{prefix}dp"] > 1 else []
+        parts.append(f"TP{values[f'{prefix}tp']}")
+        for field, short in (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP")):
+            if values[f"{prefix}{field}"] > 1:
+                parts.append(f"{short}{values[f'{prefix}{field}']}")
+        return " ".join(parts)
+
+    return f"{degrees('')} → {degrees('decode_')}" if values.get("serving") == "disaggregated" else degrees("")
 
 
 def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:

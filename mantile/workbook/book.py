@@ -18,7 +18,7 @@ import mantile
 from mantile.estimation import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors
+from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors, span
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 
@@ -45,7 +45,8 @@ class Cell:
 
     `expression` is printed and computed for scenario `column`; ACROSS looks across scenarios. `entry` is the input a user
     may type here. `reference` is printed instead of the expression where a cell repeats the cell in which the input is
-    typed: the selector on Summary, or the base's column, until somebody types over it.
+    typed: the selector on Summary, or the base's column, until somebody types over it; `follows` says which input of which
+    scenario that is.
     """
 
     style: Style
@@ -55,6 +56,7 @@ class Cell:
     column: int = 0
     entry: Input | None = None
     reference: str | None = None
+    follows: tuple[str, int] | None = None
     link: str | None = None
 
 
@@ -109,9 +111,14 @@ class Book:
         self.homes: dict[Node, Home] = {}
         self.entries: dict[tuple[str, int], tuple[str, int, int]] = {}
         self.names: dict[str, str] = {}
-        self.lists: dict[str, Span] = {}
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
         self.columns = len(estimate.columns)
+
+    def choices(self, entry: Input) -> Span | None:
+        """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
+        name = entry.id.removeprefix("inputs.").removeprefix("decode_")
+        hardware = self.estimate.equations.side.hardware
+        return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name]) if name in ("accelerator", "system") else None
 
     def add(self, sheet: Sheet) -> Sheet:
         """Append a sheet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.workload import Workload
 from mantile.estimation import Estimate
-from mantile.graph.quantity import Quantity, span
+from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Book, Sheet, reference
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.checks import checks_sheet, verdict
@@ -40,7 +40,9 @@ def lay_out(estimate: Estimate) -> Book:
              sheets["Tensors"], master)  # fmt: skip
     plan_sheet(book, master)
     workings(book, "Memory", "workings", "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
-             (*sheets["Plan"], *sheets["Memory"]), master)  # fmt: skip
+             sheets["Memory"], master)  # fmt: skip
+    workings(book, "Network", "workings", "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
+             sheets["Network"], master)  # fmt: skip
     workings(book, "Prefill", "workings", "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
              "ms and us.", sheets["Prefill"], master)  # fmt: skip
     workings(book, "Decode", "workings", "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
@@ -48,14 +50,13 @@ def lay_out(estimate: Estimate) -> Book:
     layers_sheet(book, master)
     workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput in a closed loop.",
              (*sheets["Serving"], made.section), master)  # fmt: skip
+    workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
+             "utilisation stated.", sheets["Cost"], master)  # fmt: skip
     assumptions_sheet(book, master)
     checks_sheet(book, says)
     summary_sheet(book, says, made)
     log_sheet(book, made, master)
     fill_cover(book, says)
-    book.lists[equations.inputs.accelerator.id] = span(
-        figure for figure in equations.hardware.sections[0].figures() if figure.id.endswith(".id")
-    )
     book.names = _names(book, equations.inputs, says.master)
     return book
 
@@ -63,13 +64,14 @@ def lay_out(estimate: Estimate) -> Book:
 def _names(book: Book, inputs: Workload, master: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     equations = book.estimate.equations
-    served, held = equations.serving, equations.memory
+    served, held, money = equations.serving, equations.decoders.memory, equations.cost
     names = {f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()}
     results = {
         "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
         "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
         "interactivity": served.interactivity, "memory_per_accelerator": held.used,
-        "memory_capacity": equations.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
-        "fits": held.fits, "master_check": master,
+        "memory_capacity": equations.decoders.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
+        "fits": held.fits, "feasibility": equations.checks.feasibility, "power": money.power, "usd_per_hour": money.usd_per_hour,
+        "usd_per_million_tokens": money.usd_per_million_output, "master_check": master,
     }  # fmt: skip
     return names | {name: book.address(figure, 0, None) for name, figure in results.items()}

@@ -128,8 +128,8 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             found = file.contents[sheet].get((row, place))
             cell = book.sheets[sheet].cells[row, place]
             address = f"{sheet}!{_address(row, place)}"
-            if cell.reference is not None and found == f"={cell.reference}":
-                mine[identifier] = values[0][identifier]
+            if cell.follows is not None and found == f"={cell.reference}":
+                mine[identifier] = [*values, mine][cell.follows[1]][cell.follows[0]]
                 continue
             value = _coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value

@@ -25,9 +25,9 @@ from mantile.workbook.read import require_workbook
 
 FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (*FRONT, "Plan", "Layers", "Assumptions", "Log")
-WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Prefill", "Decode", "Serving")
-ORDER = ("Cover", "Summary", "Checks", "Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Plan", "Memory", "Prefill", "Decode",
-         "Layers", "Serving", "Assumptions", "Log")  # fmt: skip
+WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+ORDER = ("Cover", "Summary", "Checks", "Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Plan", "Memory", "Network", "Prefill", "Decode",
+         "Layers", "Serving", "Cost", "Assumptions", "Log")  # fmt: skip
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS", "SUMPRODUCT", "INDEX", "MATCH", "ABS", "ROUNDUP",
              "INT", "MOD", "EXP", "LN", "SQRT", "CHOOSE", "LARGE", "RANK", "ISERROR", "ISNUMBER"}  # fmt: skip
@@ -35,7 +35,7 @@ FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
-                     r"|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
+                     r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
                      r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
 NO_CACHE = {"hardware.kv_bytes", "efficiency.kv_format_in_use", "memory.sequence_length", "decode.length"}  # of a model of states only
 STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural} | {f"model.vision.{name}" for name in VISION_FACTS}

@@ -28,6 +28,9 @@ _BY_UNIT = {
     "B/GiB": _ENGINEERING, "FLOP/TFLOP": _ENGINEERING, "us/s": _ENGINEERING, "ms/s": _WHOLE, "1": "0.000", "us": "#,##0.0",
     "GB": "#,##0.0", "GiB": "#,##0.0", "GB/s": "#,##0.0", "TFLOP/s": "#,##0.0", "token/s": "#,##0.0", "bit": "0.00",
     "token/s/accelerator": "#,##0.0", "token/request/s": "#,##0.0", "request/s": "0.000", "request": "#,##0.0",
+    "s/B": "0.00E+0", "USD/h": "#,##0.00", "USD/Mtoken": "#,##0.000", "USD/kWh": "0.000", "USD/day": "#,##0.00", "USD/month": "#,##0", "J/token": "0.000",
+    "token/USD": _WHOLE, "token/kWh": _WHOLE, "h/day": "0.0", "W": "#,##0.0", "token/s/W": "0.0000", "s/h": _WHOLE, "W/kW": _WHOLE,
+    "token/Mtoken": _ENGINEERING, "day/month": "0.0000",
     "B/request": _WHOLE, "B/token": "#,##0.00", "tolerance": "0E+0", "flag": "0", "level": "0", "number": "0",
 }  # fmt: skip
 
@@ -49,7 +52,9 @@ FRONT = {
     "sequences": '#,##0" sequences"', "per_second": '0.0" per second"', "stage": '"stage "0', "gpu": '"GPU "0',
     "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
     "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
-    "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0',
+    "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0', "domain": '"domain "0', "group": '"group "0',
+    "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "usd": '"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"', "kilowatt": '#,##0.0" kW"',
+    "joule": '#,##0.0" J per token"',
     "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
 }  # fmt: skip
 

@@ -133,8 +133,8 @@ class _Writer:
     def _validation(self, written: Any, row: int, column: int, entry: Input) -> None:
         rule: dict[str, Any] = {"input_title": entry.label[:32], "input_message": entry.note[:250], "error_title": "Not possible",
                                 "ignore_blank": entry.value is None}  # fmt: skip
-        if entry.id in self.book.lists:
-            members = self.book.lists[entry.id]
+        members = self.book.choices(entry)
+        if members is not None:
             first, last = (self.book.address(member, 0, None) for member in (members.members[0], members.members[-1]))
             rule |= {"validate": "list", "source": f"{first}:{last.rpartition('!')[2]}", "error_message": "Choose from the list."}
         elif entry.choices:

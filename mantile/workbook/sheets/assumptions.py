@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.assembly import DECODE
 from mantile.equations.checks import TOLERANCE
+from mantile.equations.efficiency import Efficiency
 from mantile.graph.quantity import Input, Quantity, absolute, where
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet
@@ -38,11 +40,32 @@ _STATEMENTS = {
     "elementwise_bandwidth": "Norms and activations stream at this share of bandwidth",
     "step_host": "The scheduler spends this per step on the host",
     "step_row": "The scheduler spends this per request and step on the host",
-    "all_reduce_latency": "One all-reduce costs this before its bytes",
+    "one_shot_latency": "An all-reduce in which every rank reads all others costs this before its bytes",
+    "one_shot_bandwidth": "Such an all-reduce reaches this share of the links",
+    "two_shot_latency": "An all-reduce that scatters and gathers at once costs this before its bytes",
+    "two_shot_bandwidth": "Such an all-reduce reaches this share of the links",
+    "in_switch_latency": "An all-reduce summed by the switch costs this before its bytes",
+    "in_switch_bandwidth": "Such an all-reduce reaches this share of the links",
+    "ring_latency": "A collective around a ring costs this to start",
+    "ring_step": "Every step around a ring costs this",
+    "ring_bandwidth": "A ring reaches this share of the links",
+    "torus_hop": "Every hop along an axis of a torus costs this",
+    "torus_bandwidth": "A collective over a torus reaches this share of the links",
     "all_reduce_latency_scale": "All-reduces in a serving run cost this share of their measured latency",
-    "all_reduce_bandwidth": "A large all-reduce moves its bytes at this bus bandwidth",
+    "gather_latency": "An all-gather or a reduce-scatter costs this before its bytes",
+    "gather_bandwidth": "An all-gather or a reduce-scatter reaches this share of the links",
+    "all_to_all_latency": "An all-to-all costs this before its bytes",
+    "all_to_all_bandwidth": "An all-to-all reaches this share of the links",
+    "network_latency": "A step between domains costs this before its bytes",
+    "network_bandwidth": "Messages between domains reach this share of the network",
     "p2p_latency": "A message between pipeline stages costs this before its bytes",
     "p2p_bandwidth": "A message between stages reaches this share of the link",
+    "all_reduce_overlap": "This share of all-reduce time is hidden behind computation",
+    "gather_overlap": "This share of gathering and scattering is hidden behind computation",
+    "all_to_all_overlap": "This share of sending tokens to experts is hidden behind computation",
+    "p2p_overlap": "This share of the time between stages is hidden behind computation",
+    "kv_transfer_overlap": "This share of the KV transfer follows prefill layer by layer",
+    "host_link": "Reads from host memory reach this share of its link",
     "interference": "Other requests' prefills delay decode by this share of their time",
     "queueing": "A new request waits for this share of the other requests' prefill time",
     "first_token": "Request handling adds this to the first token",
@@ -70,24 +93,34 @@ def _lines(book: Book) -> list[_Line]:
     served = equations.serving
     program = estimate.program
     found = []
-    for kind in equations.efficiency.kinds():
-        figure = equations.efficiency.factors[kind.name]
-        higher = {item.id: item.value * _NUDGE for item in equations.efficiency.figures[kind.name] if isinstance(item.value, int | float)}
-        given = inputs.get(f"efficiency.{kind.name}.override")
-        if isinstance(given, int | float):
-            higher[f"efficiency.{kind.name}.override"] = given * _NUDGE
-        changed = program.run(inputs | higher)
-        ttft, tpot = (float(changed[result]) / float(base[result]) - 1 for result in (served.ttft, served.tpot))
-        status, _, source = _figure_in_use(book, kind.name, figure).source.partition(": ")
-        found.append(_Line(figure, _STATEMENTS[kind.name], source, status.split(" ")[0], ttft, tpot))
+    known = equations.figures
+    seen: set[Quantity] = set()
+    for side in equations.sides:
+        reached = side.efficiency
+        for kind in reached.kinds():
+            figure = reached.factors[kind.name]
+            if figure.id not in known or figure in seen:
+                continue  # decode workers share it, or have no use for it
+            seen.add(figure)
+            decode = side is not equations.side
+            higher = {item.id: item.value * _NUDGE for item in reached.figures[kind.name] if isinstance(item.value, int | float)}
+            name = f"{DECODE if decode else ''}efficiency.{kind.name}.override"
+            given = inputs.get(name)
+            if isinstance(given, int | float):
+                higher[name] = given * _NUDGE
+            changed = program.run(inputs | higher)
+            ttft, tpot = (float(changed[result]) / float(base[result]) - 1 for result in (served.ttft, served.tpot))
+            status, _, source = _figure_in_use(book, reached, kind.name, figure).source.partition(": ")
+            statement = _STATEMENTS[kind.name] + (", on decode workers" if decode else "")
+            found.append(_Line(figure, statement, source, status.split(" ")[0], ttft, tpot))
     return sorted(found, key=lambda line: -max(abs(line.ttft), abs(line.tpot)))
 
 
-def _figure_in_use(book: Book, name: str, figure: Quantity) -> Input:
+def _figure_in_use(book: Book, reached: Efficiency, name: str, figure: Quantity) -> Input:
     """The library figure behind a factor of the base scenario: of those equal to it, the one of the highest level."""
     values = book.estimate_values[0]
     scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
-    rows = book.estimate.equations.efficiency.in_use[name]
+    rows = reached.in_use[name]
     value = float(values[figure]) * scale
     fitting = [row for row in rows if abs(float(values[row[0]]) - value) <= 1e-9 * abs(value)] or list(rows)
     return max(fitting, key=lambda row: float(values[row[1]]))[0]

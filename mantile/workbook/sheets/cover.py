@@ -10,6 +10,7 @@ import mantile
 from mantile.equations.constants import MILLI
 from mantile.graph.quantity import At, join
 from mantile.ir.counts import tensor_list
+from mantile.library.scenario import DEFAULT_SYSTEM
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, BUNDLE_SHEET, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
@@ -19,9 +20,10 @@ _CONTENTS = (
     ("inputs", (("Inputs", "workload, parallelism, data types"), ("Hardware", "accelerators and links, with sources"),
                 ("Efficiency", "how much of the hardware is reached"), ("Model", "architecture facts with provenance"),
                 ("Tensors", "all tensors, parameters of each"))),
-    ("workings", (("Plan", "which accelerator holds what"), ("Memory", "weights, KV cache, activations, runtime"),
+    ("workings", (("Plan", "which accelerator holds what"), ("Memory", "shards, weights, KV cache, activations"), ("Network", "what each collective costs"),
                   ("Prefill", "module by module"), ("Decode", "module by module"), ("Layers", "the same times, by layer"),
                   ("Serving", "TTFT, TPOT, queueing, throughput"))),
+    ("outputs", (("Cost", "power, price, cost per token and month"),)),
     ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
 )  # fmt: skip
 _USE = (
@@ -35,7 +37,7 @@ _LIMITS = (
     "Steady state under a closed loop of fixed concurrency; no arrival bursts, no failures.",
     "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
     "No prefix caching, no speculative decoding; lengths are the same for all requests.",
-    "One system: tensor and pipeline parallelism stay within its link domain.",
+    "Experts are chosen evenly; context parallelism leaves recurrent states out.",
 )
 _LINE = 96
 """Characters of provenance that fit on a printed line."""
@@ -131,7 +133,7 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     provenance = (
         ("generator", f"Mantile {mantile.__version__}"),
         ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
-        ("profiles", "accelerators " + ", ".join(sorted({item.version for item in estimate.library.accelerators}))),
+        ("profiles", _versions(book)),
         ("model", estimate.model.hub_id or estimate.model.id),
         ("architecture", estimate.model.source),
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
@@ -144,6 +146,23 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
             sheet.text(row, 6, line, style.LABEL)
     sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), row), 8)
     sheet.one_page = True
+
+
+def _versions(book: Book) -> str:
+    """The versions of the hardware profiles that the scenarios use; the Hardware sheet has those of all."""
+    library = book.estimate.library
+    used: dict[str, None] = {}
+    for column in book.estimate.columns:
+        for prefix in ("", "decode_"):
+            if f"{prefix}accelerator" in column.values:
+                chip = library.accelerator(str(column.values[f"{prefix}accelerator"]))
+                asked = str(column.values[f"{prefix}system"])
+                system = library.usual_system(chip.id) if asked == DEFAULT_SYSTEM else library.system(asked)
+                used |= {f"{chip.id} {chip.version}": None, f"{system.id} {system.version}": None}
+                price = library.price(chip.id)
+                if price is not None:
+                    used[f"prices {price.version}"] = None
+    return ", ".join(used)
 
 
 def _extent(book: Book, name: str) -> str:

@@ -224,7 +224,7 @@ def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[s
             of_kind = Input(f"layers.of_kind.{number}", f"Number of its kind, layer {number}", "number", counted[place], shared=True, fixed=True)
             book.fix(sheet, row, 1, of_kind, style.SOURCE.but(form=form, align="left"))
         listed = put(f"listed.{number}", 2, "flag", where(of_kind <= kinds[place].layer.count, 1, 0), style.LEVEL.but(form='"●"_)_);;"–"_)_)'))
-        put(f"stage.{number}", 3, "number", whole((layer - 1) / equations.plan.layers), style.value("number", role="fixed"))
+        put(f"stage.{number}", 3, "number", whole((layer - 1) / equations.decoders.plan.layers), style.value("number", role="fixed"))
         for phase in phases:
             column = columns[phase]
             begin = put(f"layer.{number}", column, "ms", previous[phase][0] + previous[phase][1], ms[phase])

@@ -26,7 +26,7 @@ def stamp(book: Book) -> Stamp:
     """Results of every scenario as generated; the alert that inputs changed compares the live ones with them."""
     equations = book.estimate.equations
     served = equations.serving
-    figures = (served.ttft, served.tpot, served.output_tokens_per_s, equations.memory.used)
+    figures = (served.ttft, served.tpot, served.output_tokens_per_s, equations.decoders.memory.used)
     stored = tuple(
         Input(f"stamp.{figure.id}", f"As generated: {figure.label}", figure.unit, 0, "result when the file was made", "native engine",
               "defined", fixed=True)

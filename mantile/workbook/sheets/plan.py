@@ -1,139 +1,127 @@
-"""The Plan sheet: which accelerator of the first system holds what, live in TP, PP and DP."""
+"""The Plan sheet: which accelerator holds what, and which messages they exchange, live in every degree of parallelism."""
 
 from __future__ import annotations
 
-from mantile.equations.constants import GIGA
-from mantile.graph.quantity import Input, Node, Quantity, join, maximum, minimum, remainder, text, where, whole
+from mantile.equations.constants import GIGA, MICRO
+from mantile.equations.forward import Pass
+from mantile.equations.placement import BAND, Placement, placement, shown
+from mantile.equations.side import Side
+from mantile.graph.quantity import Quantity, join, text
 from mantile.workbook import style
 from mantile.workbook.book import Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
 
-SHOWN = 8
 FIRST_GPU = 2
+LAST = FIRST_GPU + BAND - 1
+_CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
 
 
 def plan_sheet(book: Book, master: Quantity) -> Sheet:
-    """Lay out one grid per scenario."""
-    sheet = book.add(Sheet("Plan", "workings", "Which accelerator holds what. Live: change TP, PP or DP on Summary and the grid "
-                           "recolours. The first system is shown."))  # fmt: skip
-    sheet.widths = [170, 220, *([118] * SHOWN)]
-    last = FIRST_GPU + SHOWN - 1
-    furnish(book, sheet, "Plan", last, master)
+    """Lay out a grid for each scenario, and for decode workers where they are apart, each with its messages."""
+    sheet = book.add(Sheet("Plan", "workings", "Which accelerator holds what, and what they send each other. Live: change a degree of parallelism and the "
+                           "grid recolours."))  # fmt: skip
+    sheet.widths = [170, 220, *([118] * BAND)]
+    furnish(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
-    gpus: tuple[Input, ...] = ()
+    equations = book.estimate.equations
     for column in range(book.columns):
-        gpus = _numbers(column)
-        row = _grid(book, sheet, row, column, gpus)
-    sheet.print_area = (0, 0, row - 1, last)
-    sheet.one_page = True
+        for side in equations.sides:
+            row = _grid(book, sheet, row, column, side)
+        row = _messages(book, sheet, row, column)
+    sheet.print_area = (0, 0, row - 1, LAST)
+    sheet.one_page = row < 70
     return sheet
 
 
-def _numbers(column: int) -> tuple[Input, ...]:
-    return tuple(Input(f"placement.{column}.gpu.{n}", f"GPU {n}", "number", n, shared=True, fixed=True) for n in range(SHOWN))
-
-
-def _grid(book: Book, sheet: Sheet, row: int, column: int, gpus: tuple[Input, ...]) -> int:
+def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     equations = book.estimate.equations
-    facts, plan, held, inputs = equations.ir.facts, equations.plan, equations.memory, equations.inputs
-    last = FIRST_GPU + SHOWN - 1
+    inputs, held, ranks = side.inputs, side.memory, side.ranks
+    start = row
+    who = "" if len(equations.sides) == 1 else "prefill workers, " if side is equations.side else "decode workers, "
+    prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
     title = Quantity(
-        f"placement.{column}.title", "Title", "1",
-        join(f"{'ABCDEFGH'[column]}{' · base' if column == 0 else ''}: ", text(inputs.tp, "0"), " tensor-parallel ranks × ",
-             text(inputs.pp, "0"), " stages × ", text(inputs.dp, "0"), " replicas; ", text(held.used / GIGA, "0.0"),
-             " GB used on the fullest accelerator"),
+        f"{prefix}.title", "Title", "1",
+        join(f"{'ABCDEFGH'[column]}{' · base' if column == 0 else ''}: {who}", text(inputs.tp, "0"), " TP × ", text(ranks.groups, "0"), " groups × ",
+             text(inputs.pp, "0"), " stages × ", text(inputs.dp, "0"), " replicas; ", text(held.used / GIGA, "0.0"), " GB used on the fullest of ",
+             text(ranks.deployment, "0")),
     )  # fmt: skip
     book.place(sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), of=column)
     sheet.heights[row] = 26
     row += 1
+    places = placement(side, equations.ir, prefix, shown(side, book.estimate_values[column]))
+    capacity = float(book.estimate_values[column][side.hardware.memory_capacity]) / 1e9
+    for band in range(0, len(places.accelerators), BAND):
+        row = _band(book, sheet, row, column, places, band, capacity)
+    sheet.heights[row] = 14
+    sheet.blocks.append((start, row))
+    return row + 1
+
+
+def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float) -> int:
+    """Eight accelerators side by side; after the first eight in short form."""
     sheet.text(row, 0, "slice", style.HEADER)
     sheet.text(row, 1, "rule", style.HEADER)
-    for gpu, place in zip(gpus, range(FIRST_GPU, last + 1), strict=True):
-        book.fix(sheet, row, place, gpu, style.HEADER.but(align="center", form=style.FRONT["gpu"]))
+    for index in range(BAND):
+        book.fix(sheet, row, FIRST_GPU + index, places.accelerators[first + index], style.HEADER.but(align="center", form=style.FRONT["gpu"]))
     row += 1
-    rows: dict[str, list[Quantity]] = {}
     start = row
-
-    def line(name: str, label: str, rule: str, body: object, look: style.Style, unit: str = "1", height: float = 26) -> None:
-        nonlocal row
-        sheet.text(row, 0, label, style.LABEL)
-        sheet.text(row, 1, rule, style.SOURCE)
-        rows[name] = []
-        for index, gpu in enumerate(gpus):
-            figure = Quantity(f"placement.{column}.{name}.{index}", f"{label}, GPU {index}", unit, body(index, gpu))  # type: ignore[operator]
-            book.place(sheet, row, FIRST_GPU + index, figure, look, of=column)
-            rows[name].append(figure)
-        sheet.heights[row] = height
+    shown_lines = [line for line in places.lines if (line.short if first else not line.only_short)]
+    at: dict[str, int] = {}
+    for line in shown_lines:
+        memory = line.memory
+        look = style.value("GB").but(align="center", form="#,##0.0") if memory else _CELL.but(
+            form='[=1]"●";"–"' if line.form == "used" else style.FRONT.get(line.form, line.form))  # fmt: skip
+        last = line.name == "sum"
+        if last:
+            look = look.but(bold=True, top=(style.THIN, style.INK))
+        edge = {"top": (style.THIN, style.INK)} if last else {}
+        sheet.text(row, 0, line.label, style.LABEL.but(bold=last, **edge))
+        sheet.text(row, 1, line.rule, style.SOURCE.but(**edge))
+        for index in range(BAND):
+            book.place(sheet, row, FIRST_GPU + index, line.figures[first + index], look, of=column)
+        sheet.heights[row] = 22
+        at[line.name] = row
         row += 1
-
-    cell = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
-
-    def used(index: int) -> Quantity:
-        return rows["used"][index]
-
-    def text_where(index: int, words: Node) -> Node:
-        return where(used(index) > 0, words, "–")
-
-    def run(low: Node, high: Node) -> Node:
-        return join(text(low, "0"), " – ", text(high, "0"))
-
-    line("used", "In use", "1 if the plan uses it",
-         lambda i, gpu: where(gpu < plan.accelerators, 1, 0),
-         cell.but(form='[=1]"●";"–"'), "flag", 22)  # fmt: skip
-    line("replica", "Replica", "number ÷ (TP × PP)", lambda i, gpu: whole(gpu / plan.ranks_per_replica),
-         cell.but(form=style.FRONT["replica"]), "number")  # fmt: skip
-    line("stage", "Pipeline stage", "number; colour = stage",
-         lambda i, gpu: whole(remainder(gpu, plan.ranks_per_replica) / inputs.tp),
-         cell.but(form=style.FRONT["stage"]), "number")  # fmt: skip
-    line("rank", "Tensor-parallel rank", "remainder of number ÷ TP", lambda i, gpu: remainder(gpu, inputs.tp),
-         cell.but(form=style.FRONT["rank"]), "number")  # fmt: skip
-    stage, rank = rows["stage"], rows["rank"]
-    line("layer_count", "Layers held", "layers ÷ PP; the last stage takes what is left",
-         lambda i, gpu: used(i) * maximum(0, minimum(plan.layers, equations.ir.total_layers - stage[i] * plan.layers)),
-         cell.but(form=style.FRONT["layers"]), "layer")  # fmt: skip
-    layers = rows["layer_count"]
-    line("layers", "Layers", "from – to", lambda i, gpu: text_where(
-        i, run(stage[i] * plan.layers + 1, stage[i] * plan.layers + layers[i])), cell)  # fmt: skip
-    heads, kv_heads = plan.heads, plan.kv_heads
-    if heads is not None:
-        line("heads", "Query heads", "heads ÷ TP", lambda i, gpu: text_where(
-            i, run(rank[i] * heads, minimum(facts["attention_heads"], (rank[i] + 1) * heads) - 1)), cell)  # fmt: skip
-    if kv_heads is not None:
-        line("kv_first", "First KV head", "rank × KV heads ÷ TP",
-             lambda i, gpu: used(i) * whole(rank[i] * facts["kv_heads"] / inputs.tp), cell.but(form="0"), "head")  # fmt: skip
-        line("kv_heads", "Last KV head", "copied where there are more ranks than heads",
-             lambda i, gpu: used(i) * (minimum(facts["kv_heads"], rows["kv_first"][i] + kv_heads) - 1), cell.but(form="0"), "head")  # fmt: skip
-    shards = (("ffn_size", "FFN columns", "columns ÷ TP"), ("expert_size", "Columns of every expert", "columns ÷ TP"),
-              ("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage"))  # fmt: skip
-    for name, label, rule in shards:
-        if name in plan.columns:
-            line(name, label, rule, lambda i, gpu, name=name: text_where(
-                i, run(rank[i] * plan.columns[name], minimum(facts[name], (rank[i] + 1) * plan.columns[name]) - 1)), cell)  # fmt: skip
-    coloured = (start, FIRST_GPU, row - 1, last)
-    stage_row = start + 2 + 1
+    end = max(at[line.name] for line in shown_lines if not line.memory)
     for number, colour in enumerate(style.STAGES):
-        sheet.conditional.append((coloured, {
-            "type": "formula", "criteria": f"=AND(C${start + 1}=1,MOD(C${stage_row},{len(style.STAGES)})={number})",
+        sheet.conditional.append(((start, FIRST_GPU, end, LAST), {
+            "type": "formula", "criteria": f"=AND(C${at['used'] + 1}=1,MOD(C${at['stage'] + 1},{len(style.STAGES)})={number})",
             "format": style.Style(fill=colour)}))  # fmt: skip
-
-    first = held.embedding_weights if held.vision_weights is None else held.embedding_weights + held.vision_weights
-    amount = style.value("GB").but(align="center", form="#,##0.0")
-    line("weights", "Weights", "GB", lambda i, gpu: used(i) * (
-        layers[i] / plan.layers * held.layer_weights + where(stage[i] < 1, first, 0)
-        + where(stage[i] + 1 >= inputs.pp, held.head_weights, 0)) / GIGA, amount, "GB", 22)  # fmt: skip
-    line("kv", "KV cache", "GB, for the batch", lambda i, gpu: held.kv * layers[i] / plan.layers / GIGA,
-         amount, "GB", 22)  # fmt: skip
-    line("working", "Activations, logits", "GB", lambda i, gpu: used(i) * (held.activations + held.logits) / GIGA, amount, "GB", 22)
-    line("reserve", "Runtime", "GB", lambda i, gpu: used(i) * held.reserve / GIGA, amount, "GB", 22)
-    line("sum", "Used", "GB; bar = share of capacity",
-         lambda i, gpu: rows["weights"][i] + rows["kv"][i] + rows["working"][i] + rows["reserve"][i],
-         amount.but(bold=True, top=(style.THIN, style.INK)), "GB", 24)  # fmt: skip
-    for place in (0, 1):
-        sheet.cells[row - 1, place].style = style.LABEL.but(bold=place == 0, top=(style.THIN, style.INK))
-    capacity = float(book.estimate_values[column][equations.hardware.memory_capacity]) / 1e9
-    sheet.conditional.append(((row - 1, FIRST_GPU, row - 1, last), {
+    sheet.conditional.append(((row - 1, FIRST_GPU, row - 1, LAST), {
         "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.CAPACITY_BAR, "min_type": "num",
         "max_type": "num", "min_value": 0, "max_value": round(capacity, 3)}))  # fmt: skip
+    sheet.heights[row] = 6
+    return row + 1
+
+
+def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
+    """Every kind of message of both phases: over which links, how large, how often, how long."""
+    equations = book.estimate.equations
+    start = row
+    sheet.text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
+    sheet.band(row, 1, LAST, style.SECTION_HEAD)
+    row += 1
+    for place, head in enumerate(("message", "between", "algorithm", "MB each", "in a prefill", "us each", "algorithm", "MB each", "in a decode step",
+                                  "us each")):
+        sheet.text(row, place, head, style.HEADER if place < 2 else style.HEADER_RIGHT)
+    row += 1
+    phases: tuple[tuple[Pass, int], ...] = ((equations.prefill, 2), (equations.decode, 6))
+    kinds = [block for block in equations.prefill.blocks if block.network]
+    for block in kinds:
+        sheet.text(row, 0, block.label, style.LABEL)
+        sheet.text(row, 1, block.section.note, style.SOURCE)
+        for phase, place in phases:
+            same = next(other for other in phase.blocks if other.id == block.id)
+            rows = {figure.id.rsplit(".", 1)[1]: figure for figure in same.section.figures()}
+            if "algorithm" in rows:
+                sheet.formula(row, place, rows["algorithm"], style.TEXT_VALUE.but(colour=style.LINK), of=column)
+            size = rows.get("message_bytes", same.bytes)
+            if size is not None:
+                sheet.formula(row, place + 1, size, style.VALUE.but(colour=style.LINK, form=style.FRONT["megabytes"]), of=column)
+            sheet.formula(row, place + 2, rows["count"], style.value("number").but(colour=style.LINK), of=column)
+            sheet.formula(row, place + 3, rows["layer_time"] * MICRO, style.value("us"), of=column)
+        row += 1
+    sheet.blocks.append((start, row))
     sheet.heights[row] = 14
     return row + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.constants import GIGA, MILLI, TERA
+from mantile.equations.constants import GIGA, KILO, MILLI, TERA
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.workload import Workload
@@ -31,9 +31,8 @@ from mantile.workbook.sheets.log import Stamp
 
 FIRST, LAST = 1, 9
 SELECTORS = (
-    ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "tp", "pp", "dp", "batching"),
-    ("input_tokens", "output_tokens", "concurrency", "token_budget", "head_dtype", "attention_dtype", "ffn_dtype", "experts_dtype",
-     "image_tokens"),
+    ("accelerator", "system", "framework", "weights_dtype", "activation_dtype", "kv_dtype", "batching", "price_basis", "utilisation"),
+    ("tp", "pp", "dp", "ep", "attention_dp", "cp", "input_tokens", "output_tokens", "concurrency"),
 )
 _HEIGHTS = {0: 36, 1: 22, 2: 8, 3: 19, 4: 21, 5: 19, 6: 21, 7: 10, 8: 18, 9: 17, 10: 36, 11: 17, 12: 32, 13: 16, 14: 20, 15: 10,
             16: 22, 30: 6, 31: 22, 45: 6, 46: 22, 47: 18, 48: 18, 49: 18}  # fmt: skip
@@ -69,9 +68,9 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
     equations = book.estimate.equations
-    served, inputs, plan = equations.serving, equations.inputs, equations.plan
+    served, inputs = equations.serving, equations.inputs
     sheet.formula(0, FIRST, join(
-        f"{book.estimate.model.name} on ", text(plan.accelerators, "0"), " × ", inputs.accelerator, ": ",
+        f"{book.estimate.model.name} on ", text(served.accelerators, "0"), " × ", inputs.accelerator, ": ",
         text(served.ttft * MILLI, "0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
@@ -103,13 +102,10 @@ def _heading(sheet: Sheet, row: int, words: str) -> None:
 
 def _tiles(book: Book, sheet: Sheet) -> None:
     equations = book.estimate.equations
-    served, held, inputs = equations.serving, equations.memory, equations.inputs
+    served, held, inputs = equations.serving, equations.decoders.memory, equations.inputs
     prefill, decode = equations.prefill, equations.decode
     floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
-    capacity = equations.hardware.memory_capacity
-
-    def largest(phase: Pass) -> Node:
-        return join(text(maximum(*phase.parts.values()) / phase.time, "0%"), " of the ", text(phase.time * MILLI, "0.0"), " ms pass")
+    capacity, money = equations.decoders.hardware.memory_capacity, equations.cost
 
     def tile(column: int, label: str, number: Node, form: str, line: Node, definition: str | Node, second: str, other: Node,
              other_form: str, anchor: Quantity) -> None:  # fmt: skip
@@ -126,7 +122,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         sheet.text(13, column, second, look)
         sheet.formula(14, column, other, look.but(size=11, bold=True, colour=style.NAVY, form=style.FRONT[other_form]))
 
-    for column, question in ((1, "DOES IT FIT?"), (3, "HOW FAST FOR ONE USER?"), (6, "HOW MUCH IN TOTAL?"), (8, "WHAT LIMITS IT?")):
+    for column, question in ((1, "DOES IT FIT?"), (3, "HOW FAST FOR ONE USER?"), (6, "HOW MUCH IN TOTAL?"), (8, "WHAT DOES IT COST?")):
         sheet.text(8, column, question, style.TILE.but(size=8.5, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY)))
     for column in range(FIRST, LAST + 1):
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
@@ -135,7 +131,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
             sheet.cells[8, column].style = look
         else:
             sheet.put(8, column, Cell(look))
-    tile(1, "Fits in memory", held.fits, "yes", join(text(held.used / held.usable, "0%"), " of usable memory"),
+    tile(1, "Fits in memory", held.fits, "yes", join(equations.checks.feasibility, ": ", text(held.used / held.usable, "0%"), " of usable"),
          join("usable: ", text(held.usable / capacity, "0.0%"), " of ", text(capacity / GIGA, "0.0"), " GB"),
          "Room for KV cache", held.capacity_sequences, "sequences", held.fits)  # fmt: skip
     sheet.conditional.append(((10, 1, 10, 1), {"type": "cell", "criteria": "==", "value": 0,
@@ -152,15 +148,13 @@ def _tiles(book: Book, sheet: Sheet) -> None:
          join(text(inputs.concurrency, "#,##0"), " requests in flight"), "whole deployment, all replicas",
          "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
-         join("on ", text(equations.plan.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
+         join("on ", text(served.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
          "Tokens per second", served.total_tokens_per_s, "total", served.output_tokens_per_s_per_accelerator)  # fmt: skip
-    for column, phase, label in ((8, prefill, "Prefill is limited by"), (9, decode, "Decode is limited by")):
-        words = "largest of compute, memory, network and overhead time"
-        tile(column, label, phase.bottleneck, "text", largest(phase), words,
-             "Prefill of a prompt" if phase is prefill else "Decode step", phase.time * MILLI, "ms1", phase.bottleneck)  # fmt: skip
-        for limit, colour in ((COMPUTE, style.COMPUTE), (MEMORY, style.MEMORY_TEXT), (NETWORK, style.NETWORK_TEXT)):
-            sheet.conditional.append(((10, column, 10, column), {"type": "cell", "criteria": "==", "value": f'"{limit}"',
-                                                                 "format": style.Style(colour=colour, bold=True)}))  # fmt: skip
+    tile(8, "USD per million output tokens", money.usd_per_million_output, "usd",
+         join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%")), "cost per hour ÷ output tokens, at the utilisation stated",
+         "All accelerators", money.usd_per_hour, "usd_hour", money.usd_per_million_output)  # fmt: skip
+    tile(9, "Power in the building", money.power / KILO, "kilowatt", join(text(served.accelerators, "0"), " accelerators, PUE ", text(inputs.pue, "0.00")),
+         "accelerators with their share of host and building, mean", "Energy", money.joules_per_output_token, "joule", money.power)  # fmt: skip
 
 
 def _charts(book: Book, sheet: Sheet) -> None:
@@ -171,16 +165,15 @@ def _charts(book: Book, sheet: Sheet) -> None:
     row = _module_chart(book, sheet, row + 2, equations.prefill, 4)
     row = _module_chart(book, sheet, row + 2, equations.decode, 7)
     row = _roofline_chart(book, sheet, row + 2)
-    row = _made_of(book, sheet, row + 2, "TTFT", list(zip(
-        ("Request handling", "Prefill of the prompt", "Wait behind prompts", "First decode step", "Wait for a seat"),
-        equations.serving.ttft_parts, (style.OVERHEAD, style.COMPUTE, style.SECOND, style.MEMORY, style.SECOND), strict=True)),
-        equations.serving.ttft, 4, "0")  # fmt: skip
+    row = _made_of(book, sheet, row + 2, "TTFT", [(name, part, _PARTS_OF_TTFT.get(name, style.SECOND)) for name, part in equations.serving.ttft_parts.items()],
+                   equations.serving.ttft, 4, "0")  # fmt: skip
     decode = equations.decode
     parts: list[tuple[str, Node, str]] = [(f"Decode, {limit}", decode.parts[limit], style.BOUND_COLOURS[limit]) for limit in LIMITS]
     parts.append(("Prefill of others", equations.serving.tpot_parts[1], style.SECOND))
     _made_of(book, sheet, row + 2, "TPOT", parts, equations.serving.tpot, 7, "0.0")
 
 
+_PARTS_OF_TTFT = {"Request handling": style.OVERHEAD, "Prefill of the prompt": style.COMPUTE, "First decode step": style.MEMORY, "KV transfer": style.NETWORK}
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.000", align="right")
 
@@ -209,7 +202,7 @@ def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
 
 
 def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
-    held, hardware = book.estimate.equations.memory, book.estimate.equations.hardware
+    held, hardware = book.estimate.equations.decoders.memory, book.estimate.equations.decoders.hardware
     parts = (
         ("weights", held.weights, style.NAVY), ("KV cache", held.kv, style.MEMORY),
         ("activations", held.activations + held.logits, style.ACTIVATIONS), ("runtime", held.reserve, style.OVERHEAD),
@@ -291,9 +284,9 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
 
 def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
-    hardware, reached = equations.hardware, equations.efficiency
+    hardware, reached, kinds = equations.decoders.hardware, equations.decoders.efficiency, equations.decoders.formats
     peak_line = equations.decode.peak
-    products = next(name for name in ("ffn", "attention") if name in hardware.classes)
+    products = next(name for name in ("ffn", "attention") if name in kinds.classes)
     for column, head in enumerate(("roofline", "FLOP per byte", "peak, TFLOP/s", "FLOP per byte", "reached, TFLOP/s"), FIRST):
         sheet.text(row, column, head, _SMALL)
     ends = [Input(f"summary.roof.{name}", name, "1", value, shared=True, fixed=True) for name, value in (("left", 1), ("right", 10_000))]
@@ -379,7 +372,7 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
         sheet.text(46, column, head, style.SECTION_HEAD)
     sheet.band(46, FIRST, LAST, style.SECTION_HEAD)
-    sheet.formula(47, 1, join("Efficiency profile ", equations.efficiency.profile, ", wider ones where it is silent"), line)
+    sheet.formula(47, 1, join("Efficiency profile ", equations.side.efficiency.profile, ", wider ones where it is silent"), line)
     sheet.text(48, 1, "Kernel figures are measured, serving scales fitted; each cell on Efficiency says which", line)
     sheet.text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
     sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)

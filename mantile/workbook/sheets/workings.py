@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from math import ceil
 
+from xlsxwriter.utility import xl_col_to_name
+
+from mantile.equations.workload import DECODE
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
@@ -179,12 +182,26 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
             continue
         name = figure.id.removeprefix("inputs.")
         own = name in chosen.given or any(f"{item.id}.override" == figure.id for item in chosen.overrides)
-        if column == 0 or own or figure.value is None:
+        followed = _followed(book, figure, column)
+        if own or figure.value is None or followed is None:
             sheet.put(row, FIRST + column, _entry(figure, look, value, column))
         else:
-            sheet.put(row, FIRST + column, Cell(look.but(colour=style.INK), expression=figure, column=column, entry=figure,
-                                                reference=f"$H{row + 1}"))  # fmt: skip
+            other, of = followed
+            place = book.entries[other, of]
+            told = f"$H{row + 1}" if other == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
+            sheet.put(row, FIRST + column, Cell(look.but(colour=style.INK), expression=figure, column=column, entry=figure, follows=followed,
+                                                reference=told if place[0] == sheet.name else reference(*place)))  # fmt: skip
         book.entries[figure.id, column] = (sheet.name, row, FIRST + column)
+
+
+def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
+    """The input, and its scenario, that a cell repeats until somebody types over it: the base's, and for decode workers their own
+    scenario's deployment unless the base states theirs."""
+    name = figure.id.removeprefix("inputs.")
+    base = book.estimate.columns[0].given
+    if name.startswith(DECODE) and name not in base:
+        return f"inputs.{name.removeprefix(DECODE)}", column
+    return (figure.id, 0) if column else None
 
 
 def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> Cell:

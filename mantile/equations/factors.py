@@ -1,0 +1,121 @@
+"""The efficiency factors there are: what each means, its unit and range, and which operations need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, Recurrence, Vision
+
+Condition = Literal["format", "kv", "ranks"]
+RANKS = (2, 4, 8)
+FORMATS = ("bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only")
+KV_FORMATS = ("bf16", "fp8")
+DOMAINS: dict[Condition | None, tuple[object, ...]] = {None: (None,), "format": FORMATS, "kv": KV_FORMATS, "ranks": RANKS}
+CONDITIONS: dict[Condition | None, str] = {"format": "kernel format", "kv": "KV format", "ranks": "ranks"}
+
+
+@dataclass(frozen=True)
+class FactorKind:
+    """What a factor means, in which unit, over which range, whether it is a fraction of a peak, and which operations need it.
+
+    A factor conditional on the kernel format is worked out for every class of matrices that uses it; one conditional on ranks for
+    the groups of ranks that use it: those of TP, or of a stage.
+    """
+
+    name: str
+    label: str
+    unit: str
+    note: str
+    low: float
+    high: float
+    condition: Condition | None = None
+    fraction: bool = False
+    needs: tuple[type, ...] = ()
+    groups: tuple[str, ...] = ("tp",)
+
+
+KINDS = (
+    FactorKind("gemm_launch", "GEMM launch overhead", "us", "time a matrix product takes before its first byte", 0, 500,
+               "format"),
+    FactorKind("gemm_compute", "GEMM compute efficiency", "1", "share of the dense peak a large product reaches", 0.05, 1,
+               "format", True),
+    FactorKind("gemm_bandwidth", "GEMM bandwidth efficiency", "1", "share of memory bandwidth a product reaches that streams "
+               "its weights", 0.05, 1, "format", True),
+    FactorKind("gemm_bandwidth_scale", "GEMM bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3),
+    FactorKind("launch_scale", "Launch overhead scale", "1", "serving runs with graphs against kernel timings", 0.1, 5),
+    FactorKind("moe_launch", "Expert launch overhead", "us", "time the grouped products of a layer's experts take before their first byte",
+               0, 1000, "format", needs=(Experts,)),
+    FactorKind("moe_compute", "Expert compute efficiency", "1", "share of the dense peak large grouped products reach", 0.01, 1,
+               "format", True, (Experts,)),
+    FactorKind("moe_bandwidth", "Expert bandwidth efficiency", "1", "share of memory bandwidth grouped products reach that stream experts",
+               0.05, 1, "format", True, (Experts,)),
+    FactorKind("moe_launch_scale", "Expert launch scale", "1", "serving runs with graphs against kernel timings", 0.1, 5, needs=(Experts,)),
+    FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(Experts,)),
+    FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 1,
+               needs=(Experts,)),
+    FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(Experts,)),
+    FactorKind("attention_launch", "Attention launch overhead", "us", "time an attention kernel takes before its first byte",
+               0, 500, needs=(Attention, Indexer, Vision)),
+    FactorKind("attention_prefill", "Prefill attention efficiency", "1", "share of the bf16 peak in fused causal attention",
+               0.05, 1, None, True),
+    FactorKind("attention_prefill_scale", "Prefill attention scale", "1", "serving runs against kernel timings", 0.3, 1.3),
+    FactorKind("attention_decode", "Decode attention efficiency", "1", "share of memory bandwidth when the KV cache is read",
+               0.05, 1, "kv", True, (Attention, Indexer)),
+    FactorKind("attention_decode_scale", "Decode attention scale", "1", "serving runs against kernel timings", 0.3, 1.3,
+               needs=(Attention, LatentAttention, Indexer)),
+    FactorKind("latent_launch", "Latent attention launch overhead", "us", "time a latent attention kernel takes before its first byte",
+               0, 500, needs=(LatentAttention,)),
+    FactorKind("latent_decode", "Latent attention bandwidth", "1", "share of memory bandwidth when latents are read", 0.05, 1, "kv", True,
+               (LatentAttention,)),
+    FactorKind("latent_compute", "Latent attention compute", "1", "share of the bf16 peak in absorbed decode attention", 0.05, 1, None, True,
+               (LatentAttention,)),
+    FactorKind("state_launch", "State update launch overhead", "us", "time a recurrent kernel takes before its first byte", 0, 500,
+               needs=(Recurrence,)),
+    FactorKind("state_bandwidth", "State bandwidth", "1", "share of memory bandwidth when recurrent states are read and written", 0.05, 1,
+               None, True, (Recurrence,)),
+    FactorKind("small_kernel", "Small kernel overhead", "us", "time of a fused elementwise kernel before its bytes", 0, 100),
+    FactorKind("elementwise_bandwidth", "Elementwise efficiency", "1", "share of memory bandwidth in norms and activations",
+               0.05, 1, None, True),
+    FactorKind("step_host", "Host time per step", "us", "scheduler and sampling, once per forward pass", 0, 50_000),
+    FactorKind("step_row", "Host time per request in a step", "us", "scheduler and sampling, per request in the batch",
+               0, 1_000),
+    FactorKind("one_shot_latency", "One-shot latency", "us", "fixed part of an all-reduce in which every rank reads all others", 0, 1_000, "ranks"),
+    FactorKind("one_shot_bandwidth", "One-shot bandwidth efficiency", "1", "share of the links such an all-reduce reaches", 0.01, 1, None, True),
+    FactorKind("two_shot_latency", "Two-shot latency", "us", "fixed part of an all-reduce that scatters and gathers at once", 0, 1_000, "ranks"),
+    FactorKind("two_shot_bandwidth", "Two-shot bandwidth efficiency", "1", "share of the links such an all-reduce reaches", 0.01, 1, "ranks", True),
+    FactorKind("in_switch_latency", "In-switch latency", "us", "fixed part of an all-reduce that the switch sums", 0, 1_000),
+    FactorKind("in_switch_bandwidth", "In-switch bandwidth efficiency", "1", "share of the links such an all-reduce reaches", 0.01, 1, None, True),
+    FactorKind("ring_latency", "Ring start", "us", "fixed part of a collective around a ring", 0, 10_000),
+    FactorKind("ring_step", "Ring step", "us", "fixed part of every step around the ring", 0, 10_000),
+    FactorKind("ring_bandwidth", "Ring bandwidth efficiency", "1", "share of the links a ring reaches", 0.01, 1, None, True),
+    FactorKind("torus_hop", "Torus hop", "us", "fixed part of every hop along an axis", 0, 1_000),
+    FactorKind("torus_bandwidth", "Torus bandwidth efficiency", "1", "share of the links a collective over a torus reaches", 0.01, 1, None, True),
+    FactorKind("all_reduce_latency_scale", "All-reduce latency scale", "1", "serving runs against kernel timings", 0.1, 5),
+    FactorKind("gather_latency", "Gather latency", "us", "fixed part of an all-gather or a reduce-scatter", 0, 1_000, "ranks",
+               groups=("tp", "stage")),
+    FactorKind("gather_bandwidth", "Gather bandwidth efficiency", "1", "share of the links an all-gather or a reduce-scatter reaches", 0.01, 1,
+               "ranks", True, groups=("tp", "stage")),
+    FactorKind("all_to_all_latency", "All-to-all latency", "us", "fixed part of an all-to-all", 0, 1_000, "ranks", needs=(Experts,),
+               groups=("stage",)),
+    FactorKind("all_to_all_bandwidth", "All-to-all bandwidth efficiency", "1", "share of the links an all-to-all reaches", 0.01, 1, "ranks", True,
+               (Experts,), ("stage",)),
+    FactorKind("network_latency", "Network latency", "us", "fixed part of a step between domains", 0, 10_000),
+    FactorKind("network_bandwidth", "Network efficiency", "1", "share of the network between domains that is reached", 0.01, 1, None, True),
+    FactorKind("p2p_latency", "Point-to-point latency", "us", "fixed part of a message between pipeline stages", 0, 10_000),
+    FactorKind("p2p_bandwidth", "Point-to-point efficiency", "1", "share of the link a message between stages reaches", 0.05, 1,
+               None, True),
+    FactorKind("all_reduce_overlap", "All-reduce overlap", "1", "share of all-reduce time hidden behind computation", 0, 1),
+    FactorKind("gather_overlap", "Gather overlap", "1", "share of all-gather and reduce-scatter time hidden behind computation", 0, 1),
+    FactorKind("all_to_all_overlap", "All-to-all overlap", "1", "share of all-to-all time hidden behind computation", 0, 1, needs=(Experts,)),
+    FactorKind("p2p_overlap", "Point-to-point overlap", "1", "share of the time between stages hidden behind computation", 0, 1),
+    FactorKind("kv_transfer_overlap", "KV transfer overlap", "1", "share of the KV transfer that follows prefill layer by layer", 0, 1),
+    FactorKind("host_link", "Host link efficiency", "1", "share of the link to host memory that is reached", 0.05, 1, None, True),
+    FactorKind("interference", "Prefill interference", "1", "share of the other requests' prefill time that delays decode",
+               0, 2),
+    FactorKind("queueing", "Prefill queueing", "1", "share of the other requests' prefill time a new request waits for", 0, 2),
+    FactorKind("first_token", "First-token overhead", "us", "request handling, tokenizer and detokenizer", 0, 10_000_000),
+    FactorKind("memory_usable", "Usable memory", "1", "share of memory the engine takes for weights and KV cache", 0.05, 1,
+               None, True),
+    FactorKind("runtime_reserve", "Runtime reserve", "GB", "context, graphs and communication buffers", 0, 100),
+)  # fmt: skip
