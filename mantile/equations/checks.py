@@ -200,8 +200,11 @@ def _structure(ir: ModelGraph, made: _Sides, side: Side, done: Pass) -> list[Che
     ]
     sent = [block for block in done.blocks if block.id in ("dispatch", "combine")]
     if sent:
-        there, back = (made.row(f"tokens_{block.id}", f"Tokens of {block.label.lower()}, all ranks", "token",
-                                next(row for row in block.section.figures() if row.id.endswith(".own_tokens")) * side.ranks.stage) for block in sent)  # fmt: skip
+        there, back = (
+            made.row(f"tokens_{block.id}", f"Tokens of {block.label.lower()}, all ranks", "token",
+                     next(row for row in block.section.figures() if row.id.endswith(".own_tokens")) * side.ranks.stage)
+            for block in sent
+        )  # fmt: skip
         found.append(Check("TOKENS_DIFFER", "Structure", "As many tokens come back from experts as are sent", there, "within", back, True))
     return found
 
@@ -253,8 +256,8 @@ def _plan(ir: ModelGraph, made: _Sides, side: Side, words: str) -> list[Check]:
     possible = row("host_possible", "Host link, or none needed", "flag", where(both(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
                    "1 if there is a link to host memory, or nothing is asked of it")  # fmt: skip
     found += [
-        Check(f"{code}EFFICIENCY_ABOVE_ONE", "Plausibility", f"No fraction of a peak is above 1{suffix}", side.efficiency.largest, "at most", made.fixed(1,
-                                                                                                                                                         "1"), True),
+        Check(f"{code}EFFICIENCY_ABOVE_ONE", "Plausibility", f"No fraction of a peak is above 1{suffix}", side.efficiency.largest, "at most",
+              made.fixed(1, "1"), True),
         Check(f"{code}EFFICIENCY_NOT_POSITIVE", "Plausibility", f"Every fraction of a peak is above 0{suffix}", side.efficiency.smallest, "at least",
               made.fixed(0.001, "1", "smallest sensible fraction"), True),
         plans("OFFLOAD_WITHOUT_HOST", "There is a link to host memory where it is used", possible, "at least", yes),

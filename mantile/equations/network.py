@@ -157,8 +157,8 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
         ])  # fmt: skip
     crosses = Quantity("network.p2p.crosses", "A replica spans domains", "flag", where(ranks.replica > _domain(hardware), 1, 0), note="1 if so")
     hop = Quantity("network.p2p.inside", "Bandwidth between stages in a domain", "B/s",
-                   factor["p2p_bandwidth"] * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth), note="one link of a mesh,
-                   else all links")  # fmt: skip
+                   factor["p2p_bandwidth"] * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth),
+                   note="one link of a mesh, else all links")  # fmt: skip
     reach = Quantity("network.p2p.bandwidth", "Bandwidth between stages",
                      "B/s", where(crosses > 0, wire, hop), note="the network's where a replica spans domains")
     latency = Quantity("network.p2p.latency", "Fixed time, stage to stage", "s", where(crosses > 0, factor["network_latency"], factor["p2p_latency"]))

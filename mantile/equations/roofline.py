@@ -80,7 +80,11 @@ class Block:
     @property
     def group(self) -> str:
         """What it belongs to where times are shown by kind."""
-        return self.module.part if self.module is not None else "all_reduce" if self.id == "inner_reduce" else "messages" if self.network and self.id not in ("all_reduce", "p2p") else self.id
+        if self.module is not None:
+            return self.module.part
+        if not self.network or self.id == "p2p":
+            return self.id
+        return "all_reduce" if self.id in ("all_reduce", "inner_reduce") else "messages"
 
 
 def contexts(

@@ -128,8 +128,8 @@ def _pipeline(done: Pass, side: Side, ir: ModelGraph) -> tuple[tuple[Quantity, .
                         note="of the pass ÷ prompts in it", name="prefill service time")  # fmt: skip
     through = Quantity("serving.prefill", "Prefill of the prompt", "s",
                        where(inputs.pp > 1, minimum(done.time, slowest * (chunks + inputs.pp - 1) / chunks), done.time),
-                       note="prefill time; through several stages time of the fullest × (chunks + stages − 1) ÷ chunks,
-                       at most one after the other")  # fmt: skip
+                       note="prefill time; through several stages time of the fullest × (chunks + stages − 1) ÷ chunks, "
+                            "at most one after the other")  # fmt: skip
     return (slowest, busy), chunks, occupied, through
 
 
