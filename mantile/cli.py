@@ -116,7 +116,7 @@ def _apart(given: dict[str, Any]) -> dict[str, Any]:
         else:
             fields[key] = value
     if prefill:
-        decode = {name: fields[name] for name in prefill if name in fields} | decode
+        decode = {name: fields.get(name, 1) for name in prefill} | decode
         fields |= prefill
     return fields | ({"decode": decode} if decode or prefill else {})
 
@@ -253,6 +253,24 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
         print_json(base | {"variants": variants} if variants else base)
     else:
         print_estimate(found)
+    _exit_on_failed_checks(found)
+
+
+@app.command()
+@_with_flags
+def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
+    """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
+    found = _estimate(what, flags)
+    from mantile import planning
+    from mantile.printing import print_json, print_plan
+
+    plans = [planning.plan(found, column) for column in range(len(found.columns))]
+    if as_json:
+        base, *variants = plans
+        print_json(base | {"variants": variants} if variants else base)
+    else:
+        for made in plans:
+            print_plan(made, found.title)
     _exit_on_failed_checks(found)
 
 

@@ -101,6 +101,10 @@ def _shown(value: Any, unit: str) -> str:
             return format_text(value / 1e9, "#,##0.0") + " GB"
         case "%":
             return format_text(value, "0%")
+        case "kW":
+            return f"{number(value / 1e3, 3)} kW"
+        case "USD/h" | "USD per million tokens":
+            return f"{number(value, 4)} {unit}" if value else "no price known"
         case "":
             return number(value)
         case _:
@@ -113,13 +117,16 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("Framework", "framework", ""),
     ("Weights", "weights_dtype", ""),
     ("KV cache", "kv_dtype", ""),
+    ("System", "system", ""),
     ("TP", "tp", ""),
     ("PP", "pp", ""),
     ("DP", "dp", ""),
+    ("EP", "ep", ""),
+    ("Attention DP", "attention_dp", ""),
     ("Input tokens", "input_tokens", ""),
     ("Output tokens", "output_tokens", ""),
     ("Concurrency", "concurrency", ""),
-    ("Fits", "fits", ""),
+    ("Feasibility", "feasibility", ""),
     ("Memory used", "memory_per_accelerator_bytes", "GB"),
     ("Memory", "memory_capacity_bytes", "GB"),
     ("KV cache holds", "kv_capacity_sequences", "requests"),
@@ -133,6 +140,10 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("Decode is bound by", "bottleneck.decode", ""),
     ("Prefill MFU", "mfu.prefill", "%"),
     ("Decode MBU", "mbu.decode", "%"),
+    ("Power", "power_w", "kW"),
+    ("Price", "usd_per_hour", "USD/h"),
+    ("Price of output", "usd_per_million_tokens.output", "USD per million tokens"),
+    ("Utilisation", "utilisation", "%"),
     ("Efficiency profile", "efficiency_profile", ""),
 )
 
@@ -170,6 +181,41 @@ def _print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
             for check in result["checks"][kind]:
                 head = f"{result['name']}: " if len(results) > 1 else ""
                 console.print(Text(f"  {kind[:-1]} {check['code']}", style=style), f"{head}{check['message']}")
+
+
+_SLICES = {
+    "replica": "replica", "stage": "pipeline stage", "group": "attention-DP group", "context": "context-parallel part", "rank": "TP rank", "layers": "layers",
+    "heads": "query heads", "kv_first": "first KV head", "kv_last": "last KV head", "ffn_size": "FFN columns", "experts": "experts",
+    "expert_columns": "columns of an expert", "vocabulary": "vocabulary rows", "weights_gb": "weights, GB", "kv_cache_gb": "KV cache, GB",
+    "working_gb": "activations, runtime, GB", "used_gb": "used, GB",
+}  # fmt: skip
+
+
+def print_plan(plan: dict[str, Any], title: str) -> None:
+    """The placement, eight accelerators side by side, the messages, and the checks that do not hold."""
+    console = _console()
+    console.print(Text(f"{title}, {plan['name']}: {plan['feasibility']}", style="bold"))
+    for side in plan["sides"]:
+        used = [accelerator for accelerator in side["accelerators"] if accelerator["in_use"]]
+        role = "" if side["role"] == "all" else f"{side['role']} workers: "
+        console.print(f"{role}{number(side['accelerators_in_use'])} accelerators of {side['system']}"
+                      + (f"; the first {len(used)} are shown" if len(used) < side["accelerators_in_use"] else ""))  # fmt: skip
+        for start in range(0, len(used), 8):
+            band = used[start : start + 8]
+            table = _table("slice", *(f"GPU {number(accelerator['number'])}" for accelerator in band), right=range(1, 9))
+            for key, label in _SLICES.items():
+                if key in band[0]:
+                    table.add_row(label, *(number(accelerator[key], 4) for accelerator in band))
+            console.print(table)
+    for phase, messages in plan["messages"].items():
+        if messages:
+            table = _table(f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}", "between", "algorithm", "MB each", "number", "us each", "ms",
+                           right=(3, 4, 5, 6))  # fmt: skip
+            for item in messages:
+                table.add_row(item["label"], item["between"], item["algorithm"] or "", number(item["bytes"] / 1e6, 4), number(item["count"]),
+                              number(item["seconds_each"] * 1e6, 4), number(item["seconds"] * 1e3, 4))  # fmt: skip
+            console.print(table)
+    _print_checks(console, [plan])
 
 
 def print_explanation(explained: Explanation, title: str) -> None:

@@ -21,14 +21,14 @@ TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK
 
 _AIR = "_)_)"
 _SECONDS = r"0.000\ 000\ 0"
-_ENGINEERING = "##0.00E+0"
+_ENGINEERING = "##0.00E+0;-##0.00E+0;0"
 _WHOLE = "#,##0"
 _BY_UNIT = {
     "s": _SECONDS, "B": _WHOLE, "FLOP": _ENGINEERING, "FLOP/s": _ENGINEERING, "B/s": _ENGINEERING, "B/GB": _ENGINEERING,
     "B/GiB": _ENGINEERING, "FLOP/TFLOP": _ENGINEERING, "us/s": _ENGINEERING, "ms/s": _WHOLE, "1": "0.000", "us": "#,##0.0",
     "GB": "#,##0.0", "GiB": "#,##0.0", "GB/s": "#,##0.0", "TFLOP/s": "#,##0.0", "token/s": "#,##0.0", "bit": "0.00",
     "token/s/accelerator": "#,##0.0", "token/request/s": "#,##0.0", "request/s": "0.000", "request": "#,##0.0",
-    "s/B": "0.00E+0", "USD/h": "#,##0.00", "USD/Mtoken": "#,##0.000", "USD/kWh": "0.000", "USD/day": "#,##0.00", "USD/month": "#,##0", "J/token": "0.000",
+    "s/B": "0.00E+00;-0.00E+00;0", "USD/h": "#,##0.00", "USD/Mtoken": "#,##0.000", "USD/kWh": "0.000", "USD/day": "#,##0.00", "USD/month": "#,##0", "J/token": "0.000",
     "token/USD": _WHOLE, "token/kWh": _WHOLE, "h/day": "0.0", "W": "#,##0.0", "token/s/W": "0.0000", "s/h": _WHOLE, "W/kW": _WHOLE,
     "token/Mtoken": _ENGINEERING, "day/month": "0.0000",
     "B/request": _WHOLE, "B/token": "#,##0.00", "tolerance": "0E+0", "flag": "0", "level": "0", "number": "0",

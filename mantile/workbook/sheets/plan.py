@@ -37,7 +37,6 @@ def plan_sheet(book: Book, master: Quantity) -> Sheet:
 def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     equations = book.estimate.equations
     inputs, held, ranks = side.inputs, side.memory, side.ranks
-    start = row
     who = "" if len(equations.sides) == 1 else "prefill workers, " if side is equations.side else "decode workers, "
     prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
     title = Quantity(
@@ -54,12 +53,12 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     for band in range(0, len(places.accelerators), BAND):
         row = _band(book, sheet, row, column, places, band, capacity)
     sheet.heights[row] = 14
-    sheet.blocks.append((start, row))
     return row + 1
 
 
 def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float) -> int:
     """Eight accelerators side by side; after the first eight in short form."""
+    head = row
     sheet.text(row, 0, "slice", style.HEADER)
     sheet.text(row, 1, "rule", style.HEADER)
     for index in range(BAND):
@@ -91,7 +90,10 @@ def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, fi
     sheet.conditional.append(((row - 1, FIRST_GPU, row - 1, LAST), {
         "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.CAPACITY_BAR, "min_type": "num",
         "max_type": "num", "min_value": 0, "max_value": round(capacity, 3)}))  # fmt: skip
+    sheet.conditional.append(((at["used"] + 1, FIRST_GPU, row - 1, LAST), {
+        "type": "formula", "criteria": f"=C${at['used'] + 1}=0", "format": style.Style(colour=style.WHITE)}))  # fmt: skip
     sheet.heights[row] = 6
+    sheet.blocks.append((head, row))
     return row + 1
 
 
@@ -102,7 +104,7 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
     sheet.text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
     sheet.band(row, 1, LAST, style.SECTION_HEAD)
     row += 1
-    for place, head in enumerate(("message", "between", "algorithm", "MB each", "in a prefill", "us each", "algorithm", "MB each", "in a decode step",
+    for place, head in enumerate(("message", "between", "prefill by", "MB each", "number", "us each", "decode by", "MB each", "number",
                                   "us each")):
         sheet.text(row, place, head, style.HEADER if place < 2 else style.HEADER_RIGHT)
     row += 1

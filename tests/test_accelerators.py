@@ -1,0 +1,112 @@
+"""Every accelerator of the library: a workbook that builds, lints and verifies, and a dropdown that reaches all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from mantile.engines import soffice
+from mantile.estimation import Estimate, estimate
+from mantile.library.profiles import load_library
+from mantile.library.scenario import parse_scenario
+from mantile.patterns import PatternModel
+from mantile.verification import TOLERANCE, difference, scale_of, verify
+from mantile.workbook.layout import lay_out
+from mantile.workbook.rules import lint
+from mantile.workbook.write import build_workbook, write_workbook
+
+ALL = [item.id for item in load_library().accelerators]
+SAMPLE = ("a100-40gb-pcie", "b300-sxm", "t4", "rtx-4090", "mi300x", "tpu-v5p", "trainium2", "groq-lpu-v1", "m3-ultra", "xeon-6980p")
+# What a chip needs to hold a model at all: gpt2 and no runtime reserve in 230 MB, four bits in the smaller ones.
+SMALL: dict[str, dict[str, Any]] = {
+    "groq-lpu-v1": {"model": "gpt2", "tp": 4, "token_budget": 64, "input_tokens": 200, "output_tokens": 20, "concurrency": 1, "overrides": [
+        {"id": "efficiency.runtime_reserve", "value": 0, "reason": "no operating system on the chip"}]},
+    **{key: {"weights_dtype": "q4_k_m"} for key in ("t4", "tpu-v5e")},
+}  # fmt: skip
+SHORT = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
+
+
+def _fields(accelerator: str) -> dict[str, Any]:
+    fields = {"model": "llama-3.1-8b", "accelerator": accelerator, "input_tokens": 1000, "output_tokens": 100, "concurrency": 2}
+    return fields | SMALL.get(accelerator, {})
+
+
+def _estimate(fields: dict[str, Any]) -> Estimate:
+    return estimate(parse_scenario(fields, "scenario"))
+
+
+def test_there_are_52_with_a_system_each() -> None:
+    """The list the library promises."""
+    assert len(ALL) == len(set(ALL)) == 52
+    assert {load_library().usual_system(item).accelerator for item in ALL} == set(ALL)
+
+
+@pytest.mark.parametrize("accelerator", ALL)
+def test_a_model_that_fits_is_answered_without_an_error(accelerator: str) -> None:
+    """Fits, in a time that is a number, and no error check fails."""
+    found = _estimate(_fields(accelerator)).results()
+    assert found["feasibility"] == "fits", found["checks"]["errors"]
+    assert 0 < found["tpot_s"] < found["e2e_s"] < 3600
+    assert found["checks"]["errors"] == []
+
+
+@pytest.mark.parametrize("accelerator", ALL)
+def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path) -> None:
+    """Every formula cell recomputed; two layers, as the list of layers is not what differs."""
+    fields = _fields(accelerator)
+    if fields["model"] != "gpt2":
+        fields["overrides"] = [*fields.get("overrides", []), *SHORT]
+    path = build_workbook(_estimate(fields), tmp_path / "run.xlsx")
+    assert lint(path) == []
+    report = verify(path).to_dict()
+    assert report["ok"] and report["compared"] == report["formulas"] > 2000 and report["max_relative_error"] <= TOLERANCE
+
+
+def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
+    """One workbook, its accelerator cell set to each of a sample: all cells as the native engine has them, and the answers differ."""
+    book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
+    path = write_workbook(book, tmp_path / "run.xlsx")
+    sheet, row, column = book.entries["inputs.accelerator", 0]
+    key = f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+    generated = book.estimate.inputs(0)
+    tpot = book.estimate.equations.serving.tpot
+    answers = set()
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")  # of the package and what it is built on
+        model = PatternModel().loads(str(path)).finish(circular=False)
+        for accelerator in SAMPLE:
+            solution = model.calculate(inputs={key: accelerator})
+            native = book.values([generated | {"inputs.accelerator": accelerator}])
+            answers.add(round(float(native[0][tpot]), 9))
+            for sheet_, row, column, cell in book.formulas():
+                place = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+                expected, found = native[cell.column][cell.expression], solution[place].value.ravel()[0]  # type: ignore[index]
+                error = difference(expected, found, scale_of(cell.expression, native[cell.column]))  # type: ignore[arg-type]
+                assert error <= TOLERANCE, (accelerator, sheet_.name, row + 1, column + 1, expected, found)
+    assert len(answers) == len(SAMPLE)
+
+
+@pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+def test_libreoffice_follows_the_dropdown(tmp_path: Path) -> None:
+    """The cells of five scenarios set to five accelerators, twice, and the file recalculated."""
+    variants = [{"name": str(number), "tp": 2, "concurrency": number} for number in range(1, 5)]
+    book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT, "variants": variants}))
+    for half in (SAMPLE[:5], SAMPLE[5:]):
+        path = write_workbook(book, tmp_path / f"{half[0]}.xlsx")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+            opened = openpyxl.load_workbook(path)
+            for number, accelerator in enumerate(half):
+                sheet, row, column = book.entries["inputs.accelerator", number]
+                opened[sheet].cell(row + 1, column + 1).value = accelerator
+            opened.save(path)
+        report = verify(path, "libreoffice").to_dict()
+        assert report["ok"], (half, report["mismatches"][:3], report["edited"]["formulas"][:3])
+        assert report["compared"] == report["formulas"] and report["max_relative_error"] <= 1e-9
+        assert {item["found"] for item in report["edited"]["inputs"]} == set(half)
