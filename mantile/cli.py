@@ -39,7 +39,7 @@ def _option(words: str, *names: str) -> Any:
 
 
 def _flags(
-    accelerator: Annotated[str | None, _option("Accelerator id; `mantile hardware list` shows them.")] = None,
+    accelerator: Annotated[str | None, _option("Accelerator id; `mantile hardware list` shows them. Or a file: chip.yaml.")] = None,
     system: Annotated[str | None, _option("System id.  [default: the accelerator's usual one]")] = None,
     framework: Annotated[str | None, _option("Serving framework.  [default: vllm]")] = None,
     weights_dtype: Annotated[str | None, _option("Data type of the matrices.  [default: the checkpoint's]")] = None,
@@ -180,8 +180,6 @@ def _scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
             fresh = {override["id"] for override in flags["overrides"]}
             kept = [override for override in given if not (isinstance(override, dict) and override.get("id") in fresh)]
             flags = flags | {"overrides": [*kept, *flags["overrides"]]}
-        if isinstance(data.get("decode"), dict) and "decode" in flags:
-            flags = flags | {"decode": data["decode"] | flags["decode"]}
         data |= flags
     return parse_scenario(data, name), name
 
@@ -398,7 +396,7 @@ def _library(kind: str, text: str) -> typer.Typer:
 
 
 _models = _library("models", "The models of the library.")
-_library("hardware", "Accelerators and the systems they come in.")
+_hardware = _library("hardware", "Accelerators and the systems they come in.")
 _library("profiles", "Efficiency profiles: how much of the hardware is reached.")
 
 
@@ -409,10 +407,55 @@ def _diff(
     as_json: AsJson = False,
 ) -> None:
     """Compare two models field by field: facts, layers, counts and tensors."""
+    _print_diff("models", left, right, as_json)
+
+
+@_hardware.command("diff")
+def _hardware_diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
+    right: Annotated[str | None, typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]")] = None,
+    version: Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by figure."""
+    identifier, _, named = left.partition("@")
+    if version is not None and named:
+        raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
+    if not (version or named or right):
+        raise InputError(f"missing B: expected what to compare {left} with, or --version to compare it with an older version of itself")
+    _print_diff("hardware", f"{left}@{version}" if version else left, right or identifier, as_json)
+
+
+@_hardware.command("add")
+def _add(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of the accelerator, such as my-chip.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where ID.yaml lies.  [default: profiles/accelerators if there is one, else here]"),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")] = False,
+) -> None:
+    """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks. Exit status 1 if anything."""
+    from mantile.library import datasheet
+    from mantile.printing import print_datasheet
+
+    usual = Path("profiles", "accelerators")
+    path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
+    if not check and not path.exists():
+        datasheet.write_skeleton(path.stem, path)
+        typer.echo(f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it still lacks")
+        return
+    problems, doubts = datasheet.check(path)
+    print_datasheet(path, problems, doubts, f"--accelerator {path}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:
     from mantile import catalogue
     from mantile.printing import print_differences, print_json
 
-    found = catalogue.differences(left, right)
+    found = catalogue.differences(kind, left, right)
     if as_json:
         print_json(found)
     else:

@@ -16,7 +16,7 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns
+from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns, with_own_accelerators
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Estimate:
     """A scenario worked out.
 
     Args:
-        scenario: as given.
+        scenario: as given, with ids in place of accelerators given as files.
         model: as loaded, before overrides of its facts.
         columns: one per case, base first.
         equations: the graph.
@@ -155,7 +155,7 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
     Raises:
         InputError: naming the field that is wrong and what was expected.
     """
-    library = library or load_library(scenario.profiles)
+    scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build(build_ir(changed), library, scenario.disaggregated)

@@ -209,8 +209,8 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
             console.print(table)
     for phase, messages in plan["messages"].items():
         if messages:
-            table = _table(f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}", "between", "algorithm", "MB each", "number", "us each", "ms",
-                           right=(3, 4, 5, 6))  # fmt: skip
+            title = f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}"
+            table = _table(title, "between", "algorithm", "MB each", "number", "us each", "ms", right=(3, 4, 5, 6))
             for item in messages:
                 table.add_row(item["label"], item["between"], item["algorithm"] or "", number(item["bytes"] / 1e6, 4), number(item["count"]),
                               number(item["seconds_each"] * 1e6, 4), number(item["seconds"] * 1e3, 4))  # fmt: skip
@@ -314,14 +314,18 @@ def print_description(description: dict[str, Any]) -> None:
 
 
 def print_differences(found: dict[str, Any]) -> None:
-    """Where two models differ, field by field."""
+    """Where two entries differ, field by field; unit and sources beside the figures where they are told."""
     console = _console()
     if not found["differences"]:
         console.print(f"{found['a']} and {found['b']} are the same")
         return
-    table = _table("field", found["a"], found["b"])
+    first, *_ = found["differences"]
+    extra = [key for key in first if key not in ("field", "a", "b")]
+    heads = {"source_a": f"source of {found['a']}", "source_b": f"source of {found['b']}"}
+    table = _table("field", found["a"], found["b"], *(heads.get(key, key) for key in extra))
     for item in found["differences"]:
-        table.add_row(item["field"], *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")))
+        table.add_row(item["field"], *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")),
+                      *(item[key] or "" for key in extra))  # fmt: skip
     console.print(table)
 
 
@@ -338,10 +342,16 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
         scales.append(scale)
     figures = {index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)}
     table = _table(*heads, right=figures)
-    for row in rows:
-        table.add_row(*(number(value / scale if scale != 1 and value is not None else value)
-                        for value, scale in zip(row.values(), scales, strict=True)))  # fmt: skip
-    _console().print(table)
+    lines = [[number(value / scale if scale != 1 and value is not None else value) for value, scale in zip(row.values(), scales, strict=True)]
+             for row in rows]  # fmt: skip
+    console = _console()
+    widths = [max(len(word) for text in texts for word in text.split()) for texts in zip(heads, *lines, strict=True)]
+    if sum(widths) + 3 * len(widths) <= console.width:  # where there is room, lines break between words only: ids are for copying
+        for index, column in enumerate(table.columns):
+            column.width = None if any(" " in line[index] for line in lines) else widths[index]
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
 
 
 def print_entry(entry: dict[str, Any]) -> None:
@@ -350,25 +360,46 @@ def print_entry(entry: dict[str, Any]) -> None:
     grid = Table.grid(padding=(0, 2))
     console.print(Text(str(entry["id"]), style="bold"))
     for key, value in entry.items():
-        if not isinstance(value, dict | list) and key != "id":
-            grid.add_row(f"  {key}", number(value))
+        if key != "id" and not (isinstance(value, dict) or _is_table(value)):
+            grid.add_row(f"  {key.replace('_', ' ')}", _cell(value))
     console.print(grid)
     for key, value in entry.items():
         if isinstance(value, dict):
-            words = {name: item for name, item in value.items() if not isinstance(item, dict) and item is not None}
+            words = {name: item for name, item in value.items() if not isinstance(item, dict) and item not in (None, "")}
             if words:
-                console.print(Text(key, style="bold"), ", ".join(f"{name} {number(item)}" for name, item in words.items()))
+                console.print(Text(key, style="bold"), ", ".join(f"{name} {item if name == 'year' else number(item)}" for name, item in words.items()))
             _print_figures(console, [{key: name, **item} for name, item in value.items() if isinstance(item, dict)])
-        elif isinstance(value, list):
+        elif _is_table(value):
             _print_figures(console, value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _cell(value: Any) -> str:
+    """A value, a list of names, or what other sources state."""
+    if not isinstance(value, list):
+        return number(value)
+    return "; ".join(f"{number(item['value'])} by {item['source']}" if isinstance(item, dict) else str(item) for item in value) or "–"
 
 
 def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
     keys = list(dict.fromkeys(key for figure in figures for key in figure if any(item.get(key) for item in figures)))
     table = _table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
     for figure in figures:
-        table.add_row(*(number(figure.get(key)) if key == "value" or figure.get(key) is not None else "" for key in keys))
+        table.add_row(*(_cell(figure.get(key)) if key == "value" or figure.get(key) not in (None, []) else "" for key in keys))
     console.print(table)
+
+
+def print_datasheet(path: Path, problems: Sequence[str], doubts: Sequence[str], use: str) -> None:
+    """What an accelerator's profile lacks, or how to use it."""
+    console = _console()
+    for problem in problems:
+        console.print(f"  {problem}")
+    for doubt in doubts:
+        console.print(Text("  look again:", style="yellow"), doubt)
+    console.print(f"{path}: {'not yet complete, see above' if problems else f'complete; use it with {use}'}")
 
 
 def print_report(report: Report, path: Path) -> None:

@@ -461,7 +461,7 @@ def test_hardware_lists_si_and_quotes(run: Any) -> None:
     assert row["memory_capacity_bytes"] == 80 * 2**30
     assert row["memory_bandwidth_bytes_per_s"] == 3350e9
     assert "3,350" in run("hardware", "list").out
-    assert run("hardware", "show", "hgx-h100", "--json").data["id"] == "h100-sxm"
+    assert run("hardware", "show", "hgx-h100", "--json").data["id"] == "hgx-h100"
 
 
 # --- workbooks --------------------------------------------------------------------------------------------------------

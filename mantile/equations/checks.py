@@ -157,6 +157,7 @@ def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, 
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", f"TTFT is under {far.value} times its floor", ttft_times, "at most", far, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", f"TPOT is under {far.value} times its floor", tpot_times, "at most", far, False),
         Check("PRICE_UNKNOWN", "Alerts", "A price is known on the basis asked for", money.known, "at least", made.fixed(1, "flag"), False),
+        Check("POWER_UNKNOWN", "Alerts", "The power limit is stated", money.power_known, "at least", made.fixed(1, "flag"), False),
     ]
     order = ("Structure", PLAN, FEASIBILITY, "Plausibility", "Alerts")
     found.sort(key=lambda check: order.index(check.group))

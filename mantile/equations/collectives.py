@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from mantile.equations.constants import RESULT_BYTES, RING_PHASES
 from mantile.equations.network import Collective
 from mantile.equations.roofline import NETWORK, Block, Phase
-from mantile.equations.sharding import scope
+from mantile.equations.sharding import Scope, scope
 from mantile.equations.side import Side
 from mantile.graph.quantity import Node, Quantity, Row, Section, added, as_node, element, minimum, position, span, where
 from mantile.ir.modules import Attention, Experts, LatentAttention, ModelGraph, Module, Product, Small
 
 
-def messages(phase: Phase, side: Side, ir: ModelGraph) -> list[Block]:
-    """All messages of a pass, in the order in which they are shown."""
+def messages(phase: Phase, side: Side, ir: ModelGraph) -> tuple[list[Block], dict[Scope, Block], Section]:
+    """All messages of a pass in the order in which they are shown; those that follow a mixer, an FFN and experts; and rows for these."""
     _inputs, plan, network, factor = side.inputs, side.plan, side.network, side.efficiency.factors
     hidden = ir.facts["hidden_size"] * RESULT_BYTES
     several = side.ranks.groups > 1
@@ -34,8 +34,9 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> list[Block]:
     message = sums.row("message_bytes", "Message bytes", "B", phase.rank_tokens * hidden, "tokens of a rank × hidden size × bytes of a result")
     every = sums.row("ends", "Mixers, FFNs and the embedding that need a sum", "1", ends if ffns is None else ends + where(several, 0, ffns),
                      "after FFNs only with one attention group")  # fmt: skip
-    blocks.append(sums.over(network.all_reduce, message, every * where(plan.sequence > 1, 0, 1), factor["all_reduce_overlap"],
-                            "number in a pass; none with sequence parallelism"))  # fmt: skip
+    one_sum = sums.over(network.all_reduce, message, every * where(plan.sequence > 1, 0, 1), factor["all_reduce_overlap"],
+                        "number in a pass; none with sequence parallelism")  # fmt: skip
+    blocks.append(one_sum)
     if inner is not None:
         sums = _Message(phase, side, "inner_reduce", "all-reduce inside mixers", "over the TP ranks")
         widths = list(dict.fromkeys(module.operation.outputs for module in sums_inside(ir) if isinstance(module.operation, Product)))
@@ -45,8 +46,16 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> list[Block]:
                           "" if widths else "one figure for every token, for the norm")  # fmt: skip
         blocks.append(sums.over(network.all_reduce, inside, inner, factor["all_reduce_overlap"], "one per layer with such a norm or product"))
     halves = _Message(phase, side, "sequence", "scatter and gather", "sequence parallelism, over the TP ranks")
-    blocks.append(halves.over(network.sequence, message, RING_PHASES * every * where(plan.sequence > 1, 1, 0), factor["gather_overlap"],
-                              "a reduce-scatter and an all-gather in place of every all-reduce; none without sequence parallelism"))  # fmt: skip
+    one_half = halves.over(network.sequence, message, RING_PHASES * every * where(plan.sequence > 1, 1, 0), factor["gather_overlap"],
+                           "a reduce-scatter and an all-gather in place of every all-reduce; none without sequence parallelism")  # fmt: skip
+    blocks.append(one_half)
+
+    def follows(name: str, words: str, body: Node, note: str) -> Quantity:
+        return Quantity(f"{phase.id}.after.{name}", f"Messages after {words}", "s", body, note=note)
+
+    rows = [follows("mixer", "a mixer", where(plan.sequence > 1, RING_PHASES * one_half.layer_time, one_sum.layer_time),
+                    "an all-reduce, or with sequence parallelism a scatter and a gather")]  # fmt: skip
+    after: dict[Scope, Quantity] = {"attention": rows[0]}
     to_experts = _count(routed)
     if ffns is not None:
         gathers = _Message(phase, side, "gather", "gather of tokens", "several attention groups, over the ranks of a stage")
@@ -56,14 +65,26 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> list[Block]:
         else:
             assert plan.sends_tokens is not None
             number = gathers.row("ffns", "FFNs that gather tokens", "1", ffns - plan.sends_tokens * to_experts, "all but those whose tokens are sent")
-        blocks.append(gathers.over(network.gather, everything, RING_PHASES * number * where(several, 1, 0), factor["gather_overlap"],
-                                   "an all-gather and a reduce-scatter for every FFN; none with one attention group"))  # fmt: skip
+        one_gather = gathers.over(network.gather, everything, RING_PHASES * number * where(several, 1, 0), factor["gather_overlap"],
+                                  "an all-gather and a reduce-scatter for every FFN; none with one attention group")  # fmt: skip
+        blocks.append(one_gather)
+        rows.append(follows("ffn", "an FFN", where(several, RING_PHASES * one_gather.layer_time, rows[0]),
+                            "as after a mixer; with several attention groups tokens are gathered before it and scattered after it"))  # fmt: skip
+        after["stage"] = after["shared"] = rows[-1]
     if to_experts is not None:
-        blocks += _to_experts(phase, side, ir, to_experts)
+        assert plan.sends_tokens is not None
+        sent = _to_experts(phase, side, ir, to_experts)
+        blocks += sent
+        rows.append(follows("experts", "experts", where(plan.sends_tokens > 0, added([block.layer_time for block in sent]), rows[-1]),
+                            "as after an FFN; or tokens are sent to their experts and back"))  # fmt: skip
+        after["experts"] = rows[-1]
     if _cores(ir):
         blocks.append(_context(phase, side, ir))
     blocks.append(_stage_to_stage(phase, side, ir))
-    return blocks
+    section = Section("Messages of a layer", tuple(rows), "which of them follow a step")
+    steps = {name: Block("all_reduce", row.label, section, row, one_sum.bound, row, None, None, None, None, None, None, network=True)
+             for name, row in after.items()}  # fmt: skip
+    return blocks, steps, section
 
 
 class _Message:
@@ -86,14 +107,15 @@ class _Message:
                  for name, latency, slope in zip(collective.names, collective.latencies, collective.per_byte, strict=True)]  # fmt: skip
         cheapest = self.row("cheapest", "Time of the cheapest", "s", minimum(span(times)), "the fastest algorithm the links allow")
         self.row("algorithm", "Algorithm", "1", element(span(collective.names), position(cheapest, span(times))), "the cheapest")
-        one = self.row("layer_time", "Time of one", "s", where(collective.ranks > 1, cheapest, 0), "nothing on one rank")
-        return self.block(one, often, overlap, why, message)
+        one = self.row("layer_time", "Time of one", "s", where(collective.ranks > 1, cheapest * (1 - overlap), 0),
+                       "what is not hidden behind computation; nothing on one rank")  # fmt: skip
+        return self.block(one, often, why, message)
 
-    def block(self, one: Quantity, often: Node, overlap: Quantity, why: str, message: Quantity | None) -> Block:
+    def block(self, one: Quantity, often: Node, why: str, message: Quantity | None) -> Block:
         """The block from the time of one message."""
         count = self.row("count", "Number in a pass", "1", often, why)
         bound = self.row("bound", "Bound by", "1", as_node(NETWORK), "the network")
-        time = self.row("time", "Time", "s", one * count * (1 - overlap), "time of one × number × what is not hidden behind computation")
+        time = self.row("time", "Time", "s", one * count)
         title = f"{self.label[0].upper()}{self.label[1:]}"
         return Block(self.id, title, Section(title, tuple(self.rows), self.note, Section.SUBTOTAL), time, bound, one, None, None, None, None,
                      message, count, network=True)  # fmt: skip
@@ -172,13 +194,15 @@ def _context(phase: Phase, side: Side, ir: ModelGraph) -> Block:
         note = "prompts of an attention group × input tokens × KV bytes per token"
     message = part.row("message_bytes", "Bytes of all layers", "B", body * (inputs.cp - 1), f"{note} × (CP − 1)")
     steps = part.row("steps", "Messages of all layers", "1", count * (inputs.cp - 1), "layers with attention × (CP − 1)")
-    one = part.row("layer_time", "Time of one pass", "s", steps * side.network.p2p_latency + message * side.network.p2p_per_byte)
-    return part.block(one, as_node(1), side.efficiency.factors["p2p_overlap"], "all layers at once", message)
+    one = part.row("layer_time", "Time of one pass", "s", (steps * side.network.p2p_latency + message * side.network.p2p_per_byte)
+                   * (1 - side.efficiency.factors["p2p_overlap"]), "(messages × fixed time + bytes × time per byte) × what is not hidden")  # fmt: skip
+    return part.block(one, as_node(1), "all layers at once", message)
 
 
 def _stage_to_stage(phase: Phase, side: Side, ir: ModelGraph) -> Block:
     """Activations handed from stage to stage of the pipeline; nothing with one stage."""
     part = _Message(phase, side, "p2p", "stage to stage", "between pipeline stages")
     message = part.row("message_bytes", "Message bytes", "B", phase.norm_tokens * ir.facts["hidden_size"] * RESULT_BYTES)
-    one = part.row("layer_time", "Time of one", "s", side.network.p2p_latency + message * side.network.p2p_per_byte)
-    return part.block(one, side.inputs.pp - 1, side.efficiency.factors["p2p_overlap"], "stages − 1", message)
+    one = part.row("layer_time", "Time of one", "s", (side.network.p2p_latency + message * side.network.p2p_per_byte)
+                   * (1 - side.efficiency.factors["p2p_overlap"]), "(fixed time + bytes × time per byte) × what is not hidden")  # fmt: skip
+    return part.block(one, side.inputs.pp - 1, "stages − 1", message)

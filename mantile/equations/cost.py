@@ -17,7 +17,7 @@ from mantile.graph.quantity import Node, Quantity, Section, minimum, where
 
 @dataclass(frozen=True)
 class Cost:
-    """Headline figures: W, J per token, USD per hour and per million tokens; `known` is 1 if there is a price."""
+    """Headline figures: W, J per token, USD per hour and per million tokens; `known` is 1 if there is a price, `power_known` if power limits are stated."""
 
     power: Quantity
     joules_per_output_token: Quantity
@@ -30,6 +30,7 @@ class Cost:
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
     known: Quantity
+    power_known: Quantity
     sections: tuple[Section, ...]
 
 
@@ -50,7 +51,7 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     blended = row("all_tokens", "Input and output tokens per second, mean", "token/s", output + prompt)
     watts = row("power", "Power in the building", "W", both(side.power.total, decoders.power.total), "of all accelerators, mean")
     energy = row("joules_per_output_token", "Energy per output token", "J/token", watts / output)
-    per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", output * HOUR * KILO / watts)
+    per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", where(watts > 0, output * HOUR * KILO / watts, 0), "0 where nobody states the power limit")
     megawatt = row("tokens_per_provisioned_watt", "Output tokens per second and provisioned watt", "token/s/W",
                    served.output_tokens_per_s / both_power(side, decoders),
                    "at full load, power to provide for: the InferenceX measure × 1E-6 per MW")  # fmt: skip
@@ -70,15 +71,16 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     known = row("known", "A price is known",
                 "flag", where(hourly > 0, 1, 0) if apart is None else where(minimum(side.power.price, decoders.power.price) > 0, 1, 0),
                 "1 if so on the basis asked for")  # fmt: skip
+    stated = row("power_known", "Power limits are stated", "flag", where(minimum(side.hardware.tdp, decoders.hardware.tdp) > 0, 1, 0), "1 if so")
     sections = [Section("Assumed of machines", ASSUMED, "where nobody states the figure"), side.power.section]
     if decoders is not side:
         sections.append(decoders.power.section)
     sections += [
         Section("Tokens", (load, output, prompt, blended), "mean over the paid hours"),
-        Section("Power", (watts, energy, per_kwh, megawatt), "in the building"),
+        Section("Power", (stated, watts, energy, per_kwh, megawatt), "in the building"),
         Section("Cost", (hourly, *each.values(), day, month, bill, daily, per_usd, known), "on the price basis asked for"),
     ]
-    return Cost(watts, energy, hourly, each["output"], each["input"], each["blended"], day, month, per_usd, per_kwh, known, tuple(sections))
+    return Cost(watts, energy, hourly, each["output"], each["input"], each["blended"], day, month, per_usd, per_kwh, known, stated, tuple(sections))
 
 
 def both_power(side: Side, decoders: Side) -> Node:

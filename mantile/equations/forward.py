@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
@@ -12,6 +13,7 @@ from mantile.equations.linear import product
 from mantile.equations.moe import experts
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
+from mantile.equations.sharding import Scope
 from mantile.equations.side import Side
 from mantile.equations.vision import vision_tower
 from mantile.graph.quantity import (
@@ -72,6 +74,7 @@ class Pass:
         module_times, launch_parts, compute_parts, memory_parts, network_parts: per module, in the order of `blocks`
             followed by the step overhead; each a contiguous block of rows.
         groups: what each of these belongs to, as `group_names` calls it.
+        after: the messages that follow a module whose result is partial, by the ranks it is spread over.
     """
 
     phase: Phase
@@ -90,6 +93,7 @@ class Pass:
     memory_parts: tuple[Quantity, ...]
     network_parts: tuple[Quantity, ...]
     groups: tuple[Input, ...]
+    after: Mapping[Scope, Block]
     peak: Quantity
     sections: tuple[Section, ...]
 
@@ -104,7 +108,8 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
     blocks = [_block(phase, module, side) for module in ir.modules]
     if ir.vision is not None and inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
-    blocks += [*messages(phase, side, ir), _host(phase, side)]
+    sent, after, messages_section = messages(phase, side, ir)
+    blocks += [*sent, _host(phase, side)]
     step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
                     efficiency["step_host"] + efficiency["step_row"] * (phase.requests / ONE_REQUEST), name="step overhead",
                     note="host time per step + host time per request × requests")  # fmt: skip
@@ -181,6 +186,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
     sections = (
         Section("What enters", workload_rows, "workload of one pass"),
         *(block.section for block in blocks),
+        messages_section,
         step_section,
         Section("Time by module", (*times, time), "every module once; this is the number that Serving uses", Section.TOTAL),
         Section("Group of each module", groups, "for the charts"),
@@ -192,7 +198,7 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
         Section("Use of the hardware", (*flops, all_flops, *reading, read, peak, mfu, mbu), "against the datasheet peaks"),
     )
     return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, names, times, launch_parts,
-                compute_parts, memory_parts, network_parts, groups, peak, sections)  # fmt: skip
+                compute_parts, memory_parts, network_parts, groups, after, peak, sections)  # fmt: skip
 
 
 def _block(phase: Phase, module: Module, side: Side) -> Block:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constants import NEVER, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
 from mantile.equations.side import Side
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, round_up, where
+from mantile.graph.quantity import Node, Quantity, Section, as_node, maximum, minimum, round_up, span, total, where
 from mantile.ir.modules import ModelGraph
 
 
@@ -137,16 +137,20 @@ def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantit
     """The KV cache of a prompt on its way to a decode worker."""
     inputs, apart = side.inputs, side.ranks.disaggregated
     assert apart is not None
-    size = Quantity("serving.transfer_bytes", "KV cache of a prompt",
-                    "B", ONE_REQUEST * inputs.input_tokens * side.memory.caches.per_token * inputs.tp * inputs.cp,
-                    note="KV bytes per token of a rank × input tokens ÷ CP, of all ranks of an attention group; states are left out")  # fmt: skip
+    each = [Quantity(f"serving.transfer.{module.id}", f"KV bytes of a token, {module.label}", "B/token", width * side.formats.kv_bytes * module.layers,
+                     note="width × bytes per KV value × layers, each once")
+            for module, width, _ in side.memory.caches.growing if module.layers is not None]  # fmt: skip
+    token = Quantity("serving.transfer_per_token", "KV bytes of a token, without copies", "B/token", total(span(each)) if each else as_node(0))
+    size = Quantity("serving.transfer_bytes", "KV cache of a prompt", "B", ONE_REQUEST * inputs.input_tokens * token,
+                    note="KV bytes of a token × input tokens; recurrent states are left out")  # fmt: skip
     rate = Quantity("serving.transfer_bandwidth", "Bandwidth of the transfer", "B/s",
                     minimum(side.network.out * inputs.tp * inputs.cp, decoders.network.out * decoders.inputs.tp * decoders.inputs.cp),
                     note="network bandwidth × ranks of an attention group, of the side with less")  # fmt: skip
-    whole = Quantity("serving.transfer_time", "Transfer after prefill, nothing hidden", "s", side.efficiency["network_latency"] + size / rate)
-    seen = Quantity("serving.transfer", "KV transfer", "s", apart * whole * (1 - side.efficiency["kv_transfer_overlap"]),
+    whole = Quantity("serving.transfer_time", "Transfer, nothing hidden", "s", where(rate > 0, side.efficiency["network_latency"] + size / rate, NEVER),
+                     note="network latency + bytes ÷ bandwidth; never without a network")  # fmt: skip
+    seen = Quantity("serving.transfer", "KV transfer", "s", where(apart > 0, whole * (1 - side.efficiency["kv_transfer_overlap"]), 0),
                     note="what is not hidden behind prefill; 0 where serving is aggregated")  # fmt: skip
-    return (size, rate, whole), seen
+    return (*each, token, size, rate, whole), seen
 
 
 def _rates(side: Side, decoders: Side, occupied: Quantity, tpot: Quantity, served: Quantity,

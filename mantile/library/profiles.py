@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from mantile.library.documents import Strict, load
+from mantile.library.documents import Strict, load, validate
 from mantile.library.errors import InputError, unknown
 
 Status = Literal["measured", "fitted", "datasheet", "assumed", "defined"]
@@ -87,6 +87,10 @@ class Accelerator(Profile):
         for field in ("memory_capacity", "memory_bandwidth"):
             if not getattr(self, field).value:
                 raise ValueError(f"{field}: expected a figure above 0")
+        for field in self.UNITS:
+            figure = getattr(self, field)
+            if field.startswith("peak_") and figure is not None and figure.value is None and not figure.note:
+                raise ValueError(f"{field}: value is null, no native path; expected a note that says what is computed instead")
         return self
 
 
@@ -315,6 +319,30 @@ def alone(chip: Accelerator) -> System:
     })  # fmt: skip
 
 
+def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator]:
+    """The library with somebody's own accelerator in it, read from a file, and that accelerator.
+
+    The system it names is read from a file of that name beside it, or in ../systems; without one it works alone.
+
+    Raises:
+        InputError: naming the file, if it or its system is wrong, or if the library has another accelerator of that id.
+    """
+    chip = load(Accelerator, path)
+    if chip in library.accelerators:
+        return library, chip
+    if any(chip.id == other.id for other in library.accelerators):
+        raise InputError(f"{path}: field id: the library has another {chip.id}; expected an id of its own")
+    places = [path.with_name(f"{chip.system}.yaml"), path.parent.parent / "systems" / f"{chip.system}.yaml"]
+    place = next((place for place in places if place.is_file()), None)
+    if chip.system and place is None:
+        raise InputError(f"{path}: field system: expected the system in {places[0]} or {places[1]}, or no system: it then works alone")
+    system = load(System, place) if chip.system and place is not None else alone(chip)
+    if any(system.id == other.id for other in library.systems):
+        raise InputError(f"{path}: field system: the library has another {system.id}; expected an id of its own")
+    parts = {"accelerators": [*library.accelerators, chip], "systems": [*library.systems, system]}
+    return validate(Library, dict(library) | parts, str(path)), chip
+
+
 _Item = TypeVar("_Item", Accelerator, System, Framework, DataType)
 
 
@@ -391,10 +419,12 @@ def versions(folder: str, identifier: str) -> list[str]:
     """
     place = data_folder("profiles") / folder
     current = place / f"{identifier}.yaml"
-    if not current.is_file():
-        raise unknown(folder.removesuffix("s"), identifier, [path.stem for path in place.glob("*.yaml")])
     older = sorted((path.stem.partition("@")[2] for path in (place / "versions").glob(f"{identifier}@*.yaml")), reverse=True)
-    return [load(FOLDERS[folder], current).version, *older]
+    if current.is_file():
+        return [load(FOLDERS[folder], current).version, *older]
+    if not older:  # a profile that is no longer in use still has its versions
+        raise unknown(folder.removesuffix("s"), identifier, [path.stem for path in place.glob("*.yaml")])
+    return older
 
 
 def load_version(folder: str, name: str) -> Any:
@@ -408,4 +438,7 @@ def load_version(folder: str, name: str) -> Any:
     if version and version not in known:
         raise InputError(f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of {', '.join(known)}")
     place = data_folder("profiles") / folder
-    return load(FOLDERS[folder], place / f"{identifier}.yaml" if version in ("", known[0]) else place / "versions" / f"{name}.yaml")
+    current = place / f"{identifier}.yaml"
+    if current.is_file() and version in ("", known[0]):
+        return load(FOLDERS[folder], current)
+    return load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or known[0]}.yaml")

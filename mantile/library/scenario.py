@@ -13,15 +13,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from mantile.library.architecture import Architecture, Model
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library
+from mantile.library.profiles import Library, with_accelerator
 
+Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
@@ -46,9 +48,9 @@ class Override(Strict):
 
 
 class Deployment(Strict):
-    """Accelerators and how a model is spread over them."""
+    """Accelerators and how a model is spread over them. `accelerator` is an id, or a file of one's own: path/to/chip.yaml."""
 
-    accelerator: Text | None = None
+    accelerator: Name | None = None
     system: Text | None = None
     framework: Text | None = None
     tp: _degree("tp", MOST_RANKS, "tensor_parallel_size", "tp_size") = None  # type: ignore[valid-type]
@@ -112,7 +114,7 @@ class Scenario(Case):
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11.
     """
 
-    model: Text
+    model: Name
     title: Text | None = None
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
@@ -151,8 +153,6 @@ def load_scenario(path: str) -> Scenario:
     Raises:
         InputError: naming file and field.
     """
-    from pathlib import Path
-
     return parse_scenario(parse_yaml(read_text(Path(path)), path), path)
 
 
@@ -161,6 +161,31 @@ def parse_scenario(data: Any, name: str) -> Scenario:
     if isinstance(data, dict) and "date" in data and data["date"] is not None:
         data = data | {"date": str(data["date"])}
     return validate(Scenario, data, name)
+
+
+_Case = TypeVar("_Case", bound=Deployment)
+
+
+def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenario, Library]:
+    """A scenario with ids in place of accelerators given as files, and the library with those accelerators in it.
+
+    Raises:
+        InputError: naming the file.
+    """
+
+    def named(case: _Case) -> _Case:
+        nonlocal library
+        changes: dict[str, Any] = {}
+        if case.accelerator is not None and case.accelerator.lower().endswith((".yaml", ".yml")):
+            library, chip = with_accelerator(library, Path(case.accelerator))
+            changes["accelerator"] = chip.id
+        if isinstance(case, Case) and case.decode is not None:
+            changes["decode"] = named(case.decode)
+        if isinstance(case, Scenario):
+            changes["variants"] = tuple(named(variant) for variant in case.variants)
+        return case.model_copy(update=changes)
+
+    return named(scenario), library
 
 
 def columns(scenario: Scenario, model: Model, library: Library, name: str = "scenario") -> tuple[Column, ...]:
@@ -225,7 +250,8 @@ def _activations(weights: str, accelerator: str, library: Library, name: str) ->
     """Activations follow the weights where the accelerator multiplies in that format, else they are bf16."""
     kind = _named(name, lambda: library.datatype(weights, "weights"))
     chip = _named(name, lambda: library.accelerator(accelerator))
-    if kind.peak == "bf16" or getattr(chip, f"peak_{kind.peak}").value is None:
+    peak = getattr(chip, f"peak_{kind.peak}")
+    if kind.peak == "bf16" or peak is None or peak.value is None:
         return "bf16"
     return str(kind.id if "activations" in kind.roles else kind.peak)
 

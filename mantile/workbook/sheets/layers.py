@@ -8,6 +8,7 @@ from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.sharding import scope
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -33,7 +34,7 @@ LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 # Columns of the step table: name, group, then six for each phase; of the list: the same block.
 _FIRST = {"prefill": 2, "decode": 8}
 _PARTS = {"projections": "projections", "attention": "core, state", "ffn": "FFN", "experts": "experts", "small": "small kernels",
-          "all_reduce": "all-reduce"}  # fmt: skip
+          "all_reduce": "messages"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class _Kind:
 
 
 def steps_of_layer(phase: Pass, layer: Layer, after: tuple[Module, ...], inside: tuple[Module, ...]) -> list[tuple[str, Block]]:
-    """The blocks of one layer in execution order, an all-reduce after mixer and FFN, and where a mixer needs one inside."""
+    """The blocks of one layer in execution order, messages after mixer and FFN, and where a mixer needs a sum inside."""
     blocks = {block.id: block for block in phase.blocks}
     steps: list[tuple[str, Block]] = []
     for module in layer.modules:
@@ -58,7 +59,7 @@ def steps_of_layer(phase: Pass, layer: Layer, after: tuple[Module, ...], inside:
         if module in inside:
             steps.append((f"{module.short} sum", blocks["inner_reduce"]))
         elif module in after:
-            steps.append((f"all-reduce {1 + sum(block.id == 'all_reduce' for _, block in steps)}", blocks["all_reduce"]))
+            steps.append((f"messages {1 + sum(block.id == 'all_reduce' for _, block in steps)}", phase.after[scope(module)]))
     return steps
 
 
@@ -192,8 +193,8 @@ def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[s
     once("step", "Step overhead", {phase: result.module_times[-1] for phase, result in phases.items()})
     if equations.ir.vision is not None:
         once("vision", "Vision tower", {"prefill": block(equations.prefill, "vision").time})
-    once("embedding", "Embedding, all-reduce", {phase: block(result, "embedding").time + block(result, "all_reduce").layer_time
-                                                for phase, result in phases.items()})  # fmt: skip
+    once("embedding", "Embedding, its messages", {phase: block(result, "embedding").time + result.after["attention"].layer_time
+                                                  for phase, result in phases.items()})  # fmt: skip
     each: list[dict[str, Quantity]] = []
     modules: list[list[Quantity]] = []
     for number, kind in enumerate(kinds):
@@ -239,6 +240,9 @@ def _list(book: Book, sheet: Sheet, row: int, kinds: list[_Kind], phases: dict[s
     for end in equations.ir.modules:
         if end.layers is None and end.id != "embedding":
             once(end.id, end.label, {phase: block(result, end.id).time for phase, result in phases.items()})
+    for identifier, label in (("context", "Context exchange"), ("host", "Host memory")):
+        if any(found.id == identifier for found in equations.decode.blocks):
+            once(identifier, label, {phase: block(result, identifier).time for phase, result in phases.items()})
     once("p2p", "Stage to stage", {phase: block(result, "p2p").time for phase, result in phases.items()})
     return row
 
