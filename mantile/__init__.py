@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["InputError", "__version__", "build_workbook", "estimate", "explain", "lint", "load_model", "load_scenario", "verify"]
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
