@@ -268,6 +268,7 @@ def _plan(ir: ModelGraph, made: _Sides, side: Side, words: str) -> list[Check]:
         alert("TP_CROSSES_DOMAINS", "The TP ranks stand in one domain", side.network.tp_domains, "at most", made.fixed(1, "domain")),
         alert("EP_CROSSES_DOMAINS", "The ranks of a stage stand in one domain", side.network.stage_domains, "at most", made.fixed(1, "domain")),
         alert("REPLICA_CROSSES_DOMAINS", "A replica stands in one domain", replica, "at most", hardware.system_accelerators),
+        alert("FRAMEWORK_UNSUPPORTED", "The framework runs on this maker's chips", hardware.framework_runs, "at least", yes),
         alert("NO_NATIVE_FORMAT", "The accelerator multiplies in the formats asked for", side.formats.native, "at least", yes),
     ]
     if plan.kv_copies is not None:

@@ -51,7 +51,8 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     blended = row("all_tokens", "Input and output tokens per second, mean", "token/s", output + prompt)
     watts = row("power", "Power in the building", "W", both(side.power.total, decoders.power.total), "of all accelerators, mean")
     energy = row("joules_per_output_token", "Energy per output token", "J/token", watts / output)
-    per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", where(watts > 0, output * HOUR * KILO / watts, 0), "0 where nobody states the power limit")
+    per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", where(watts > 0, output * HOUR * KILO / watts, 0),
+                  "0 where nobody states the power limit")
     megawatt = row("tokens_per_provisioned_watt", "Output tokens per second and provisioned watt", "token/s/W",
                    served.output_tokens_per_s / both_power(side, decoders),
                    "at full load, power to provide for: the InferenceX measure × 1E-6 per MW")  # fmt: skip

@@ -16,8 +16,10 @@ from mantile.graph.quantity import (
     element,
     equal,
     is_number,
+    join,
     position,
     span,
+    sum_where,
     where,
 )  # fmt: skip
 from mantile.graph.sentence import called as called_
@@ -36,6 +38,7 @@ class Hardware:
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
+        framework_runs: 1 if the framework runs on chips of this maker.
         system_matches: 1 if the system is one of the accelerator's.
         topology: text; the flags beside it are 1 where it is so.
         direct: each accelerator reaches every other of its domain at once.
@@ -44,6 +47,7 @@ class Hardware:
     """
 
     generation: Quantity
+    framework_runs: Quantity
     peaks: Mapping[str, Quantity]
     peak_keys: tuple[Input, ...]
     memory_bandwidth: Quantity
@@ -154,6 +158,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     generation = look.texts("generation", "Generation", "architecture; efficiency profiles fall back to it",
                             {key: chip.generation for key, chip in chips.items()}, number)  # fmt: skip
 
+    vendor = look.texts("vendor", "Maker", "of the chip", {key: chip.vendor for key, chip in chips.items()}, number)
+
     def of_chip(field: str) -> dict[str, Figure | None]:
         return {key: getattr(chip, field) for key, chip in chips.items()}
 
@@ -207,9 +213,17 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     direct = Quantity("hardware.direct", "Every accelerator reaches every other at once", "flag",
                       added([kinds["switch"], kinds["mesh"], kinds["pcie"] * held["peer_to_peer"]]),
                       note="1 through a switch, over a full mesh, and over PCIe where accelerators read one another's memory")  # fmt: skip
+    pairs = [f"{framework.id}/{vendor}" for framework in library.frameworks for vendor in framework.vendors]
+    known = tuple(Input(f"framework.{pair.lower()}.pair", f"Runs: {pair}", "1", pair, "framework/maker of the chip", "framework's documentation", "defined",
+                        shared=True, fixed=True, name="pairs") for pair in pairs)  # fmt: skip
+    ones = tuple(Input(f"framework.{pair.lower()}", f"One: {pair}", "flag", 1, "counts the pair", "definition", "defined", shared=True, fixed=True,
+                       name="ones") for pair in pairs)  # fmt: skip
+    runs = Quantity("hardware.framework_runs", "The framework runs on chips of this maker", "flag",
+                    sum_where(span(ones), span(known), join(inputs.framework, "/", vendor)), note="1 if framework and maker stand above")  # fmt: skip
+    look.sections.append(Section("Frameworks", (*known, *ones, runs), "which framework runs on whose chips"))
     look.sections.append(Section("Links", (matches, *kinds.values(), direct), "what the topology allows"))
     return Hardware(
-        generation=generation, peaks=peaks, peak_keys=peak_keys, memory_bandwidth=bandwidth, memory_capacity=capacity,
+        generation=generation, framework_runs=runs, peaks=peaks, peak_keys=peak_keys, memory_bandwidth=bandwidth, memory_capacity=capacity,
         host_bandwidth=host, tdp=tdp, idle=idle, prices=prices, system=system, system_matches=matches, topology=held["topology"], link=held["link"],
         switch=kinds["switch"], mesh=kinds["mesh"], torus=kinds["torus"], direct=direct, in_switch=held["in_switch_reduction"],
         system_accelerators=held["accelerators"], link_bandwidth=held["link_bandwidth"], pair_bandwidth=held["pair_bandwidth"],

@@ -169,11 +169,12 @@ class Prices(Profile):
 
 
 class Framework(Strict):
-    """A serving framework."""
+    """A serving framework and the makers whose chips it runs on."""
 
     id: str
     name: str
     source: str
+    vendors: tuple[str, ...]
 
 
 class DataType(Strict):
