@@ -77,7 +77,7 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
             row += 1
         sheet.heights[row] = 8
         row += 1
-    left = row
+    left = row + 1
     sheet.text(left, 1, "Limits and weaknesses", rule)
     sheet.band(left, 2, 3, rule)
     for offset, words in enumerate(_LIMITS, 2):

@@ -69,7 +69,7 @@ def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, fi
     at: dict[str, int] = {}
     for line in shown_lines:
         memory = line.memory
-        look = style.value("GB").but(align="center", form="#,##0.0") if memory else _CELL.but(
+        look = style.value("GB").but(align="center", form=style.FRONT["held"]) if memory else _CELL.but(
             form='[=1]"●";"–"' if line.form == "used" else style.FRONT.get(line.form, line.form))  # fmt: skip
         last = line.name == "sum"
         if last:

@@ -6,6 +6,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, KILO, MILLI, TERA
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
+from mantile.equations.side import Side
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import (
     At,
@@ -77,9 +78,9 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
     shape = Quantity("summary.workload", "Workload", "1", workload)
     book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
-    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · TP", text(inputs.tp, "0"), " PP", text(inputs.pp, "0"),
-                                 " DP", text(inputs.dp, "0"), " · ", inputs.framework, " · ", inputs.batching, " batching"),
-                  style.PURPOSE)  # fmt: skip
+    plans = [_degrees(side) for side in equations.sides]
+    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · ", plans[0], *((" → ", plans[1]) if len(plans) > 1 else ()), " · ", inputs.framework, " · ",
+                                 inputs.batching, " batching"), style.PURPOSE)  # fmt: skip
     sheet.formula(0, LAST, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(((0, LAST, 0, LAST), {"type": "text", "criteria": "begins with", "value": "✗",
                                                    "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
@@ -93,6 +94,12 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
     _footer(book, sheet, verdict, made)
     sheet.print_area = (0, FIRST, 49, LAST)
     sheet.one_page = True
+
+
+def _degrees(side: Side) -> Node:
+    """Every degree of parallelism in a few letters."""
+    names = {"tp": "TP", "attention_dp": " DPA", "cp": " CP", "ep": " EP", "pp": " PP", "dp": " DP"}
+    return join(*(part for name, words in names.items() for part in (words, text(getattr(side.inputs, name), "0"))))
 
 
 def _heading(sheet: Sheet, row: int, words: str) -> None:
