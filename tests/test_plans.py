@@ -262,8 +262,9 @@ class Built:
     @cached_property
     def program(self) -> Program:
         """What the tests look at."""
-        ends = (".flops", ".tokens", ".own_tokens", ".bound.network")
-        return Program([figure for name, figure in self.named.items() if name.startswith(("memory.", "plan.", "check.")) or name.endswith(ends)])
+        begins = ("memory.", "plan.", "check.", "prefill.flops.", "decode.flops.")
+        ends = (".tokens", ".own_tokens", ".time", ".bound.network")
+        return Program([figure for name, figure in self.named.items() if name.startswith(begins) or name.endswith(ends)])
 
     def run(self, plan: Plan, **inputs: Any) -> Callable[[str], float]:
         """Values by id for a plan, with concurrency 64 for every attention group and stage unless it is given."""
@@ -341,3 +342,65 @@ def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject
     alone = model.run(Plan(1, 1, 1, 1, 1))
     assert all(at(figure) * plan.tp >= alone(figure) for figure in kv)
     assert {check.code for check in model.made.equations.checks.checks if check.group == "Structure" and not at(f"check.{check.code}")} <= {"KV_DIFFERS"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(data=st.data())
+def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> None:
+    """FLOPs of every rank add up to those of the model; only what is stated to be copied is done more than once.
+
+    In prefill CP ranks share the tokens of a prompt, in decode they all project each token and share its cache.
+    """
+    model, plan = built(name), data.draw(dividing(name))
+    at = model.run(plan)
+    facts = {fact: figure.value for fact, figure in model.ir.facts.items()}
+    chosen = facts["experts_per_token"] / facts["experts"] if "experts" in facts else 0
+    every_kv = max(1, plan.tp / (model.kv_heads or 1))
+    alone = model.run(Plan(1, 1, 1, 1, 1), concurrency=64 * plan.attention_dp)
+    for phase, tokens, again in (("prefill", plan.attention_dp * 1000, 1), ("decode", 64 * plan.attention_dp, plan.cp)):
+        assert at(f"{phase}.tokens") == tokens
+        often = {"heads": again, "kv": again * every_kv, "columns": 1, "expert": chosen, "shared": again if plan.sends else 1, "every": plan.tp * again}
+        parameters = sum(often[split] * size for split, kind, size in model.tensors if kind != "vector")
+        head = plan.cp * facts["vocabulary"] * facts["hidden_size"] * (tokens if phase == "decode" else plan.attention_dp)
+        products = {module.id for module in model.ir.modules if isinstance(module.operation, Product | Experts)}
+        done = sum(at(f"{phase}.flops.{module}") for module in products) * plan.stage
+        assert done == pytest.approx(2 * (tokens * parameters + head), rel=1e-12)
+        for module in model.ir.modules:
+            if not isinstance(module.operation, Product | Experts) and f"{phase}.flops.{module.id}" in model.named:
+                once = alone(f"{phase}.flops.{module.id}") * tokens / alone(f"{phase}.tokens")
+                copies = plan.tp if isinstance(module.operation, Indexer) else 1
+                assert at(f"{phase}.flops.{module.id}") * plan.stage == pytest.approx(once * copies, rel=1e-12), module.id
+        if plan.sends:
+            sent, back = (at(f"{phase}.{way}.own_tokens") * plan.stage for way in ("dispatch", "combine"))
+            assert sent == back == tokens
+        assert (at(f"{phase}.dispatch.time") > 0) == plan.sends if "experts" in facts else f"{phase}.dispatch.time" not in model.named
+
+
+@pytest.mark.parametrize("name", [*MODELS, "deepseek-r1", "qwen3-next-80b", "jamba-v0.1"])
+def test_stages_hold_every_layer_once_and_none_more_than_one_above_another(name: str) -> None:
+    """All kinds of layer, for every number of stages there can be."""
+    made = ask(model=name, accelerator="gb200-nvl72")
+    plan = made.equations.side.plan
+    program = Program([plan.layers, *(figure for figures in plan.stage_layers.values() for figure in figures)])
+    total = sum(int(count.value or 0) for count in plan.stage_layers)
+    for stages in range(1, 9):
+        values = program.run(made.inputs(0) | {"inputs.pp": stages})
+        for count, figures in plan.stage_layers.items():
+            held = [values[figure] for figure in figures]
+            assert sum(held) == count.value and not any(held[stages:])
+        on_stage = [sum(values[figures[stage]] for figures in plan.stage_layers.values()) for stage in range(stages)]
+        assert sum(on_stage) == total and max(on_stage) - min(on_stage) <= 1
+        assert max(on_stage) == values[plan.layers] == ceil(total / stages)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_rank_says_nothing_to_anybody(name: str) -> None:
+    """Degrees of 1, stated or not, with workers of the same kind described beside it or not, are one accelerator and no messages."""
+    fields = {"model": name, "accelerator": "gb200-nvl72", "weights_dtype": "fp8"}
+    ones = dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1)
+    plain, stated, apart = ask(**fields), ask(**fields, **ones, sequence_parallel="off"), ask(**fields, **ones, serving="aggregated", decode={})
+    assert plain.results() == stated.results()
+    assert {key: apart.results()[key] for key in plain.results()} == plain.results()
+    values = plain.values()
+    assert values[plain.figure("prefill.bound.network")] == values[plain.figure("decode.bound.network")] == 0
+    assert plain.results()["accelerators"] == 1

@@ -79,14 +79,15 @@ class Hardware:
 
 
 def describe(figure: Figure) -> str:
-    """Status, date, confidence and source of a figure, as a cell shows it."""
-    sure = f", {figure.confidence} confidence" if figure.confidence else ""
-    return f"{figure.status} {figure.date:%Y-%m}{sure}: {figure.source}"
+    """Status, date and source of a figure, as a cell shows it."""
+    return f"{figure.status} {figure.date:%Y-%m}: {figure.source}"
 
 
 def _note(figure: Figure) -> str:
+    """What is to be said of a figure: how sure it is, its note, and what other sources say."""
     others = "; ".join(f"{other.value} by {other.source}" for other in figure.others)
-    return f"{figure.note}{'; ' if figure.note and others else ''}{f'others: {others}' if others else ''}"
+    sure = f"{figure.confidence} confidence" if figure.confidence else ""
+    return "; ".join(part for part in (sure, figure.note, f"others: {others}" if others else "") if part)
 
 
 def override(identifier: str, label: str, unit: str, called: str, low: float, high: float) -> Input:

@@ -54,7 +54,8 @@ FRONT = {
     "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
     "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
     "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0', "domain": '"domain "0', "group": '"group "0',
-    "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "held": "#,##0.0;-#,##0.0;", "usd": '"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"', "kilowatt": '#,##0.0" kW"',
+    "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "held": "#,##0.0;-#,##0.0;", "usd": '"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
+    "kilowatt": '#,##0.0" kW"',
     "joule": '#,##0.0" J per token"',
     "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
 }  # fmt: skip

@@ -6,7 +6,7 @@ scenario. Figures of other sheets are linked in once, at the top.
 
 from __future__ import annotations
 
-from math import ceil
+from textwrap import wrap
 
 from xlsxwriter.utility import xl_col_to_name
 
@@ -130,7 +130,7 @@ def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, 
         (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True)):  # fmt: skip
         sheet.text(row, column, text, look)
     sheet.ids[row] = identifier
-    lines = max(1, ceil(len(how) / _LINE))
+    lines = 1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))  # a long path goes to the next line whole
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
 
 
