@@ -329,7 +329,7 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "0"), " TFLOP/s, memory ",
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "0.0"), " TFLOP/s, memory ",
                                                 text(hardware.memory_bandwidth / GIGA, "0"), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
