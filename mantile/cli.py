@@ -5,10 +5,7 @@ Exit status: 0 fine, 1 a check or verification failed, 2 the input was wrong.
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Callable
-from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -16,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import mantile
+from mantile.flags import scenario as scenario_of
+from mantile.flags import with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.estimation import Estimate
-    from mantile.library.scenario import Scenario
 
 app = typer.Typer(
     help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
@@ -28,164 +26,13 @@ app = typer.Typer(
 )  # fmt: skip
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
-REQUIRED = ("accelerator", "input_tokens", "output_tokens", "concurrency")
 EXAMPLE: dict[str, Any] = {
     "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8,
 }  # fmt: skip
 
 
-def _option(words: str, *names: str) -> Any:
-    return typer.Option(*names, help=words)
-
-
-def _flags(
-    accelerator: Annotated[str | None, _option("Accelerator id; `mantile hardware list` shows them. Or a file: chip.yaml.")] = None,
-    system: Annotated[str | None, _option("System id.  [default: the accelerator's usual one]")] = None,
-    framework: Annotated[str | None, _option("Serving framework.  [default: vllm]")] = None,
-    weights_dtype: Annotated[str | None, _option("Data type of the matrices.  [default: the checkpoint's]")] = None,
-    activation_dtype: Annotated[str | None, _option("Data type of products.  [default: follows the weights]")] = None,
-    kv_dtype: Annotated[str | None, _option("Data type of the KV cache.  [default: bf16]", "--kv-dtype", "--kv-cache-dtype")] = None,
-    head_dtype: Annotated[str | None, _option("Data type of embedding and LM head.  [default: the checkpoint's]")] = None,
-    attention_dtype: Annotated[str | None, _option("Data type of attention matrices.  [default: the checkpoint's]")] = None,
-    ffn_dtype: Annotated[str | None, _option("Data type of dense FFNs and shared experts.  [default: the checkpoint's]")] = None,
-    experts_dtype: Annotated[str | None, _option("Data type of routed experts.  [default: the checkpoint's]")] = None,
-    tp: Annotated[int | None, _option("Tensor-parallel ranks.  [default: 1]", "--tp", "--tensor-parallel-size")] = None,
-    pp: Annotated[int | None, _option("Pipeline stages.  [default: 1]", "--pp", "--pipeline-parallel-size")] = None,
-    dp: Annotated[int | None, _option("Replicas.  [default: 1]", "--dp", "--data-parallel-size")] = None,
-    ep: Annotated[int | None, _option("Expert-parallel groups.  [default: 1]", "--ep", "--expert-parallel-size")] = None,
-    attention_dp: Annotated[int | None, _option("Attention groups that share the requests of a replica.  [default: 1]")] = None,
-    cp: Annotated[int | None, _option("Context-parallel groups.  [default: 1]", "--cp", "--context-parallel-size")] = None,
-    sequence_parallel: Annotated[str | None, _option("on or off: norms on a share of the tokens.  [default: off]")] = None,
-    microbatches: Annotated[int | None, _option("Micro-batches of a pipeline.  [default: as many as stages]")] = None,
-    prefill_tp: Annotated[int | None, _option("TP of prefill workers; decode workers keep --tp.")] = None,
-    prefill_pp: Annotated[int | None, _option("PP of prefill workers.")] = None,
-    prefill_ep: Annotated[int | None, _option("EP of prefill workers.")] = None,
-    prefill_attention_dp: Annotated[int | None, _option("Attention groups of prefill workers.")] = None,
-    prefill_workers: Annotated[int | None, _option("Prefill workers.")] = None,
-    decode_accelerator: Annotated[str | None, _option("Accelerator of decode workers; prefill and decode are then apart.")] = None,
-    decode_system: Annotated[str | None, _option("System of decode workers.")] = None,
-    decode_framework: Annotated[str | None, _option("Framework of decode workers.")] = None,
-    decode_tp: Annotated[int | None, _option("TP of decode workers.")] = None,
-    decode_pp: Annotated[int | None, _option("PP of decode workers.")] = None,
-    decode_ep: Annotated[int | None, _option("EP of decode workers.")] = None,
-    decode_attention_dp: Annotated[int | None, _option("Attention groups of decode workers.")] = None,
-    decode_cp: Annotated[int | None, _option("CP of decode workers.")] = None,
-    decode_workers: Annotated[int | None, _option("Decode workers.", "--decode-workers", "--decode-dp")] = None,
-    serving: Annotated[str | None, _option("aggregated or disaggregated.  [default: disaggregated with decode workers]")] = None,
-    batching: Annotated[str | None, _option("continuous or static.  [default: continuous]")] = None,
-    input_tokens: Annotated[int | None, _option("Mean prompt length per request.", "--input-tokens", "--isl", "--input-len")] = None,
-    output_tokens: Annotated[int | None, _option("Mean generated length per request.", "--output-tokens", "--osl", "--output-len")] = None,
-    concurrency: Annotated[int | None, _option("Requests in flight over all replicas.", "--concurrency", "--max-concurrency")] = None,
-    token_budget: Annotated[int | None, _option("Most tokens in one engine step.  [default: 8192]", "--token-budget", "--max-num-batched-tokens")] = None,
-    image_tokens: Annotated[int | None, _option("Input tokens that stand for images, per request.  [default: 0]")] = None,
-    offload_weights: Annotated[float | None, _option("GB of weights in host memory, per accelerator.", "--offload-weights", "--cpu-offload-gb")] = None,
-    offload_kv: Annotated[float | None, _option("GB of KV cache in host memory, per accelerator.")] = None,
-    price_basis: Annotated[str | None, _option("cloud, rental or owned.  [default: cloud]")] = None,
-    utilisation: Annotated[float | None, _option("Share of paid hours under load.  [default: 1]")] = None,
-    electricity_price: Annotated[float | None, _option("USD per kWh.  [default: 0.10]")] = None,
-    pue: Annotated[float | None, _option("Power of the building over that of its machines.  [default: 1.3]")] = None,
-    hours_per_day: Annotated[float | None, _option("Hours a day that are paid.  [default: 24]")] = None,
-    title: Annotated[str | None, _option("Title of the workbook.")] = None,
-    date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
-    name: Annotated[str | None, _option("Name of the base column.")] = None,
-    profile: Annotated[list[str] | None, typer.Option(metavar="FOLDER/ID@VERSION", help="Use an older version of a profile; repeatable.")] = None,
-    override: Annotated[
-        list[str] | None, typer.Option("--set", metavar="ID=VALUE", help="Replace a figure, in its cell's unit; repeatable.")
-    ] = None,
-) -> dict[str, Any]:
-    """The flags of a scenario, as the fields they set; only those given."""
-    given = {key: value for key, value in locals().items() if value is not None}
-    if "override" in given:
-        given["overrides"] = [_override(text) for text in given.pop("override")]
-    if "profile" in given:
-        given["profiles"] = given.pop("profile")
-    return _apart(given)
-
-
-def _apart(given: dict[str, Any]) -> dict[str, Any]:
-    """Flags of prefill and decode workers as fields: the former set the deployment, the latter `decode`, which keeps the shared ones."""
-    fields: dict[str, Any] = {}
-    decode: dict[str, Any] = {}
-    prefill: dict[str, Any] = {}
-    for key, value in given.items():
-        for prefix, into in (("prefill_", prefill), ("decode_", decode)):
-            if key.startswith(prefix):
-                name = key.removeprefix(prefix)
-                into["dp" if name == "workers" else name] = value
-                break
-        else:
-            fields[key] = value
-    if prefill:
-        decode = {name: fields.get(name, 1) for name in prefill} | decode
-        fields |= prefill
-    return fields | ({"decode": decode} if decode or prefill else {})
-
-
-def _flag(field: str) -> str:
-    """The flag that sets a field of a scenario."""
-    return "--set" if field == "overrides" else f"--{field.replace('_', '-')}"
-
-
-def _override(text: str) -> dict[str, Any]:
-    from math import isfinite
-
-    identifier, equals, value = text.partition("=")
-    try:
-        number = float(value)
-    except ValueError:
-        number = float("nan")
-    if not (identifier.strip() and equals and isfinite(number)):
-        raise InputError(f"--set {text}: expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7")
-    return {"id": identifier.strip(), "value": number, "reason": "set on the command line"}
-
-
-def _with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the flags of a scenario; it receives those given as its last argument, `flags`."""
-    own = inspect.signature(command, eval_str=True)
-    shared = inspect.signature(_flags, eval_str=True).parameters
-    mine = [parameter for parameter in own.parameters.values() if parameter.name != "flags"]
-
-    @wraps(command)
-    def run(**arguments: Any) -> None:
-        flags = _flags(**{key: arguments.pop(key) for key in shared})
-        command(**arguments, flags=flags)
-
-    run.__signature__ = own.replace(parameters=[*mine, *shared.values()])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*mine, *shared.values())}
-    return run
-
-
-def _scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
-    """A scenario file or a model, and flags, to a scenario and the name that stands for it in errors."""
-    from mantile.library.scenario import Case, parse_scenario
-
-    if Path(what).suffix.lower() not in (".yaml", ".yml"):
-        missing = [_flag(field) for field in REQUIRED if field not in flags]
-        if missing:
-            raise InputError(f"{what}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them")
-        return parse_scenario({"model": what, **flags}, "command line"), "command line"
-
-    from mantile.library.documents import parse_yaml, read_text
-
-    data = parse_yaml(read_text(Path(what)), what)
-    name = f"{what} with {', '.join(map(_flag, flags))}" if flags else what
-    if isinstance(data, dict) and flags:
-        data = dict(data)
-        for field in flags:
-            alias = Case.model_fields[field].validation_alias if field in Case.model_fields else None
-            for spelling in getattr(alias, "choices", ()):
-                data.pop(spelling, None)
-        given = data.get("overrides") or []
-        if "overrides" in flags and isinstance(given, list):
-            fresh = {override["id"] for override in flags["overrides"]}
-            kept = [override for override in given if not (isinstance(override, dict) and override.get("id") in fresh)]
-            flags = flags | {"overrides": [*kept, *flags["overrides"]]}
-        data |= flags
-    return parse_scenario(data, name), name
-
-
 def _estimate(what: str, flags: dict[str, Any]) -> Estimate:
-    scenario, name = _scenario(what, flags)
+    scenario, name = scenario_of(what, flags)
     from mantile.estimation import estimate
 
     return estimate(scenario, name=name)
@@ -217,7 +64,7 @@ Workbook = Annotated[Path, typer.Argument(metavar="FILE", help="A workbook, .xls
 
 
 @app.command()
-@_with_flags
+@with_flags
 def build(
     what: What,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")],
@@ -240,7 +87,7 @@ def build(
 
 
 @app.command()
-@_with_flags
+@with_flags
 def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print the results of an estimate, without a workbook."""
     found = _estimate(what, flags)
@@ -255,7 +102,7 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
 
 
 @app.command()
-@_with_flags
+@with_flags
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
     found = _estimate(what, flags)
@@ -312,7 +159,7 @@ def lint(file: Workbook, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@_with_flags
+@with_flags
 def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
     found, title = _estimate_or_example(what, flags)
@@ -327,7 +174,7 @@ def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json
 
 
 @app.command()
-@_with_flags
+@with_flags
 def trace(
     quantity: Figure,
     flags: dict[str, Any],

@@ -73,7 +73,7 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
     Raises:
         InputError: if the global profile lacks a factor, so that a chain would end in nothing.
     """
-    profiles = sorted(library.efficiency, key=lambda profile: (_level(profile), profile.id))
+    profiles = sorted(library.efficiency, key=lambda profile: (_of_links(profile), _level(profile), profile.id))
     _require_complete(next(profile for profile in profiles if profile.key == "global"))
 
     chain = (
@@ -104,10 +104,11 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
                                        note="level at which it holds for the scenario", name=f"level of {profile.key}")  # fmt: skip
         profile_rows.append((key, levels[profile.key]))
     keys = tuple(key for key, _ in (row for row in profile_rows if isinstance(row, tuple)))
-    level_span = span(levels.values())
+    of_chips = [profile.key for profile in profiles if not _of_links(profile)]
+    level_span = span(levels[key] for key in of_chips)
     best = Quantity("efficiency.profile_in_use", "Most specific profile", "1",
-                    element(span(keys), position(maximum(level_span), level_span)),
-                    note="the profile of the highest level; factors it lacks come from lower levels")  # fmt: skip
+                    element(span(keys[: len(of_chips)]), position(maximum(level_span), level_span)),
+                    note="of everything, generations and accelerators the profile of the highest level; factors it lacks come from others")  # fmt: skip
 
     names = _labels("format", "Kernel format", FORMATS)
     kv_formats = _labels("kv_format", "KV format", KV_FORMATS)
@@ -323,6 +324,10 @@ def _labels(what: str, label: str, names: tuple[str, ...]) -> tuple[Input, ...]:
               "defined", shared=True, fixed=True, name=name)
         for name in names
     )  # fmt: skip
+
+
+def _of_links(profile: EfficiencyProfile) -> bool:
+    return bool(profile.topology or profile.link)
 
 
 def _level(profile: EfficiencyProfile) -> int:
