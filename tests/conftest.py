@@ -47,6 +47,32 @@ def make() -> Make:
     return build
 
 
+Sum = Callable[[Estimate, int, float], float]
+
+
+@pytest.fixture(scope="session")
+def all_reduce() -> Sum:
+    """Seconds of an all-reduce through a switch that can sum, by plain arithmetic: the cheapest of four algorithms.
+
+    Of an estimate, its TP ranks and the bytes of a message.
+    """
+
+    def seconds(made: Estimate, ranks: int, message: float) -> float:
+        values, reached = made.values(), made.equations.side.efficiency.factors
+        e = {name: float(values[factor]) for name, factor in reached.items()}
+        link = float(values[made.figure("hardware.link_bandwidth")])
+        each = 2 * (ranks - 1) / ranks * message
+        times = {
+            "ring": (e["ring_latency"] + 2 * (ranks - 1) * e["ring_step"], each / (e["ring_bandwidth"] * link)),
+            "one-shot": (e["one_shot_latency"], (ranks - 1) * message / (e["one_shot_bandwidth"] * link)),
+            "two-shot": (e["two_shot_latency"], each / (e["two_shot_bandwidth"] * link)),
+            "in-switch": (e["in_switch_latency"], (ranks + 1) / ranks * message / (e["in_switch_bandwidth"] * link)),
+        }
+        return min(fixed * e["all_reduce_latency_scale"] + moved for fixed, moved in times.values()) * (1 - e["all_reduce_overlap"])
+
+    return seconds
+
+
 def _one_of_each() -> list[str]:
     """The first model of every family and way of building layers."""
     found: dict[object, str] = {}

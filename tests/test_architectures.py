@@ -111,7 +111,7 @@ def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> No
     values, counted = made.values(), parameters(made.equations.ir)
     assert values[made.equations.model_parameters] == counted["total"] - counted["vision"]
     assert values[made.equations.active_parameters] == counted["active"] - counted["vision"]
-    assert values[made.equations.memory.weights] == 2 * counted["total"]
+    assert values[made.equations.side.memory.weights] == 2 * counted["total"]
 
 
 def test_one_rank_computes_every_product_once(make: Make, one_of_each: str) -> None:
@@ -135,7 +135,8 @@ def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: st
     """Each product is divided by the ranks; those that are not are known by name, and KV heads beyond the ranks are copied."""
     one, many = make(model=one_of_each, tp=1), make(model=one_of_each, tp=tp)
     before, after = one.values(), many.values()
-    copied = many.equations.plan.kv_copies is not None and after[many.equations.plan.kv_copies] > 1
+    copies = many.equations.side.plan.kv_copies
+    copied = copies is not None and after[copies] > 1
     facts = {name: before[figure] for name, figure in one.equations.ir.facts.items()}
     divides = all(facts[name] % tp == 0 for name in facts if name.endswith("heads") and not name.endswith(("kv_heads", "index_heads")))
     shrunk: list[bool] = []
@@ -172,16 +173,16 @@ def test_messages_are_one_for_every_mixer_and_ffn(make: Make, one_of_each: str) 
     assert (0 if found is None else values[found]) == inside
 
 
-def test_a_sum_inside_a_mixer_costs_a_message(make: Make) -> None:
+def test_a_sum_inside_a_mixer_costs_a_message(make: Make, all_reduce: Callable[[Estimate, int, float], float]) -> None:
     """Jamba: step, B and C of 28 mixers in 256 + 2 x 16 channels; OLMo 2: one figure of 32 norms. Nothing on one rank."""
-    for model, count, width in (("jamba-v0.1", 28, 256 + 2 * 16), ("olmo-2-7b", 32, 0)):
+    for model, count, width in (("jamba-v0.1", 28, 256 + 2 * 16), ("olmo-2-7b", 32, 1)):
         alone, four = make(model=model, tp=1), make(model=model, tp=4)
-        values, reached = four.values(), four.equations.efficiency
+        values = four.values()
         assert alone.values()[alone.figure("decode.inner_reduce.time")] == 0
         for phase in ("prefill", "decode"):
             tokens = values[four.figure(f"{phase}.tokens")]
-            one = values[reached["all_reduce_time"]] + 2 * 3 / 4 * tokens * width * 2 / values[reached["all_reduce_bandwidth"]]
-            assert values[four.figure(f"{phase}.inner_reduce.time")] == pytest.approx(count * one, rel=1e-12)
+            one = count * all_reduce(four, 4, tokens * width * 2)
+            assert values[four.figure(f"{phase}.inner_reduce.time")] == pytest.approx(one, rel=1e-12)
 
 
 # --- experts ----------------------------------------------------------------------------------------------------------------
@@ -294,13 +295,15 @@ def test_every_rank_holds_and_reads_all_latents() -> None:
         assert raised["errors"] == [] and "KV_COPIED" not in [alert["code"] for alert in raised["alerts"]]
 
 
-def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(make: Make) -> None:
+def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(
+    make: Make, all_reduce: Callable[[Estimate, int, float], float]
+) -> None:
     """DeepSeek-V3 in its own fp8 on eight B200, written out once more from factors and dimensions alone."""
     made = make(model="deepseek-v3", accelerator="b200-sxm", tp=8, batching="static")
-    values, reached = made.values(), made.equations.efficiency
+    values, reached = made.values(), made.equations.side.efficiency
 
     def e(name: str, user: str = "") -> float:
-        return float(values[reached.by_class[name, user]])
+        return float(values[reached.by_user[name, user]])
 
     batch, hidden, heads, tp, context = 16, 7168, 128 // 8, 8, 2048 + 128
     bandwidth, bf16, fp8 = (values[made.figure(f"hardware.{name}")] for name in ("memory_bandwidth", "peak_bf16", "peak_fp8"))
@@ -339,8 +342,7 @@ def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(make: Ma
         small(4 * hidden) + product(hidden, 256, "router", 2, 2, bf16) + small(2 * 256, kernels=2)
         + grouped(hidden, 2 * 2048 // tp) + small(3 * 2048 // tp * 8) + grouped(2048 // tp, hidden) + ffn(2048 // tp)
     )  # fmt: skip
-    message = 2 * 7 / 8 * batch * hidden * 2 / e("all_reduce_bandwidth")
-    reduce = (2 * 61 + 1) * (e("all_reduce_latency") * e("all_reduce_latency_scale") + message)
+    reduce = (2 * 61 + 1) * all_reduce(made, tp, batch * hidden * 2)
     step = (small(2 * hidden) + 61 * mixer + 3 * dense + 58 * experts + small(4 * hidden)
             + product(hidden, 129_280 // tp, "head", 2, 2, bf16) + reduce + e("step_host") + batch * e("step_row"))  # fmt: skip
     assert values[made.figure("decode.time")] == pytest.approx(step, rel=1e-12)
@@ -404,7 +406,7 @@ def test_windows_limit_attention_and_cache_in_their_layers(config: dict[str, Any
     assert at[f"decode.{kind}.attention.cache_bytes"] == 2 * reach * 2 * 4 * 64 * 2
     assert at["decode.full.attention.cache_bytes"] == 2 * context * 2 * 4 * 64 * 2
     kept, per_token = min(length + OUTPUT, 256), 2 * 4 * 64 * 2
-    assert at[f"memory.kv_bytes_per_request.{kind}.attention"] == 3 * kept * per_token
+    assert at[f"memory.kv_bytes_per_request.{kind}.attention"] == kept * per_token
     assert at["memory.kv_bytes_per_request.full.attention"] == (length + OUTPUT) * per_token
     assert at["memory.kv_bytes_per_request"] == (3 * kept + length + OUTPUT) * per_token
 
@@ -443,7 +445,10 @@ def test_a_state_does_not_grow_with_the_context(make: Make, model: str) -> None:
         made = make(model=model, tp=tp, input_tokens=length, batching="static", accelerator="b200-sxm")
         values = made.values()
         core = next(module.id for module in made.equations.ir.modules if isinstance(module.operation, Recurrence))
-        assert values[made.figure(f"memory.state.{core}")] * tp == layers * (4 * state + 2 * conv)
+        assert values[made.figure(f"memory.layer_state.{core}")] * tp == 4 * state + 2 * conv
+        assert values[made.figure(f"memory.state_values.{core}")] * tp == state
+        kinds = [kind for kind in made.equations.ir.layers if any(module.id == core for module in kind.modules)]
+        assert sum(values[kind.count] for kind in kinds) == layers
         requests = values[made.figure("decode.requests")]
         moved_in_step = values[made.figure(f"decode.{core}.state_moved")]
         assert moved_in_step * tp * layers == pytest.approx(2 * requests * layers * (4 * state + 2 * conv), rel=1e-12)

@@ -134,12 +134,14 @@ def test_estimate_json(run: Any) -> None:
     keys = {
         "ttft_s", "tpot_s", "e2e_s", "output_tokens_per_s", "output_tokens_per_s_per_accelerator", "interactivity_tokens_per_s",
         "memory_per_accelerator_bytes", "memory_capacity_bytes", "kv_capacity_sequences", "batch", "fits", "bottleneck", "mfu",
-        "mbu", "checks",
+        "mbu", "checks", "system", "feasibility", "power_w", "joules_per_output_token", "usd_per_hour", "usd_per_million_tokens",
     }  # fmt: skip
     assert keys <= set(result)
     assert set(result["bottleneck"]) == set(result["mfu"]) == set(result["mbu"]) == {"prefill", "decode"}
     assert result["checks"] == {"errors": [], "alerts": []}
-    assert result["fits"] is True
+    assert result["fits"] is True and result["feasibility"] == "fits"
+    assert (result["system"], result["accelerators"]) == ("hgx-h100", 1)
+    assert set(result["usd_per_million_tokens"]) == {"output", "input", "blended"}
     assert "variants" not in result
     assert (result["input_tokens"], result["output_tokens"], result["concurrency"]) == (1024, 128, 8)
 
@@ -213,6 +215,18 @@ def test_a_plan_that_does_not_fit_is_an_answer(run: Any) -> None:
     assert "MEMORY_EXCEEDED" in [check["code"] for check in result["checks"]["errors"]]
 
 
+def test_a_plan_beyond_its_system_is_an_answer(run: Any) -> None:
+    """A reason code, not a refusal: 64 machines of eight are all that the library joins."""
+    ran = run("estimate", "llama-3.1-8b", *CASE, "--tp", "1024")
+    assert ran.status == 1
+    assert "REPLICA_EXCEEDS_SYSTEM" in ran.out
+    result = json.loads(run("estimate", "llama-3.1-8b", *CASE, "--tp", "8", "--pp", "8", "--cp", "16", "--json").out)
+    assert result["feasibility"] == "invalid" and result["accelerators"] == 1024
+    assert [check["code"] for check in result["checks"]["errors"]] == ["REPLICA_EXCEEDS_SYSTEM"]
+    joined = run("estimate", "llama-3.1-8b", *CASE, "--tp", "8", "--pp", "8", "--cp", "8", "--json").data
+    assert joined["feasibility"] == "fits" and joined["checks"]["errors"] == []
+
+
 def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
     folder = tmp_path / "my-model"
     folder.mkdir()
@@ -235,8 +249,9 @@ def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
     (("llama-3.1-8b", *CASE, "--output-tokens", "0"), ("field output_tokens", "(found 0)")),
     (("llama-3.1-8b", *CASE, "--concurrency", "0"), ("field concurrency",)),
     (("llama-3.1-8b", *CASE, "--batching", "sometimes"), ("field batching", "continuous", "static")),
-    (("llama-3.1-8b", *CASE, "--tp", "16"), ("field tp", "16")),
-    (("llama-3.1-8b", *CASE, "--tp", "8", "--pp", "2"), ("fields tp and pp", "8 x 2")),
+    (("llama-3.1-8b", *CASE, "--tp", "1025"), ("field tp", "1025")),
+    (("llama-3.1-8b", *CASE, "--tp", "8", "--pp", "9"), ("field pp", "9")),
+    (("llama-3.1-8b", *CASE, "--system", "hgx-h10"), ("unknown system 'hgx-h10'", "hgx-h100")),
     (("llama-3.1-8b", *CASE, "--date", "yesterday"), ("field date", "yesterday")),
     (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute"), ("--set", "ID=VALUE")),
     (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute=nan"), ("--set", "ID=VALUE")),
@@ -263,7 +278,7 @@ def test_wrong_arguments(run: Any, tmp_path: Path, command: str, arguments: tupl
     (SCENARIO.replace("tp: 8", "tensor: 8", 1), ("field tensor",)),
     (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field isl", "2048.5")),
     (SCENARIO.replace("isl: 2048\n", ""), ("input_tokens is missing",)),
-    (SCENARIO.replace("tp: 4,", "tp: 5, pp: 3,"), ("variant 1", "fields tp and pp")),
+    (SCENARIO.replace("tp: 4,", "tp: 5, pp: 9,"), ("field variants.0.pp", "9")),
     (SCENARIO.replace("70B chat service", '"a\\x1b[31mb"'), ("field title",)),
 ])  # fmt: skip
 def test_wrong_scenarios(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
@@ -340,7 +355,7 @@ def test_explain_adds_up(run: Any) -> None:
     assert explained["unit"] == "s"
     assert sum(term["value"] for term in explained["precedents"]) == pytest.approx(explained["value"], rel=1e-12)
     assert explained["value"] == run("estimate", "llama-3.1-8b", *CASE, "--json").data["tpot_s"]
-    assert "serving.e2e" in [term["id"] for term in explained["dependents"]]
+    assert {"serving.generation", "serving.interactivity"} <= {term["id"] for term in explained["dependents"]}
 
 
 def test_explain_an_input(run: Any) -> None:
@@ -358,8 +373,12 @@ def test_explain_everything(run: Any, model: str) -> None:
 
     made = estimate(parse_scenario({"model": model, "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9,
                                     "concurrency": 1}, "test"))  # fmt: skip
-    for number, identifier in enumerate(made.equations.figures):
-        if number % 7 == 0:
+    shared = ("library.", "system.", "datatype.")
+    alike = [name for name in made.equations.figures if name.startswith(shared)]
+    others = [name for name in made.equations.figures if not name.startswith(shared)]
+    assert len(alike) > 1500 and len(others) > 1500
+    for names, every in ((alike, 97), (others, 17)):
+        for identifier in names[::every]:
             found = explain(made, identifier).to_dict()
             assert found["id"] == identifier
             assert found["how"] or found["formula"] or found["source"], identifier
@@ -370,8 +389,9 @@ def test_trace(run: Any) -> None:
     assert shallow.status == deep.status == 0
     assert "decode.time" not in shallow.out
     assert "decode.time" in deep.out
-    forward = run("trace", "serving.tpot", "--dependents", "--depth", "1")
-    assert "serving.e2e" in forward.out
+    near, far = (run("trace", "serving.tpot", "--dependents", "--depth", depth) for depth in ("1", "2"))
+    assert "serving.generation" in near.out and "serving.e2e" not in near.out
+    assert "serving.e2e" in far.out
 
 
 def test_trace_expands_each_figure_once(run: Any) -> None:
@@ -511,7 +531,7 @@ def test_build_refuses_places_it_cannot_write(run: Any, tmp_path: Path) -> None:
 
 def test_a_failed_build_leaves_the_old_file(run: Any, tmp_path: Path) -> None:
     (tmp_path / "run.xlsx").write_text("precious")
-    refused(run("build", "llama-3.1-8b", *CASE, "--tp", "99", "-o", "run.xlsx"), "field tp")
+    refused(run("build", "llama-3.1-8b", *CASE, "--tp", "1025", "-o", "run.xlsx"), "field tp")
     assert (tmp_path / "run.xlsx").read_text() == "precious"
 
 

@@ -165,7 +165,7 @@ def test_the_same_ranks_take_longer_across_domains(system: str, ranks: int) -> N
     across = net().at(system, ranks, ep=ranks)
     linked = {"system": "mac-m3-ultra-tb5-rdma"} if system == "m3-ultra" else {}
     together = net().at(system, ranks, ep=ranks, **{"hardware.accelerators.override": ranks, **linked})
-    for kind in ("all_reduce", "sequence", "gather", "all_to_all"):
+    for kind in ("all_reduce", "sequence", "gather", *(() if system == "tpu-v5e" else ("all_to_all",))):  # one large torus spreads worse than two small ones
         for size in (KIB, MIB, GIB):
             assert together.best(kind, size) < across.best(kind, size) < NEVER, (kind, size)
 

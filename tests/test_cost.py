@@ -113,18 +113,19 @@ def test_utilisation_divides() -> None:
 
 def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
     """Cloud, rental and owned as the profile states them; a cost of owning that nobody states is purchase over life, and electricity."""
+    made = ask()
     for price in library.prices:
         for basis in ("cloud", "rental", "owned"):
-            made = ask(accelerator=price.id, price_basis=basis, tp=2 if price.id == "t4" else 1)
-            at, stated = look(made), getattr(price, basis)
-            codes = {alert["code"] for alert in made.results()["checks"]["alerts"]}
+            values = made.program.run(made.inputs(0) | {"inputs.accelerator": price.id, "inputs.price_basis": basis})
+            stated = getattr(price, basis)
             expected = stated.value if stated is not None and stated.value else 0.0
             if basis == "owned" and not expected and price.purchase is not None and price.purchase.value:
-                electricity = at("cost.building") / 1000 * 0.10
+                electricity = values[made.figure("cost.building")] / 1000 * 0.10
                 expected = price.purchase.value * 1.6 / (4 * 8766) + electricity
-            assert at("cost.price") == pytest.approx(expected, rel=1e-12), (price.id, basis)
+            assert values[made.figure("cost.price")] == pytest.approx(expected, rel=1e-12), (price.id, basis)
+            codes = {alert["code"] for alert in made.raised(values, errors=False)}
             assert ("PRICE_UNKNOWN" in codes) == (expected == 0), (price.id, basis)
-            assert (at("cost.tokens_per_usd") > 0) == (expected > 0)
+            assert (values[made.figure("cost.tokens_per_usd")] > 0) == (expected > 0)
 
 
 def test_an_unknown_price_of_either_side_is_said() -> None:
@@ -142,15 +143,15 @@ def test_an_unknown_price_of_either_side_is_said() -> None:
 def test_no_accelerator_leads_to_an_error_in_a_cell(library: Library) -> None:
     """Whatever nobody states about a chip, every figure is a number; where the power is unknown, that is said instead of 0 J a token."""
     silent, broken = [], {}
+    made = ask()
     for chip in library.accelerators:
-        made = ask(accelerator=chip.id, model="llama-3.2-1b")
-        values = made.values()
+        values = made.program.run(made.inputs(0) | {"inputs.accelerator": chip.id})
         wrong = [figure.id for figure in made.equations.figures.values()
                  if isinstance(figure, Quantity) and not isinstance(values[figure], str) and not isfinite(values[figure])]  # fmt: skip
         if wrong:
             broken[chip.id] = wrong
-        codes = {alert["code"] for alert in made.results()["checks"]["alerts"]}
-        if not (chip.tdp and chip.tdp.value) and not any("POWER" in code for code in codes):
+        told = "POWER_UNKNOWN" in {alert["code"] for alert in made.raised(values, errors=False)}
+        if told == bool(chip.tdp and chip.tdp.value):
             silent.append(chip.id)
     assert not broken
     assert not silent

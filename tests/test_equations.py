@@ -31,6 +31,11 @@ def override(name: str, value: float) -> dict[str, Any]:
     return {"overrides": [{"id": name, "value": value, "reason": "test"}]}
 
 
+def overrides(figures: dict[str, float]) -> dict[str, Any]:
+    """The same with several."""
+    return {"overrides": [item for name, value in figures.items() for item in override(name, value)["overrides"]]}
+
+
 # --- conservation -----------------------------------------------------------------------------------------------------------
 
 
@@ -99,16 +104,16 @@ def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str
         largest = max(phase.parts, key=lambda kind: values[phase.parts[kind]])
         assert values[phase.bottleneck] == largest
     served = made.equations.serving
-    assert sum(values[part] for part in served.ttft_parts) == pytest.approx(values[served.ttft], rel=1e-12)
+    assert sum(values[part] for part in served.ttft_parts.values()) == pytest.approx(values[served.ttft], rel=1e-12)
     assert sum(values[part] for part in served.tpot_parts) == pytest.approx(values[served.tpot], rel=1e-12)
 
 
-def test_a_decode_step_is_what_plain_arithmetic_says(make: Make) -> None:
+def test_a_decode_step_is_what_plain_arithmetic_says(make: Make, all_reduce: Callable[[Estimate, int, float], float]) -> None:
     """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
     made = make()
     at = look(made)
-    values, reached = made.values(), made.equations.efficiency
-    assert all(values[reached.by_class[name, user]] == values[reached.factors[name]] for name, user in reached.by_class)
+    values, reached = made.values(), made.equations.side.efficiency
+    assert all(values[reached.by_user[name, user]] == values[reached.factors[name]] for name, user in reached.by_user)
     e = {name: values[factor] for name, factor in reached.factors.items()}
     batch, hidden, ffn, layers, vocabulary, tp = 16, 8192, 28_672, 80, 128_256, 8
     queries, keys = 64 // tp * 128, 8 // tp * 128
@@ -130,8 +135,9 @@ def test_a_decode_step_is_what_plain_arithmetic_says(make: Make) -> None:
         + e["attention_launch"] * e["launch_scale"] + cache
         + 2 * small(4 * hidden) + small(2 * (queries + 2 * keys), kernels=2) + small(3 * ffn // tp)
     )  # fmt: skip
-    message = 2 * 7 / 8 * batch * hidden * 2 / e["all_reduce_bandwidth"]
-    reduce = (2 * layers + 1) * (e["all_reduce_latency"] * e["all_reduce_latency_scale"] + message)
+    assert at("decode.all_reduce.algorithm") == "two-shot" and at("prefill.all_reduce.algorithm") == "in-switch"
+    assert at("hardware.link_bandwidth") == 450e9
+    reduce = (2 * layers + 1) * all_reduce(made, tp, batch * hidden * 2)
     step = (layers * layer + small(2 * hidden) + small(4 * hidden) + product(hidden, vocabulary // tp) + reduce
             + e["step_host"] + batch * e["step_row"])  # fmt: skip
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
@@ -180,25 +186,31 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
 
 def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, float, int]:
     """The profile row whose figure is used: its id, its figure and its level. Of those for the formats and ranks at hand."""
-    values, figures = made.values(), made.equations.figures
-    at = look(made)
+    values, at = made.values(), look(made)
     ranks = max((n for n in (2, 4, 8) if n <= at("inputs.tp")), default=2)
     condition = {kind.name: kind.condition for kind in KINDS}[factor]
     suffix = {"format": f".{at(f'hardware.{weights}.kernel_format')}", "kv": f".{at('hardware.kv_format')}", "ranks": f".tp{ranks}"}
-    levels = {name.removesuffix(".level"): values[figure] for name, figure in figures.items()
-              if name.startswith(f"efficiency.{factor}.") and name.endswith(f"{suffix.get(condition or '', '')}.level")}  # fmt: skip
-    best = max(levels, key=lambda name: levels[name])
-    return best.removeprefix(f"efficiency.{factor}."), float(values[figures[best]]), int(levels[best])
+    levels = {figure: int(values[level]) for figure, level in made.equations.side.efficiency.in_use[factor]
+              if figure.id.endswith(suffix.get(condition or "", ""))}  # fmt: skip
+    assert sorted(levels.values())[-2:-1] != [max(levels.values())], "two profiles of one level"
+    best = max(levels, key=lambda figure: levels[figure])
+    return best.id.removeprefix(f"efficiency.{factor}."), float(values[best]), levels[best]
 
 
 @pytest.mark.parametrize(("fields", "factor", "row", "level"), [
-    ({}, "all_reduce_latency", "hopper/vllm.tp8", 4),
-    ({"tp": 4}, "all_reduce_latency", "hopper/vllm.tp4", 4),
-    ({"tp": 7}, "all_reduce_latency", "hopper/vllm.tp4", 4),
-    ({"tp": 1, "pp": 2}, "all_reduce_latency", "hopper/vllm.tp2", 4),
-    ({"framework": "trtllm"}, "all_reduce_latency", "hopper/trtllm.tp8", 4),
-    ({"accelerator": "b200-sxm", "framework": "sglang"}, "all_reduce_latency", "blackwell/sglang.tp8", 4),
-    ({"accelerator": "l40s"}, "all_reduce_latency", "l40s.tp8", 5),
+    ({}, "one_shot_latency", "hopper/vllm.tp8", 4),
+    ({"tp": 4}, "one_shot_latency", "hopper/vllm.tp4", 4),
+    ({"tp": 7}, "one_shot_latency", "hopper/vllm.tp4", 4),
+    ({"tp": 16}, "one_shot_latency", "hopper/vllm.tp8", 4),
+    ({"tp": 1, "pp": 2}, "one_shot_latency", "hopper/vllm.tp2", 4),
+    ({"framework": "trtllm"}, "one_shot_latency", "hopper.tp8", 3),
+    ({"accelerator": "b200-sxm", "framework": "sglang"}, "one_shot_latency", "blackwell/sglang.tp8", 4),
+    ({"accelerator": "h100-pcie", "tp": 2}, "one_shot_latency", "topology/pcie.tp2", 5),
+    ({"accelerator": "mi300x"}, "one_shot_latency", "topology/mesh.tp8", 5),
+    ({"accelerator": "l40s"}, "one_shot_latency", "l40s.tp8", 6),
+    ({"accelerator": "l40s"}, "ring_step", "topology/pcie", 5),
+    ({"accelerator": "dgx-spark-gb10", "system": "spark-10gbe", "tp": 1}, "network_latency", "link/ethernet-10g", 8),
+    ({"accelerator": "m3-ultra", "framework": "mlx", "tp": 1}, "first_token", "global/mlx", 2),
     ({}, "gemm_compute", "hopper.bf16", 3),
     ({"accelerator": "h200-sxm"}, "gemm_compute", "hopper.bf16", 3),
     ({"weights_dtype": "fp8"}, "gemm_compute", "hopper.fp8", 3),
@@ -213,7 +225,7 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
 ])  # fmt: skip
 def test_a_factor_comes_from_the_most_specific_profile_that_has_it(make: Make, fields: dict[str, Any], factor: str, row: str,
                                                                    level: int) -> None:  # fmt: skip
-    """Accelerator before generation before everything, with the framework before without it."""
+    """Kind of link before accelerator before topology before generation before everything, with the framework before without it."""
     made = make(**fields)
     found, figure, height = deciding(made, factor)
     assert (found, height) == (row, level)
@@ -236,7 +248,7 @@ def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
         base = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 100, "output_tokens": 10, "concurrency": 1}
         return estimate(parse_scenario(base | fields, "scenario"), library=extended)
 
-    assert deciding(using(), "step_host") == ("h100-sxm/vllm", 123.0, 6)
+    assert deciding(using(), "step_host") == ("h100-sxm/vllm", 123.0, 7)
     assert using().results()["efficiency_profile"] == "h100-sxm/vllm"
     assert deciding(using(accelerator="h200-sxm"), "step_host") == ("global/vllm", 7.0, 2)
     assert deciding(using(framework="sglang"), "step_host") == ("global", 300.0, 1)
@@ -246,39 +258,46 @@ def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
 def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Make, model: str) -> None:
     """No factor may see the model or the workload: that would be a fudge in disguise. A class sees its own data type only."""
     equations = make(model=model).equations
-    allowed = {"accelerator", "framework"}
-    narrower = {"kv": {"kv_dtype"}, "ranks": {"tp"}, None: set[str]()}
+    allowed = {"accelerator", "system", "framework"}
+    narrower = {"kv": {"kv_dtype"}, "ranks": {"tp", "attention_dp", "cp"}, None: set[str]()}
+    profiles = {name: len({figure.id.split(".")[2].removesuffix(".tp2") for figure, _ in found})
+                for name, found in equations.side.efficiency.in_use.items()}  # fmt: skip
     of_class = {name: {"weights_dtype", f"{name}_dtype", "activation_dtype"} for name in ("attention", "ffn", "experts")}
     of_class |= {"head": {"head_dtype", "activation_dtype"}, "router": {"activation_dtype"}}
     conditions = {kind.name: kind.condition for kind in KINDS}
     users: dict[str, set[str]] = {}
-    for (name, user), factor in equations.efficiency.by_class.items():
+    for (name, user), factor in equations.side.efficiency.by_user.items():
         users.setdefault(name, set()).add(user)
         seen = [node for node in ancestors(factor) if isinstance(node, Input)]
         chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
         condition = conditions[name]
-        assert allowed <= chosen <= allowed | (of_class[user] if condition == "format" else narrower[condition]), factor.id
+        own = of_class[user] if condition == "format" else narrower[condition]
+        assert chosen <= allowed | (own if user == "stage" else own - {"attention_dp", "cp"}), factor.id
+        assert (allowed <= chosen) == (profiles[name] > 1), factor.id
         assert not [node.id for node in seen if node.id.startswith("model.")], factor.id
         # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
         hardware = {node.id for node in seen if node.id.startswith("hardware.")}
         assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, factor.id
-    assert set(users) == set(equations.efficiency.factors)
+    assert set(users) == set(equations.side.efficiency.factors)
+    assert max(profiles.values()) > 5
+    groups = {kind.name: set(kind.groups) for kind in KINDS}
     classes = set(equations.ir.weight_classes())
     for name, found in users.items():
         wanted = {"experts"} if name.startswith("moe_") else classes - {"experts"}
-        assert found == (wanted if conditions[name] == "format" else {""}), name
+        assert found == (wanted if conditions[name] == "format" else groups[name] if conditions[name] == "ranks" else {""}), name
 
 
 def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
-    def names(model: str) -> set[str]:
-        return set(make(model=model).equations.efficiency.factors)
+    def names(model: str, **fields: Any) -> set[str]:
+        return set(make(model=model, **fields).equations.side.efficiency.factors)
 
     experts = {"moe_launch", "moe_compute", "moe_bandwidth", "moe_launch_scale", "moe_bandwidth_scale", "routing_spread",
-               "expert_imbalance"}  # fmt: skip
+               "expert_imbalance", "all_to_all_latency", "all_to_all_bandwidth", "all_to_all_overlap"}  # fmt: skip
     latent, state = {"latent_launch", "latent_decode", "latent_compute"}, {"state_launch", "state_bandwidth"}
     cache = {"attention_launch", "attention_decode"}
-    every = {kind.name for kind in KINDS}
+    every = {kind.name for kind in KINDS} - {"kv_transfer_overlap"}
+    assert names("llama-3.3-70b", decode={"tp": 4}) - names("llama-3.3-70b") == {"kv_transfer_overlap"}
     assert every - names("llama-3.3-70b") == experts | latent | state
     assert every - names("mixtral-8x7b") == latent | state
     assert every - names("deepseek-v3") == state | cache
@@ -288,7 +307,7 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     assert every - names("mamba-codestral-7b") == experts | latent | cache | {"attention_decode_scale"}
 
 
-@pytest.mark.parametrize("name", ["gemm_compute", "attention_decode", "small_kernel", "all_reduce_latency", "interference",
+@pytest.mark.parametrize("name", ["gemm_compute", "attention_decode", "small_kernel", "two_shot_latency", "interference",
                                   "runtime_reserve"])  # fmt: skip
 def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> None:
     """Everything else stays the same to the last bit; what depends on it follows up to the headline."""
@@ -296,7 +315,7 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
     base = made.values()
     own = made.figure(f"efficiency.{name}.override")
     unit = {kind.name: kind.unit for kind in KINDS}[name]
-    factor = made.equations.efficiency.factors[name]
+    factor = made.equations.side.efficiency.factors[name]
     current = float(base[factor]) / {"us": 1e-6, "GB": 1e9, "1": 1}[unit]
     other = make(**override(f"efficiency.{name}", current * 0.9))
     changed = other.values()
@@ -306,7 +325,7 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
         if isinstance(figure, Quantity) and before != after:
             moved.add(identifier)
             assert own in set(ancestors(figure)), identifier
-    users = {figure.id for (kind, _), figure in made.equations.efficiency.by_class.items() if kind == name}
+    users = {figure.id for (kind, _), figure in made.equations.side.efficiency.by_user.items() if kind == name}
     assert users <= moved and len(users) == (3 if name == "gemm_compute" else 1)
     headline = {"interference": "serving.tpot", "runtime_reserve": "memory.used"}.get(name, "serving.e2e")
     assert headline in moved
@@ -374,6 +393,7 @@ BROKEN = [
     "PREFILL_MBU",
     "DECODE_MBU",
 ]
+CROSSING = ["TP_CROSSES_DOMAINS", "EP_CROSSES_DOMAINS", "REPLICA_CROSSES_DOMAINS"]
 ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({}, [], []),
     ({"tp": 3}, ["KV_DIFFERS", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"], []),
@@ -387,7 +407,12 @@ ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({"model": "llama-2-7b", "tp": 1, "input_tokens": 4096}, ["CONTEXT_EXCEEDS_MODEL"], []),
     ({"model": "llama-2-7b", "tp": 1, "input_tokens": 3840}, [], []),
     ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"}, [], ["NO_NATIVE_FORMAT"]),
-    (override("hardware.accelerators", 4), ["REPLICA_EXCEEDS_SYSTEM"], []),
+    (override("hardware.accelerators", 4), [], CROSSING),
+    (overrides({"hardware.accelerators": 4, "hardware.domains": 1}), ["REPLICA_EXCEEDS_SYSTEM"], CROSSING),
+    ({"tp": 16}, [], [*CROSSING, "KV_COPIED"]),
+    ({"ep": 2}, ["EP_WITHOUT_EXPERTS"], []),
+    ({"system": "pcie-l40s"}, ["SYSTEM_MISMATCH"], []),
+    ({"model": "mixtral-8x7b", "tp": 4, "ep": 8}, ["EP_NOT_DIVISOR"], []),
     (override("hardware.memory_capacity", 30), [], []),
 )  # fmt: skip
 
@@ -439,7 +464,7 @@ def test_codes_are_unique_and_every_check_stands_on_figures(make: Make) -> None:
     """Both sides are rows a reader can look at."""
     equations = make().equations
     codes = [check.code for check in equations.checks.checks]
-    assert len(codes) == len(set(codes)) >= 28
+    assert len(codes) == len(set(codes)) >= 44
     standing = set(equations.figures.values())
     assert all({check.left, check.right} <= standing for check in equations.checks.checks)
 
@@ -459,14 +484,24 @@ def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
 
 
 def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
-    """Two stages: half the layers and half the batch in each, two prompts at once; a pass still crosses all layers."""
+    """Two stages: half the layers and half the batch in each, a prompt occupies one stage at a time; a pass still crosses all layers."""
     one, two = look(make(model="llama-3.1-8b", tp=1)), look(make(model="llama-3.1-8b", tp=1, pp=2))
     assert (one("decode.requests"), two("decode.requests")) == (16, 8)
     assert (one("plan.layers"), two("plan.layers")) == (32, 16)
-    assert two("memory.kv_bytes_per_token") * 2 == one("memory.kv_bytes_per_token")
-    assert two("serving.prefill_service") == two("prefill.time") / 2
-    sent = two("prefill.p2p.time")
+    assert two("memory.kv_bytes_per_token") == one("memory.kv_bytes_per_token")
+    for stage in range(2):
+        assert two(f"memory.stage_kv.{stage}") * 2 == one("memory.stage_kv.0") == one("memory.kv_bytes_per_request")
+    head, sent = two("prefill.lm_head.time"), two("prefill.p2p.time")
+    slowest = (two("prefill.time") - head) / 2 + head
+    assert two("serving.prefill_service") == pytest.approx(slowest, rel=1e-12)
     assert two("prefill.time") == pytest.approx(one("prefill.time") + sent, rel=1e-12)
-    layers, ends = one("memory.layer_weights"), one("memory.embedding_weights")
-    assert one("memory.weights") == layers + 2 * ends + 4096 * 2
-    assert two("memory.weights") == layers / 2 + ends + 4096 * 2
+    assert two("serving.prefill") == two("prefill.time")  # a prompt of one chunk crosses one stage after the other
+    chunks = look(make(model="llama-3.1-8b", tp=1, pp=2, token_budget=512))
+    assert chunks("serving.prefill_chunks") == 4
+    assert chunks("serving.prefill") == pytest.approx(slowest * 5 / 4, rel=1e-12)
+    step = (two("decode.time") - two("decode.lm_head.time")) / 2 + two("decode.lm_head.time")
+    assert two("serving.decode_step") == pytest.approx(2 * step, rel=1e-12)  # two micro-batches, each waiting for the last stage
+    layer, ends = one("memory.layer_weights.attention.ffn"), one("memory.embedding_weights")
+    assert one("memory.weights") == 32 * layer + 2 * ends + 4096 * 2
+    assert two("memory.weights") == 16 * layer + ends + 4096 * 2
+    assert (two("memory.stage_weights.0"), two("memory.stage_weights.1")) == (16 * layer + ends, 16 * layer + ends + 4096 * 2)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import ceil, prod
+from math import ceil, isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def raised(made: Estimate, values: dict[Any, Any] | None = None) -> tuple[str, s
 
 FITS, OFFLOADED, TOO_BIG, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 R1 = {"model": "deepseek-r1", "accelerator": "gb200-nvl72"}
+MACS = {"accelerator": "m3-ultra", "framework": "mlx"}
 QWEN = {"model": "qwen3-235b-a22b", "accelerator": "gb200-nvl72"}
 FFN, HEADS, KV_HEADS, KV_SUM = "FFN_NOT_DIVISIBLE", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "KV_DIFFERS"
 CROSSES = "EP_CROSSES_DOMAINS REPLICA_CROSSES_DOMAINS"  # the ranks of a stage, and so those of a replica
@@ -95,18 +97,20 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
                                                               "REPLICA_CROSSES_DOMAINS"),
     "a system whose domain somebody made smaller": ({"tp": 8, "accelerator": "rtx-4090", **override("hardware.accelerators", 4)}, INVALID,
                                                     "REPLICA_EXCEEDS_SYSTEM", f"TP_CROSSES_DOMAINS {CROSSES}"),
-    "Macs on a switch": ({"accelerator": "m3-ultra", "tp": 2}, FITS, "", f"TP_CROSSES_DOMAINS {CROSSES} PRICE_UNKNOWN"),
+    "Macs on a switch": (MACS | {"tp": 2}, FITS, "", f"TP_CROSSES_DOMAINS {CROSSES} PRICE_UNKNOWN"),
+    "experts on Macs on a switch": (MACS | {"model": "gpt-oss-120b", "attention_dp": 2, "ep": 2}, FITS, "", f"{CROSSES} PRICE_UNKNOWN"),
+    "a program that does not run there": ({"accelerator": "m3-ultra", "framework": "vllm"}, FITS, "", "FRAMEWORK_UNSUPPORTED PRICE_UNKNOWN"),
     "one card too many for a bridge": ({"accelerator": "h100-nvl", "system": "h100-nvl-pair", "tp": 4}, INVALID, "REPLICA_EXCEEDS_SYSTEM",
                                        f"TP_CROSSES_DOMAINS {CROSSES}"),
     "the system of another accelerator": ({"system": "hgx-b200"}, INVALID, "SYSTEM_MISMATCH", ""),
-    "a whole pod": ({"accelerator": "tpu-v5p", "tp": 8, "attention_dp": 128, "concurrency": 128}, FITS, "", ""),
+    "a whole pod": ({"accelerator": "tpu-v5p", "tp": 8, "attention_dp": 128, "concurrency": 128}, FITS, "", "POWER_UNKNOWN"),
     # data types
     "fp8 on a chip without": ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"}, FITS, "", "NO_NATIVE_FORMAT"),
     "fp8 only stored": ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, FITS, "", ""),
     "bf16 on a chip that has fp16 only": ({"accelerator": "t4", "tp": 2}, FITS, "", "NO_NATIVE_FORMAT"),
     "fp16 on it": ({"accelerator": "t4", "tp": 2, "weights_dtype": "fp16"}, FITS, "", ""),
-    "fp16 on a chip that has bf16 only": ({"accelerator": "tpu-v5p", "weights_dtype": "fp16"}, FITS, "", ""),
-    "int8 on a chip without": ({"accelerator": "m3-ultra", "weights_dtype": "int8"}, FITS, "", "PRICE_UNKNOWN"),
+    "fp16 on a chip that has bf16 only": ({"accelerator": "tpu-v5p", "weights_dtype": "fp16"}, FITS, "", "POWER_UNKNOWN"),
+    "int8 on a chip without": (MACS | {"weights_dtype": "int8"}, FITS, "", "PRICE_UNKNOWN"),
     "nvfp4 on Hopper": ({"weights_dtype": "nvfp4", "activation_dtype": "nvfp4"}, FITS, "", "NO_NATIVE_FORMAT"),
     "nvfp4 on Blackwell": ({"accelerator": "b200-sxm", "weights_dtype": "nvfp4", "activation_dtype": "nvfp4"}, FITS, "", ""),
     "fp8 weights, wider activations": ({"weights_dtype": "fp8", "activation_dtype": "bf16"}, FITS, "", "WEIGHT_ONLY_FORMAT"),
@@ -118,8 +122,8 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "more requests than the cache holds": ({"concurrency": 2000}, FITS, "", "KV_QUEUE"),
     "all of them with a cache on the host": ({"concurrency": 1000, "offload_kv": 200}, OFFLOADED, "", "OFFLOADED"),
     "a cache on the host that nobody needs": ({"offload_kv": 200}, FITS, "", ""),
-    "memory without a host": ({"accelerator": "m3-ultra", "offload_weights": 5}, INVALID, "OFFLOAD_WITHOUT_HOST", "OFFLOADED PRICE_UNKNOWN"),
-    "weights on the host of an SoC, not a byte of them": ({"accelerator": "m3-ultra", "offload_kv": 5}, INVALID, "OFFLOAD_WITHOUT_HOST", "PRICE_UNKNOWN"),
+    "memory without a host": (MACS | {"offload_weights": 5}, INVALID, "OFFLOAD_WITHOUT_HOST", "OFFLOADED PRICE_UNKNOWN"),
+    "a cache on the host of an SoC, not a byte of it": (MACS | {"offload_kv": 5}, INVALID, "OFFLOAD_WITHOUT_HOST", "PRICE_UNKNOWN"),
     # lengths, groups and requests
     "beyond what the model has seen": ({"model": "llama-2-7b", "input_tokens": 3997}, INVALID, "CONTEXT_EXCEEDS_MODEL", ""),
     "all that the model has seen": ({"model": "llama-2-7b", "input_tokens": 3996}, FITS, "", ""),
@@ -143,6 +147,8 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "prefill heads by 3": ({"tp": 3, "decode": {"tp": 1}}, INVALID, f"{HEADS} {KV_HEADS} {FFN}", ""),
     "decode workers too small": ({"model": "llama-3.3-70b", "tp": 2, "decode": {"tp": 1}}, TOO_BIG, "DECODE_MEMORY_EXCEEDED", "KV_QUEUE"),
     "decode system of another chip": ({"decode": {"accelerator": "h200-sxm", "system": "hgx-h100"}}, INVALID, "DECODE_SYSTEM_MISMATCH", ""),
+    "KV heads copied where prompts are, not where decode is": ({"tp": 16, "accelerator": "gb200-nvl72", "decode": {"tp": 8}}, FITS, "", "KV_COPIED"),
+    "KV heads copied where decode is": ({"tp": 8, "accelerator": "gb200-nvl72", "decode": {"tp": 16}}, FITS, "", "DECODE_KV_COPIED"),
     "more decode groups than requests": ({"decode": {"dp": 16}}, FITS, "", "DECODE_MORE_GROUPS_THAN_REQUESTS"),
     # several at once
     "all that can be wrong with a dense model": (
@@ -150,7 +156,8 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         f"{HEADS} {KV_HEADS} {FFN} {KV_SUM} EP_WITHOUT_EXPERTS PP_EXCEEDS_LAYERS SYSTEM_MISMATCH CP_EXCEEDS_INPUT CONTEXT_EXCEEDS_MODEL",
         f"LAYERS_UNEVEN {CROSSES}"),
     "both sides wrong": (
-        {"tp": 3, "batching": "static", "accelerator": "rtx-4090", "decode": {"ep": 2, "accelerator": "m3-ultra"}, "offload_weights": 1}, INVALID,
+        {"tp": 3, "batching": "static", "accelerator": "rtx-4090", "framework": "exo", "decode": {"ep": 2, "accelerator": "m3-ultra"},
+         "offload_weights": 1}, INVALID,
         f"{HEADS} {KV_HEADS} {FFN} DECODE_{HEADS} DECODE_{KV_HEADS} DECODE_{FFN} {KV_SUM} DECODE_EP_WITHOUT_EXPERTS DECODE_EP_NOT_DIVISOR "
         "DECODE_OFFLOAD_WITHOUT_HOST STATIC_DISAGGREGATED NO_LINK_BETWEEN_WORKERS",
         "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_EP_CROSSES_DOMAINS DECODE_REPLICA_CROSSES_DOMAINS PRICE_UNKNOWN"),
@@ -162,6 +169,60 @@ def test_a_plan_is_judged_by_all_that_is_wrong_with_it(what: str) -> None:
     """Every code that holds and no other, worked out by hand. A plan that cannot be is never said to fit."""
     fields, verdict, errors, alerts = PLANS[what]
     assert raised(ask(**fields)) == (verdict, set(errors.split()), set(alerts.split()))
+
+
+def test_a_full_cache_fits() -> None:
+    """Where the cache limits the batch, memory is used to the last byte and no further, whatever the lengths, with and without a host."""
+    made = ask(model="deepseek-r1", accelerator="b200-sxm", attention_dp=8, ep=8, concurrency=50_000)
+    held = made.equations.side.memory
+    program = Program([held.fits, held.used, held.usable, held.batch, held.requests])
+    for tokens in range(1000, 50_000, 463):
+        for host in (0, 20):
+            values = program.run(made.inputs(0) | {"inputs.input_tokens": tokens, "inputs.offload_kv": host})
+            assert values[held.batch] < values[held.requests]
+            assert values[held.used] == pytest.approx(values[held.usable], rel=1e-9), (tokens, host)
+            assert values[held.fits] == 1, (tokens, host)
+
+
+WORKLOADS: dict[str, tuple[Any, ...]] = {
+    "batching": ("continuous", "static"), "sequence_parallel": ("off", "on"), "microbatches": (0, 1, 4), "input_tokens": (1, 1000, 60_000),
+    "output_tokens": (1, 100, 4000), "concurrency": (1, 16, 5000), "weights_dtype": ("bf16", "fp8", "nvfp4", "int4"), "kv_dtype": ("bf16", "fp8"),
+    "offload_weights": (0, 20), "offload_kv": (0, 20),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "apart"), [("llama-3.1-8b", False), ("gpt-oss-120b", False), ("gpt-oss-120b", True), ("nemotron-3-nano", False)])
+def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bool) -> None:
+    """Any system, degrees for which it has accelerators, any workload: no error value, no negative time, and no error but lacking memory,
+    unless the plan is said to be invalid."""
+    made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
+    wrong: dict[str, object] = {}
+    judged = 0
+    for _ in range(250):
+        asked: dict[str, Any] = {field: dice.choice(choices) for field, choices in WORKLOADS.items()}
+        for prefix in ("", "decode_") if apart else ("",):
+            system = dice.choice([system for system in made.library.systems if system.domains or not apart])
+            left = min(1024, int(system.accelerators.value or 1) * int((system.domains and system.domains.value) or 1))
+            plan = {}
+            for field in dice.sample(("tp", "pp", "attention_dp", "cp"), 4):
+                plan[field] = dice.choice([degree for degree in (1, 2, 4, 8, 16) if degree <= min(left, 8 if field == "pp" else 16)])
+                left //= plan[field]
+            stage = plan["tp"] * plan["attention_dp"] * plan["cp"]
+            plan["ep"] = dice.choice([degree for degree in (1, 2, 4, 8, 16) if stage % degree == 0]) if "experts" in made.equations.ir.facts else 1
+            asked |= {f"{prefix}{field}": value for field, value in ({"accelerator": system.accelerator, "system": system.id} | plan).items()}
+        values = made.program.run(made.inputs(0) | {f"inputs.{field}": value for field, value in asked.items()})
+        verdict, errors, _ = raised(made, values)
+        if verdict == INVALID:
+            continue
+        judged += 1
+        lacking = {code for code in errors if code.endswith("MEMORY_EXCEEDED")}
+        problems = [*(errors - lacking), *(["verdict"] if bool(lacking) != (verdict == TOO_BIG) else [])]
+        problems += [figure.id for figure in made.equations.quantities() if not isinstance(values[figure], str)
+                     and not (isfinite(values[figure]) and (figure.unit != "s" or values[figure] >= 0))]  # fmt: skip
+        if problems:
+            wrong.setdefault(problems[0], (problems[:4], asked))
+    assert judged > 30
+    assert not wrong, "\n".join(f"{problems}: {asked}" for problems, asked in wrong.values())  # type: ignore[misc]
 
 
 # --- what all ranks together hold and do --------------------------------------------------------------------------------------
@@ -476,12 +537,14 @@ def test_every_measured_system_is_answered(shared_data: Path, capsys: pytest.Cap
             continue
         stated += 1
         scenario = parse_scenario(scenario_of(row, plan), "test")
-        made = graphs.setdefault(scenario.model, estimate(scenario) if scenario.model not in graphs else graphs.get(scenario.model))  # type: ignore[arg-type]
+        if scenario.model not in graphs:
+            graphs[scenario.model] = estimate(scenario)
+        made = graphs[scenario.model]
         (column,) = columns(scenario, made.model, made.library)
         values = made.program.run({f"inputs.{name}": column.values[name] for name in made.equations.inputs.named()})
         served = made.equations.serving
         verdict, errors, _ = raised(made, values)
-        if verdict != FITS or errors or not 0 < float(values[served.tpot]) < float(values[served.ttft]) < float("inf"):
+        if verdict != FITS or errors or not all(0 < values[time] < float("inf") for time in (served.tpot, served.ttft, served.e2e)):
             unanswered.append((shape, verdict, errors))
     with capsys.disabled():
         print(f"\n{stated - len(unanswered)} of {stated} measured systems answered; {len(rows) - stated} of {len(rows)} state no worker")

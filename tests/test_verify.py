@@ -11,12 +11,14 @@ from typing import Any
 
 import openpyxl
 import pytest
+from live import few
 
 from mantile.engines import recalculate, soffice, with_formulas
 from mantile.estimation import estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
+from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.verification import verify
 from mantile.workbook.read import open_file
@@ -30,20 +32,20 @@ BASE = {"model": "small", "accelerator": "h100-sxm", "tp": 2, "input_tokens": 50
 VARIANTS = {"variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}
 
 
-def _workbook(fields: dict[str, Any], path: Path) -> Path:
+def _workbook(fields: dict[str, Any], path: Path, library: Library | None = None) -> Path:
     model = Model(id="small", name="Small", source="test", architecture=parse_config(CONFIG, "config.json"))
-    return build_workbook(estimate(parse_scenario(fields, "scenario"), model), path)
+    return build_workbook(estimate(parse_scenario(fields, "scenario"), model, library), path)
 
 
 @pytest.fixture(scope="module")
 def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small workbook: a model of three layers."""
-    return _workbook(BASE, tmp_path_factory.mktemp("one") / "run.xlsx")
+    """A small workbook: a model of three layers, some of the accelerators."""
+    return _workbook(BASE, tmp_path_factory.mktemp("one") / "run.xlsx", few())
 
 
 @pytest.fixture(scope="module")
 def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with two scenarios."""
+    """The same with two scenarios and all accelerators."""
     return _workbook(BASE | VARIANTS, tmp_path_factory.mktemp("two") / "run.xlsx")
 
 
@@ -59,9 +61,11 @@ def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
 def _corrupt(workbook: Path, target: Path) -> Path:
     """A copy with one stored value of Serving changed and its formula as it was."""
     with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
+        sheets = re.findall(r'<sheet name="([^"]+)"', source.read("xl/workbook.xml").decode())
+        serving = f"xl/worksheets/sheet{sheets.index('Serving') + 1}.xml"
         for item in source.infolist():
             data = source.read(item)
-            if item.filename == "xl/worksheets/sheet14.xml":
+            if item.filename == serving:
                 data, count = re.subn(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
                 assert count == 1
             out.writestr(item, data)
@@ -69,7 +73,7 @@ def _corrupt(workbook: Path, target: Path) -> Path:
 
 
 def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
-    found = next(row for row in range(5, 500) if book[sheet].cell(row, 6).value == identifier)
+    found = next(row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier)
     return book[sheet].cell(found, column)
 
 
@@ -102,8 +106,8 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
     """An edit of selectors, a library figure, an override and a following cell: recomputed, listed, still fine."""
 
     def change(book: Any) -> None:
-        book["Summary"]["G5"] = 1
-        book["Summary"]["B7"] = 700
+        book["Summary"]["B7"] = 1
+        book["Summary"]["H7"] = 700
         _cell(book, "Efficiency", "efficiency.gemm_bandwidth.override", 9).value = 0.5
         _cell(book, "Hardware", "library.h100-sxm.memory_bandwidth", 7).value = 3000
         _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
@@ -164,8 +168,8 @@ def test_what_is_no_workbook_is_refused(workbook: Path, tmp_path: Path, content:
 
 def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
     """A text where a number belongs, an empty selector, a foreign workbook."""
-    with pytest.raises(InputError, match=r"Summary!B7 \(inputs.input_tokens\): holds 'many'"):
-        verify(_edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["B7"], "value", "many")))
+    with pytest.raises(InputError, match=r"Summary!H7 \(inputs.input_tokens\): holds 'many'"):
+        verify(_edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["H7"], "value", "many")))
     with pytest.raises(InputError, match=r"Summary!B5 \(inputs.accelerator\): the cell is empty"):
         verify(_edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None)))
     foreign = tmp_path / "c.xlsx"
@@ -178,7 +182,7 @@ def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Pat
 def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Path) -> None:
     """The same through LibreOffice; a stored value it echoed instead of recalculating would show."""
     assert verify(workbook, "libreoffice").to_dict()["ok"]
-    edited = _edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["D7"], "value", 100))
+    edited = _edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100))
     resaved = recalculate(edited, tmp_path)
     report = verify(resaved).to_dict()
     assert report["ok"] and report["stored_values_compared"] and report["compared"] == report["formulas"]

@@ -17,6 +17,7 @@ from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
+from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.book import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
@@ -119,12 +120,18 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
     expected = {
         "in_accelerator": "h100-sxm", "in_framework": "vllm", "in_weights_dtype": "bf16", "in_kv_dtype": "bf16", "in_tp": 8, "in_pp": 1,
         "in_dp": 1, "in_attention_dtype": "same", "in_ffn_dtype": "same", "in_head_dtype": "bf16", "in_token_budget": 8192,
-        "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "ttft": results["ttft_s"],
+        "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "in_system": "default", "in_ep": 1, "in_attention_dp": 1,
+        "in_cp": 1, "in_sequence_parallel": "off", "in_microbatches": 0, "in_offload_weights": 0, "in_offload_kv": 0,
+        "in_price_basis": "cloud", "in_utilisation": 1, "in_electricity_price": 0.1, "in_pue": 1.3, "in_hours_per_day": 24, "ttft": results["ttft_s"],
         "tpot": results["tpot_s"], "e2e": results["e2e_s"], "output_tokens_per_s": results["output_tokens_per_s"],
         "output_tokens_per_s_per_accelerator": results["output_tokens_per_s_per_accelerator"],
         "memory_per_accelerator": results["memory_per_accelerator_bytes"], "memory_capacity": results["memory_capacity_bytes"],
-        "fits": 1, "master_check": 1,
+        "fits": 1, "feasibility": "fits", "power": results["power_w"], "usd_per_hour": results["usd_per_hour"],
+        "usd_per_million_tokens": results["usd_per_million_tokens"]["output"], "interactivity": results["interactivity_tokens_per_s"],
+        "kv_capacity_sequences": results["kv_capacity_sequences"], "master_check": 1,
     }  # fmt: skip
+    assert results["usd_per_hour"] > 0
+    assert {name for name in book.defined_names if name.startswith("in_")} == {f"in_{name}" for name in made.equations.inputs.named()}
     for name, value in expected.items():
         sheet, cell = book.defined_names[name].attr_text.replace("'", "").replace("$", "").split("!")
         found = values[sheet][cell].value
@@ -160,7 +167,10 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
     assert bundle["scenario"]["variants"] == [{"name": "2 x TP4", "tp": 4, "dp": 2}]
     assert bundle["model"]["architecture"]["facts"]["layers"]["value"] == 80
     assert bundle["model"]["architecture"]["stack"] == [{"times": 80, "layers": [["attention", "ffn"]]}]
-    assert len(bundle["library"]["accelerators"]) == 6
+    library = load_library()
+    for name in ("accelerators", "systems", "prices", "frameworks", "efficiency"):
+        assert [item["id"] for item in bundle["library"][name]] == [item.id for item in getattr(library, name)]
+    assert len(bundle["library"]["accelerators"]) >= 52
 
 
 @pytest.mark.parametrize(("model", "classes"), [
@@ -170,23 +180,31 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, classes: list[str]) -> None:
     """Every choice of the base scenario's selectors is a list; a model has selectors for the classes of its matrices only."""
-    path = build_workbook(estimate(parse_scenario(BASE | {"model": model}, "scenario")), tmp_path / "run.xlsx")
-    book = _read(path)
-    rules = {str(rule.sqref): rule for rule in book["Summary"].data_validations.dataValidation}
-    lists = {cell for cell, rule in rules.items() if rule.type == "list"}
-    stored = ["G7", "H7", "I7"][: len(classes)]
-    assert {"B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5", "J5", "F7", *stored} == lists
-    assert rules["B5"].formula1.startswith("Hardware!$G$") or rules["B5"].formula1.startswith("'Hardware'!$G$")
-    assert rules["B7"].type == "whole" and rules["B7"].formula1 == "1"
-    for cell, name in zip(stored, classes, strict=True):
-        assert book.defined_names[f"in_{name}_dtype"].attr_text == f"Summary!${cell[0]}${cell[1]}"
-        assert book["Summary"][cell].value == "same"
-        assert rules[cell].formula1.startswith('"same,bf16,') and len(rules[cell].formula1) <= 257  # Excel takes 255 and quotes
-    if model == "qwen3-vl-8b":
-        assert rules["I7"].type == "whole" and rules["I7"].formula1 == "0"
-        assert book.defined_names["in_image_tokens"].attr_text == "Summary!$I$7"
-    else:
-        assert "in_image_tokens" not in book.defined_names
+    made = estimate(parse_scenario(BASE | {"model": model}, "scenario"))
+    book = _read(build_workbook(made, tmp_path / "run.xlsx"))
+    rules = {(name, str(rule.sqref)): rule for name in ("Summary", "Inputs") for rule in book[name].data_validations.dataValidation}
+    assert {cell for (sheet, cell), rule in rules.items() if sheet == "Summary" and rule.type == "list"} == {
+        "B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5"}  # fmt: skip
+    for name, figure in made.equations.inputs.named().items():
+        place = tuple(book.defined_names[f"in_{name}"].attr_text.replace("$", "").split("!"))
+        rule = rules[place]
+        if not figure.choices:
+            assert rule.type == ("whole" if figure.integer else "decimal"), name
+            assert (float(rule.formula1), float(rule.formula2)) == (figure.minimum, figure.maximum), name
+            continue
+        assert rule.type == "list", name
+        if rule.formula1.startswith('"'):
+            assert len(rule.formula1) <= 257, name  # Excel takes 255 and quotes
+            offered = rule.formula1.strip('"').split(",")
+        else:
+            sheet, first, last = re.fullmatch(r"'?(\w+)'?!\$G\$(\d+):\$G\$(\d+)", rule.formula1).groups()  # type: ignore[union-attr]
+            offered = [book[sheet].cell(row, 7).value for row in range(int(first), int(last) + 1)]
+        if name == "system":
+            offered = ["default", *offered]
+        assert tuple(offered) == figure.choices, name
+    assert rules["Summary", "B5"].formula1.startswith("'Hardware'!$G$")
+    assert [name for name in ("attention", "ffn", "experts") if f"in_{name}_dtype" in book.defined_names] == classes
+    assert ("in_image_tokens" in book.defined_names) == (model == "qwen3-vl-8b")
 
 
 def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ def _context(phase: Phase, side: Side, ir: ModelGraph) -> Block:
     else:
         body = phase.rank_requests * inputs.input_tokens * side.memory.caches.per_token
         note = "prompts of an attention group × input tokens × KV bytes per token"
-    message = part.row("message_bytes", "Bytes of all layers", "B", body * (inputs.cp - 1), f"{note} × (CP − 1)")
+    message = part.row("message_bytes", "Bytes of all layers", "B", body * (inputs.cp - 1) / inputs.cp, f"{note} × (CP − 1) ÷ CP: each part once around")
     steps = part.row("steps", "Messages of all layers", "1", count * (inputs.cp - 1), "layers with attention × (CP − 1)")
     one = part.row("layer_time", "Time of one pass", "s", (steps * side.network.p2p_latency + message * side.network.p2p_per_byte)
                    * (1 - side.efficiency.factors["p2p_overlap"]), "(messages × fixed time + bytes × time per byte) × what is not hidden")  # fmt: skip

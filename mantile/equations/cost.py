@@ -53,9 +53,9 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     energy = row("joules_per_output_token", "Energy per output token", "J/token", watts / output)
     per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", where(watts > 0, output * HOUR * KILO / watts, 0),
                   "0 where nobody states the power limit")
+    provided = row("provisioned_power", "Power to provide for", "W", both_power(side, decoders), "of all accelerators")
     megawatt = row("tokens_per_provisioned_watt", "Output tokens per second and provisioned watt", "token/s/W",
-                   served.output_tokens_per_s / both_power(side, decoders),
-                   "at full load, power to provide for: the InferenceX measure × 1E-6 per MW")  # fmt: skip
+                   where(provided > 0, served.output_tokens_per_s / provided, 0), "at full load; 0 where nobody states the power limit")  # fmt: skip
     hourly = row("usd_per_hour", "Cost per hour", "USD/h", both(side.power.hourly, decoders.power.hourly), "of all accelerators")
     each = {
         name: row(f"usd_per_million_{name}", f"Cost per million {name if name != 'blended' else 'blended'} tokens",
@@ -78,7 +78,7 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
         sections.append(decoders.power.section)
     sections += [
         Section("Tokens", (load, output, prompt, blended), "mean over the paid hours"),
-        Section("Power", (stated, watts, energy, per_kwh, megawatt), "in the building"),
+        Section("Power", (stated, watts, energy, per_kwh, provided, megawatt), "in the building"),
         Section("Cost", (hourly, *each.values(), day, month, bill, daily, per_usd, known), "on the price basis asked for"),
     ]
     return Cost(watts, energy, hourly, each["output"], each["input"], each["blended"], day, month, per_usd, per_kwh, known, stated, tuple(sections))

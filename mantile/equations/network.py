@@ -66,7 +66,7 @@ class _Group:
         share: (n - 1) / n.
         steps: n - 1.
         hops: across a torus.
-        latency, gather: fixed time and share of the links of a gather.
+        latency, gather: fixed time and share of the links of a gather; `start` the fixed time inside a domain.
         inner, outer: s per byte of the message inside and between domains, scattered or gathered once.
     """
 
@@ -79,6 +79,7 @@ class _Group:
     hops: Quantity
     latency: Quantity
     gather: Quantity
+    start: Quantity
     inner: Quantity
     outer: Quantity
 
@@ -125,7 +126,7 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
         ("in-switch", tp.within(hardware.in_switch > 0), scale * factor["in_switch_latency"],
          (inputs.tp + 1) / inputs.tp / (factor["in_switch_bandwidth"] * tp.bandwidth)),
         ("torus", tp.within(hardware.torus > 0), RING_PHASES * tp.hops * factor["torus_hop"], twice / (factor["torus_bandwidth"] * tp.bandwidth)),
-        ("hierarchical", both(tp.domains > 1, wire > 0), RING_PHASES * (tp.latency + (tp.domains - 1) * factor["network_latency"]),
+        ("hierarchical", both(tp.domains > 1, wire > 0), RING_PHASES * (tp.start + (tp.domains - 1) * factor["network_latency"]),
          RING_PHASES * (tp.inner + tp.outer)),
     ])  # fmt: skip
 
@@ -135,7 +136,7 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
             ("ring", each.within(linked), factor["ring_latency"] + (each.size - 1) * factor["ring_step"],
              each.share / (factor["ring_bandwidth"] * each.bandwidth)),
             ("torus", each.within(hardware.torus > 0), each.hops * factor["torus_hop"], each.share / (factor["torus_bandwidth"] * each.bandwidth)),
-            ("hierarchical", both(each.domains > 1, wire > 0), each.latency + (each.domains - 1) * factor["network_latency"], each.inner + each.outer),
+            ("hierarchical", both(each.domains > 1, wire > 0), each.start + (each.domains - 1) * factor["network_latency"], each.inner + each.outer),
         ])  # fmt: skip
 
     sequence, gathered = gather("sequence", "gather over TP", tp), gather("gather", "gather over a stage", stage)
@@ -145,15 +146,22 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
                           note="(ranks of the stage in a domain − 1) ÷ ranks of the stage", name="share sent inside the domain")  # fmt: skip
         outside = Quantity("network.all_to_all.outside", "Share sent out of the domain", "1", (ranks.stage - stage.inside) / ranks.stage,
                            name="share sent out of the domain")  # fmt: skip
-        sections.append(Section("All-to-all, common parts", (inside, outside), "experts are chosen evenly over the ranks"))
         direct = inside / (factor["all_to_all_bandwidth"] * stage.bandwidth)
+        around = QUARTER * stage.inside * stage.inside / ranks.stage / (factor["torus_bandwidth"] * stage.bandwidth)
+        torus = Quantity("network.all_to_all.inner_torus", "Time per byte inside the domain, across a torus", "s/B", where(hardware.torus > 0, around, 0),
+                         note="as below, for the share that stays inside; 0 elsewhere")  # fmt: skip
+        straight = Quantity("network.all_to_all.inner_direct", "Time per byte inside the domain, direct", "s/B",
+                            where(both(stage.inside > 1, hardware.torus <= 0), direct, 0), note="0 across a torus, and with one rank in a domain")  # fmt: skip
+        begin = Quantity("network.all_to_all.start", "Fixed time of an all-to-all inside a domain", "s",
+                         where(hardware.torus > 0, stage.start, factor["all_to_all_latency"]))  # fmt: skip
+        sections.append(Section("All-to-all, common parts", (inside, outside, torus, straight, begin), "experts are chosen evenly over the ranks"))
         exchange = collective("all_to_all", "all-to-all", stage, [
             ("direct", stage.within(hardware.direct > 0), factor["all_to_all_latency"], direct),
             ("ring", stage.within(linked), factor["ring_latency"] + (ranks.stage - 1) * factor["ring_step"],
              HALF * (ranks.stage - 1) / (factor["ring_bandwidth"] * stage.bandwidth)),
             ("torus", stage.within(hardware.torus > 0), stage.hops * factor["torus_hop"],
              QUARTER * ranks.stage / (factor["torus_bandwidth"] * stage.bandwidth)),
-            ("hierarchical", both(stage.domains > 1, wire > 0), factor["all_to_all_latency"] + factor["network_latency"], direct + outside / wire),
+            ("hierarchical", both(stage.domains > 1, wire > 0), begin + factor["network_latency"], torus + straight + outside / wire),
         ])  # fmt: skip
     crosses = Quantity("network.p2p.crosses", "A replica spans domains", "flag", where(ranks.replica > _domain(hardware), 1, 0), note="1 if so")
     hop = Quantity("network.p2p.inside", "Bandwidth between stages in a domain", "B/s",
@@ -192,9 +200,13 @@ def _group(name: str, words: str, size: Node, hardware: Hardware, reached: Effic
     share = row("share", "Share of the message a rank sends", "1", (size - 1) / size, "(ranks − 1) ÷ ranks")
     axes = row("axes", "Axes in use", "axis", maximum(1, hardware.torus_axes), "of a torus; 1 elsewhere")
     hops = row("hops", "Hops across the torus", "1", HALF * axes * size ** (1 / axes), "half a side along every axis; ranks stand in a cube")
-    inner = row("inner", "Time per byte inside a domain", "s/B", where(inside > 1, (inside - 1) / inside / (bandwidth * width), 0),
-                "scattered or gathered once")
+    torus = hardware.torus > 0
+    start = row("start", "Fixed time inside a domain", "s", where(torus, HALF * axes * inside ** (1 / axes) * reached.factors["torus_hop"], latency),
+                "of a gather; across a torus hop by hop")  # fmt: skip
+    rate = row("reached", "Link bandwidth reached inside a domain", "B/s", width * where(torus, reached.factors["torus_bandwidth"], bandwidth))
+    inner = row("inner", "Time per byte inside a domain", "s/B", where(inside > 1, (inside - 1) / inside / rate, 0), "scattered or gathered once")
     outer = row("outer", "Time per byte between domains", "s/B", where(wire > 0, (domains - 1) / domains / inside / wire, 0),
                 "each rank passes on its share of the message")  # fmt: skip
-    sections.append(Section(f"Group: {words}", (inside, domains, width, share, axes, hops, inner, outer), "ranks that work together, and their links"))
-    return _Group(words, size, inside, domains, width, share, hops, latency, bandwidth, inner, outer)
+    sections.append(Section(f"Group: {words}", (inside, domains, width, share, axes, hops, start, rate, inner, outer),
+                            "ranks that work together, and their links"))
+    return _Group(words, size, inside, domains, width, share, hops, latency, bandwidth, start, inner, outer)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from mantile.equations.constants import NEVER, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
 from mantile.equations.side import Side
-from mantile.graph.quantity import Node, Quantity, Section, as_node, maximum, minimum, round_up, span, total, where
-from mantile.ir.modules import ModelGraph
+from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, round_up, span, total, where
+from mantile.ir.modules import FULL, ModelGraph
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,22 @@ def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantit
     """The KV cache of a prompt on its way to a decode worker."""
     inputs, apart = side.inputs, side.ranks.disaggregated
     assert apart is not None
-    each = [Quantity(f"serving.transfer.{module.id}", f"KV bytes of a token, {module.label}", "B/token", width * side.formats.kv_bytes * module.layers,
-                     note="width × bytes per KV value × layers, each once")
-            for module, width, _ in side.memory.caches.growing if module.layers is not None]  # fmt: skip
-    token = Quantity("serving.transfer_per_token", "KV bytes of a token, without copies", "B/token", total(span(each)) if each else as_node(0))
-    size = Quantity("serving.transfer_bytes", "KV cache of a prompt", "B", ONE_REQUEST * inputs.input_tokens * token,
-                    note="KV bytes of a token × input tokens; recurrent states are left out")  # fmt: skip
+    tokens: dict[Node | None, Quantity] = {}
+    each: list[Quantity] = []
+    for module, width, _ in side.memory.caches.growing:
+        reach = getattr(module.operation, "reach", FULL)
+        limit = reach.length if reach.kind in ("sliding", "chunked") else None
+        if limit not in tokens:
+            words = "" if limit is None else f", {limit.label.lower()}"
+            far: Node = inputs.input_tokens if limit is None else where(limit > 0, minimum(limit, inputs.input_tokens), inputs.input_tokens)
+            tokens[limit] = Quantity(f"serving.transfer_tokens{'' if limit is None else '.' + limit.id.removeprefix('model.')}", f"Tokens handed over{words}",
+                                     "token/request", far, note="the prompt, or as much of it as is kept")  # fmt: skip
+        assert module.layers is not None
+        each.append(Quantity(f"serving.transfer.{module.id}", f"KV cache of a prompt, {module.label}", "B",
+                             ONE_REQUEST * tokens[limit] * width * side.formats.kv_bytes * module.layers,
+                             note="tokens handed over × width × bytes per KV value × layers, each once"))  # fmt: skip
+    size = Quantity("serving.transfer_bytes", "KV cache of a prompt", "B", total(span(each)) if each else ONE_REQUEST * 0,
+                    note="sum of the rows above; recurrent states are left out")  # fmt: skip
     rate = Quantity("serving.transfer_bandwidth", "Bandwidth of the transfer", "B/s",
                     minimum(side.network.out * inputs.tp * inputs.cp, decoders.network.out * decoders.inputs.tp * decoders.inputs.cp),
                     note="network bandwidth × ranks of an attention group, of the side with less")  # fmt: skip
@@ -150,7 +160,7 @@ def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantit
                      note="network latency + bytes ÷ bandwidth; never without a network")  # fmt: skip
     seen = Quantity("serving.transfer", "KV transfer", "s", where(apart > 0, whole * (1 - side.efficiency["kv_transfer_overlap"]), 0),
                     note="what is not hidden behind prefill; 0 where serving is aggregated")  # fmt: skip
-    return (*each, token, size, rate, whole), seen
+    return (*tokens.values(), *each, size, rate, whole), seen
 
 
 def _rates(side: Side, decoders: Side, occupied: Quantity, tpot: Quantity, served: Quantity,
