@@ -161,7 +161,7 @@ def test_the_library_is_consistent(library: Library) -> None:
     with pytest.raises(ValueError, match=r"global\.yaml"):
         Library.model_validate(library.model_dump() | {"efficiency": without})
     usual = library.usual_system("h100-sxm")
-    with pytest.raises(ValueError, match=r"accelerator h100-sxm: field system: expected a system .* found 'hgx-h100'|unknown system 'hgx-h100'"):
+    with pytest.raises(ValueError, match=r"unknown system 'hgx-h100'"):
         Library.model_validate(library.model_dump() | {"systems": [system for system in library.systems if system is not usual]})
     wrong = [chip.model_copy(update={"system": "hgx-b200"}) if chip.id == "h100-sxm" else chip for chip in library.accelerators]
     with pytest.raises(ValueError, match=r"accelerator h100-sxm: field system: expected a system .* found 'hgx-b200'"):

@@ -110,9 +110,12 @@ def placement(side: Side, ir: ModelGraph, prefix: str, count: int) -> Placement:
         """Layers on the stages before."""
         return stage[i] * whole(ir.total_layers / inputs.pp) + minimum(stage[i], plan.layers_left)
 
-    layers = line("layer_count", "Layers held", "layers of the stage, of all kinds", "layers",
-                  lambda i, gpu: used[i] * added([element(span(figures), stage[i] + 1) for figures in kinds]), "layer")
-    line("layers", "Layers", "from – to, in order of stages", "text", lambda i, gpu: if_used(i, run(layers_before(i) + 1, layers_before(i) + layers[i])))
+    def layers_on(i: int) -> Node:
+        return added([element(span(figures), stage[i] + 1) for figures in kinds])
+
+    line("layer_count", "Layers held", "layers of the stage, of all kinds", "layers", lambda i, gpu: used[i] * layers_on(i), "layer")
+    line("layers", "Layers", "from – to, in order of stages", "text",
+         lambda i, gpu: if_used(i, run(layers_before(i) + 1, layers_before(i) + layers_on(i))), short=True)  # fmt: skip
     heads, kv_heads = plan.heads, plan.kv_heads
     if heads is not None:
         line("heads", "Query heads", "heads ÷ TP", "text", lambda i, gpu: if_used(
