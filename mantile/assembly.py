@@ -263,5 +263,5 @@ def _decoders(side: Side) -> Side:
     wanted = [figure for section in (*side.hardware.sections, *side.formats.sections, *side.efficiency.sections, *side.plan.sections,
               *side.stored.on_rank, *side.memory.sections, *side.network.sections, side.power.section) for figure in section.figures()]  # fmt: skip
     mirror = Mirror({**own, side.memory.requests: requests}, (*side.hardware.overrides, *side.efficiency.overrides), DECODE, ", decode",
-                    (*wanted, *side.ranks.rows()))  # fmt: skip
+                    (*wanted, *side.ranks.rows(), *side.plan.copied.values()))  # fmt: skip
     return mirror.of(side)

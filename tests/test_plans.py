@@ -53,7 +53,7 @@ R1 = {"model": "deepseek-r1", "accelerator": "gb200-nvl72"}
 MACS = {"accelerator": "m3-ultra", "framework": "mlx"}
 QWEN = {"model": "qwen3-235b-a22b", "accelerator": "gb200-nvl72"}
 FFN, HEADS, KV_HEADS, KV_SUM = "FFN_NOT_DIVISIBLE", "HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "KV_DIFFERS"
-CROSSES = "EP_CROSSES_DOMAINS REPLICA_CROSSES_DOMAINS"  # the ranks of a stage, and so those of a replica
+CROSSES = "STAGE_CROSSES_DOMAINS REPLICA_CROSSES_DOMAINS"  # the ranks of a stage, and so those of a replica
 
 PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     # what: fields, verdict, errors, alerts. Llama-3.1-8B: 32 heads, 8 KV heads, 14,336 = 2048 x 7 columns, 32 layers.
@@ -160,7 +160,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
          "offload_weights": 1}, INVALID,
         f"{HEADS} {KV_HEADS} {FFN} DECODE_{HEADS} DECODE_{KV_HEADS} DECODE_{FFN} {KV_SUM} DECODE_EP_WITHOUT_EXPERTS DECODE_EP_NOT_DIVISOR "
         "DECODE_OFFLOAD_WITHOUT_HOST STATIC_DISAGGREGATED NO_LINK_BETWEEN_WORKERS",
-        "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_EP_CROSSES_DOMAINS DECODE_REPLICA_CROSSES_DOMAINS PRICE_UNKNOWN"),
+        "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_STAGE_CROSSES_DOMAINS DECODE_REPLICA_CROSSES_DOMAINS PRICE_UNKNOWN"),
 }  # fmt: skip
 
 

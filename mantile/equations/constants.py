@@ -47,6 +47,7 @@ YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 day
 MONTH = _constant("days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month")
 KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "definition", "1000")
 MEGA = _constant("tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6")
+SLACK = _constant("slack", "Rounding in a sum of memory", "B", 1, "what a batch that fills the room exactly may be off by", "slack")
 GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9")
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30")
 TERA = _constant("flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12")

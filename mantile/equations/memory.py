@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constants import GIGA, LOGIT_BYTES, ONE_REQUEST, RESULT_BYTES, TOKENS_PER_STEP, VECTOR_BYTES
+from mantile.equations.constants import GIGA, LOGIT_BYTES, ONE_REQUEST, RESULT_BYTES, SLACK, TOKENS_PER_STEP, VECTOR_BYTES
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware
@@ -211,6 +211,7 @@ class Memory:
     headroom: Quantity
     free: Quantity
     outside: Quantity
+    limit: Quantity
     fits: Quantity
     caches: Caches
     capacity_sequences: Quantity
@@ -311,14 +312,15 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
     seats = Quantity("memory.seats", "Requests on a rank", "request", maximum(1, batch / inputs.attention_dp), note="batch ÷ attention-DP, at least 1")
     logits = Quantity("memory.logits", "Logits", "B", seats * seat_logits)
     all_kv = Quantity("memory.all_kv", "KV cache of the batch", "B", seats * per_request)
-    host_kv = Quantity("memory.host_kv", "KV cache on the host", "B", minimum(inputs.offload_kv * GIGA, maximum(0, all_kv - room)),
+    host_kv = Quantity("memory.host_kv", "KV cache on the host", "B", minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room)),
                        note="what has no room, at most as asked")  # fmt: skip
     kv = Quantity("memory.kv", "KV cache", "B", all_kv - host_kv, note="of the batch − what lies on the host")
     used = Quantity("memory.used", "Memory used", "B", weights + kv + activations + logits + reserve)
     headroom = Quantity("memory.headroom", "Headroom", "B", usable - used, note="usable memory − memory used; negative if it does not fit")
     free = Quantity("memory.free", "Free memory", "B", maximum(0, headroom))
     outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
-    fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= usable, 1, 0), note="1 if memory used is at most usable memory")
+    limit = Quantity("memory.limit", "Most memory that may be used", "B", usable + SLACK, note="usable memory, and what rounding leaves")
+    fits = Quantity("memory.fits", "Fits in memory", "flag", where(used <= limit, 1, 0), note="1 if memory used is at most that")
     sections = (
         Section("Weights of a layer", (*parts, *layer_weights.values(), *ends), "of a rank"),
         Section("KV cache of a request", (length, *caches.rows, *layer_kv.values()), "of a layer and rank; states of recurrent layers included"),
@@ -326,10 +328,11 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
         Section("Working memory", (requests, *widths, widest, activations, seat_logits, reserve), "per accelerator"),
         Section("Capacity", (host_weights, weights, usable, room, held_at_once, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
-        Section("Memory used", (seats, all_kv, host_kv, kv, logits, used, headroom, free, outside, fits), "weights + KV cache of the batch + working memory"),
+        Section("Memory used", (seats, all_kv, host_kv, kv, logits, used, headroom, free, outside, limit, fits),
+                "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
     return Memory(tuple(layer_weights.values()), tuple(stage_weights), tuple(stage_kv), everything, host_weights, host_kv, logits, weights, kv, activations,
-                  reserve, used, usable, headroom, free, outside, fits, caches, capacity, requests, seats, batch, sections)  # fmt: skip
+                  reserve, used, usable, headroom, free, outside, limit, fits, caches, capacity, requests, seats, batch, sections)  # fmt: skip
 
 
 _KINDS = 2  # of layer in one formula

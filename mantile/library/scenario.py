@@ -213,6 +213,8 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
             values |= given
         if scenario.disaggregated:
             values = {f"decode_{field}": values[field] for field in APART} | values
+            if values["decode_accelerator"] != values["accelerator"] and "decode_system" not in base | given:
+                values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
         for field, has in (("experts_dtype", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):

@@ -199,9 +199,11 @@ def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
     scenario's deployment unless the base states theirs."""
     name = figure.id.removeprefix("inputs.")
     base = book.estimate.columns[0].given
-    if name.startswith(DECODE) and name not in base:
-        return f"inputs.{name.removeprefix(DECODE)}", column
-    return (figure.id, 0) if column else None
+    shared = f"inputs.{name.removeprefix(DECODE)}"
+    if name.startswith(DECODE) and name not in base and book.estimate.inputs(column)[figure.id] == book.estimate.inputs(column)[shared]:
+        return shared, column
+    same = book.estimate.inputs(column).get(figure.id) == book.estimate.inputs(0).get(figure.id)
+    return (figure.id, 0) if column and same else None
 
 
 def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> Cell:
