@@ -58,6 +58,7 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> tuple[list[Block], dic
     after: dict[Scope, Quantity] = {"attention": rows[0]}
     to_experts = _count(routed)
     if ffns is not None:
+        assert network.gather is not None
         gathers = _Message(phase, side, "gather", "gather of tokens", "several attention groups, over the ranks of a stage")
         everything = gathers.row("message_bytes", "Message bytes", "B", phase.tokens * hidden, "tokens in the pass × hidden size × bytes of a result")
         if to_experts is None:

@@ -241,12 +241,13 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
                     + where(inputs.pp > 1, ir.facts["tied_embeddings"] * embedding, 0),
                     note="LM head and final norm; a copy of a tied embedding where there are several stages",
                     name="weights of the LM head")  # fmt: skip
-    start: Node = embedding
+    start = embedding
     ends: tuple[Quantity, ...] = (embedding, head)
     if stored.vision is not None:
         vision = Quantity("memory.vision_weights", "Weights of the vision tower", "B", stored.vision * VECTOR_BYTES / inputs.tp,
                           note="parameters × 2 bytes ÷ TP: in 16 bit, on the first stage")  # fmt: skip
-        start, ends = embedding + vision, (*ends, vision)
+        start = Quantity("memory.first_weights", "Weights of embedding and vision tower", "B", embedding + vision, name="weights of the first stage's start")
+        ends = (*ends, vision, start)
 
     length = Quantity("memory.sequence_length", "Length of a finished request", "token/request",
                       inputs.input_tokens + inputs.output_tokens)  # fmt: skip
@@ -328,7 +329,7 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
         Section("Working memory", (requests, *widths, widest, activations, seat_logits, reserve), "per accelerator"),
         Section("Capacity", (host_weights, weights, usable, room, held_at_once, capacity, batch), "how many requests run at once in a replica",
                 Section.SUBTOTAL),
-        Section("Memory used", (seats, all_kv, host_kv, kv, logits, used, headroom, free, outside, limit, fits),
+        Section("Memory used", (seats, all_kv, logits, host_kv, kv, used, headroom, free, outside, limit, fits),
                 "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
     return Memory(tuple(layer_weights.values()), tuple(stage_weights), tuple(stage_kv), everything, host_weights, host_kv, logits, weights, kv, activations,

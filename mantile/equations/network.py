@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mantile.equations.constants import HALF, NEVER, NO_LINK, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
+from mantile.equations.sharding import scope
 from mantile.equations.workload import Ranks, Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, both, maximum, minimum, round_up, where
 from mantile.ir.modules import Experts, ModelGraph
@@ -38,7 +39,7 @@ class Network:
     Args:
         all_reduce: over the TP ranks.
         sequence: an all-gather or a reduce-scatter over the TP ranks, as sequence parallelism needs it.
-        gather: the same over all ranks of a stage.
+        gather: the same over all ranks of a stage; None in a model without FFNs.
         all_to_all: over the ranks of a stage; None in a model without experts.
         p2p_latency, p2p_per_byte: from stage to stage.
         out: B/s of one accelerator out of its domain.
@@ -47,7 +48,7 @@ class Network:
 
     all_reduce: Collective
     sequence: Collective
-    gather: Collective
+    gather: Collective | None
     all_to_all: Collective | None
     p2p_latency: Quantity
     p2p_per_byte: Quantity
@@ -95,7 +96,8 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
                     note="of one accelerator out of its domain")  # fmt: skip
     sections: list[Section] = [Section("Network", (wire,), "between domains")]
     tp = _group("tp", "TP", inputs.tp, hardware, reached, wire, sections)
-    stage = _group("stage", "stage", ranks.stage, hardware, reached, wire, sections)
+    spread = any(scope(module) != "attention" for module in ir.modules)
+    stage = _group("stage", "stage", ranks.stage, hardware, reached, wire, sections, shown=spread)
 
     def collective(identifier: str, label: str, over: _Group, forms: list[tuple[str, Node, Node, Node]]) -> Collective:
         """Rows of one collective from (algorithm, whether it can be used, fixed time, time per byte)."""
@@ -139,7 +141,8 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
             ("hierarchical", both(each.domains > 1, wire > 0), each.start + (each.domains - 1) * factor["network_latency"], each.inner + each.outer),
         ])  # fmt: skip
 
-    sequence, gathered = gather("sequence", "gather over TP", tp), gather("gather", "gather over a stage", stage)
+    sequence = gather("sequence", "gather over TP", tp)
+    gathered = gather("gather", "gather over a stage", stage) if spread else None
     exchange = None
     if Experts in ir.operations():
         inside = Quantity("network.all_to_all.inside", "Share sent inside the domain", "1", (stage.inside - 1) / ranks.stage,
@@ -185,7 +188,8 @@ def _domain(hardware: Hardware) -> Node:
     return hardware.system_accelerators / RANKS_TO_ACCELERATORS
 
 
-def _group(name: str, words: str, size: Node, hardware: Hardware, reached: Efficiency, wire: Quantity, sections: list[Section]) -> _Group:
+def _group(name: str, words: str, size: Node, hardware: Hardware, reached: Efficiency, wire: Quantity, sections: list[Section],
+           shown: bool = True) -> _Group:  # fmt: skip
     """The rows of a group of ranks."""
 
     def row(what: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
@@ -207,6 +211,6 @@ def _group(name: str, words: str, size: Node, hardware: Hardware, reached: Effic
     inner = row("inner", "Time per byte inside a domain", "s/B", where(inside > 1, (inside - 1) / inside / rate, 0), "scattered or gathered once")
     outer = row("outer", "Time per byte between domains", "s/B", where(wire > 0, (domains - 1) / domains / inside / wire, 0),
                 "each rank passes on its share of the message")  # fmt: skip
-    sections.append(Section(f"Group: {words}", (inside, domains, width, share, axes, hops, start, rate, inner, outer),
-                            "ranks that work together, and their links"))
+    every = (width, share, axes, hops, start, rate, inner, outer) if shown else ()  # nothing is spread over a stage without FFNs
+    sections.append(Section(f"Group: {words}", (inside, domains, *every), "ranks that work together, and their links"))
     return _Group(words, size, inside, domains, width, share, hops, latency, bandwidth, start, inner, outer)
