@@ -150,8 +150,8 @@ def network(inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficie
         outside = Quantity("network.all_to_all.outside", "Share sent out of the domain", "1", (ranks.stage - stage.inside) / ranks.stage,
                            name="share sent out of the domain")  # fmt: skip
         direct = inside / (factor["all_to_all_bandwidth"] * stage.bandwidth)
-        spread = QUARTER * stage.inside * stage.inside / ranks.stage / (factor["torus_bandwidth"] * stage.bandwidth)
-        torus = Quantity("network.all_to_all.inner_torus", "Time per byte inside the domain, across a torus", "s/B", where(hardware.torus > 0, spread, 0),
+        around_torus = QUARTER * stage.inside * stage.inside / ranks.stage / (factor["torus_bandwidth"] * stage.bandwidth)
+        torus = Quantity("network.all_to_all.inner_torus", "Time per byte inside the domain, across a torus", "s/B", where(hardware.torus > 0, around_torus, 0),
                          note="as below, for the share that stays inside; 0 elsewhere")  # fmt: skip
         straight = Quantity("network.all_to_all.inner_direct", "Time per byte inside the domain, direct", "s/B",
                             where(both(stage.inside > 1, hardware.torus <= 0), direct, 0), note="0 across a torus, and with one rank in a domain")  # fmt: skip

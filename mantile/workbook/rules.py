@@ -37,7 +37,9 @@ MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
                      r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
                      r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
-NO_CACHE = {"hardware.kv_bytes", "efficiency.kv_format_in_use", "memory.sequence_length", "decode.length"}  # of a model of states only
+# Of a model of states only, without caches and FFNs.
+NO_CACHE = {"hardware.kv_bytes", "efficiency.kv_format_in_use", "memory.sequence_length", "decode.length", "prefill.tokens", "decode.tokens",
+            "network.stage.inside", "efficiency.gather_latency.stage"}  # fmt: skip
 STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural} | {f"model.vision.{name}" for name in VISION_FACTS}
 _CELL = re.compile(r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$")
 
