@@ -108,9 +108,9 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
     np.testing.assert_allclose(parts, figure("memory.used"), rtol=1e-12)
     np.testing.assert_allclose(figure("memory.used") + figure("memory.headroom") + figure("memory.outside"),
                                figure("hardware.memory_capacity"), rtol=1e-12)  # fmt: skip
-    # The KV cache of the batch never exceeds the room there is, except for the one request without which nothing runs, and where
+    # The KV cache of the batch never exceeds the room there is, except for the one request of a rank without which nothing runs, and where
     # weights alone leave no room: what lies on the host does not help them.
-    fits = (figure("memory.batch") > 1) & (figure("memory.kv_room") > 0)
+    fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
     np.testing.assert_allclose(figure("serving.requests_per_s") * figure("serving.e2e"), inputs["inputs.concurrency"], rtol=1e-12)
 

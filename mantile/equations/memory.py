@@ -304,8 +304,8 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
     room = Quantity("memory.kv_room", "Room for requests", "B",
                     maximum(0, usable - weights - activations - reserve))  # fmt: skip
     held_at_once = Quantity("memory.rank_sequences", "KV capacity of a rank in sequences", "request",
-                            (room + inputs.offload_kv * GIGA) / (per_request + seat_logits),
-                            note="room for requests, and what may lie on the host, ÷ (KV bytes + logits per request)")  # fmt: skip
+                            minimum((room + inputs.offload_kv * GIGA) / (per_request + seat_logits), room / seat_logits),
+                            note="room for requests, and what may lie on the host, ÷ (KV bytes + logits per request); logits stay here")  # fmt: skip
     capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", held_at_once * inputs.attention_dp,
                         note="of a rank × attention-DP", name="KV capacity")  # fmt: skip
     batch = Quantity("memory.batch", "Batch", "request", maximum(1, minimum(requests, capacity)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mantile.equations.constants import KILO, RANKS_TO_ACCELERATORS, YEAR
 from mantile.equations.hardware import Hardware
 from mantile.equations.workload import BASES, Ranks, Workload
-from mantile.graph.quantity import Input, Node, Quantity, Section, element, position, span, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, both, element, position, span, where
 
 
 def _assumed(name: str, label: str, unit: str, value: float, low: float, high: float, note: str, source: str) -> Input:
@@ -55,7 +55,8 @@ def power(inputs: Workload, ranks: Ranks, hardware: Hardware) -> Power:
                "as stated, else a share of the limit")
     draw = row("draw", "Power of an accelerator", "W", idle + (hardware.tdp - idle) * inputs.utilisation, "idle + (limit − idle) × utilisation")
     overhead = row("overhead", "Machine over its accelerators in use", "1",
-                   where(hardware.node_power > 0, hardware.node_power * RANKS_TO_ACCELERATORS / (hardware.system_accelerators * hardware.tdp), HOST_SHARE),
+                   where(both(hardware.node_power > 0, hardware.tdp > 0),
+                         hardware.node_power * RANKS_TO_ACCELERATORS / (hardware.system_accelerators * hardware.tdp), HOST_SHARE),
                    "nameplate of the machine ÷ limits of its accelerators, else as assumed")  # fmt: skip
     building = row("building", "Power of an accelerator in the building", "W", draw * overhead * inputs.pue, "power × machine over its accelerators × PUE")
     everything = row("total_power", "Power of the deployment", "W", building * ranks.deployment / RANKS_TO_ACCELERATORS, "accelerators × power in the building")

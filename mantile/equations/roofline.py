@@ -120,9 +120,9 @@ def tokens_by_scope(phase: str, tokens: Quantity, on_rank: Quantity, side: Side,
         found["shared"] = Quantity(f"{phase}.shared_tokens", "Tokens of a rank in shared experts", "token",
                                    where(side.plan.sends_tokens > 0, on_rank, tokens), name="tokens of a rank in shared experts",
                                    note="its own where tokens are sent to their experts, else all")  # fmt: skip
-    if "experts" in scopes:
-        found["experts"] = Quantity(f"{phase}.expert_tokens", "Tokens of a rank's experts", "token", tokens / side.inputs.ep,
-                                    note="tokens ÷ EP: experts are chosen evenly", name="tokens of a rank's experts")  # fmt: skip
+    if "experts" in scopes and side.plan.expert_groups is not None:
+        found["experts"] = Quantity(f"{phase}.expert_tokens", "Tokens of a rank's experts", "token", tokens / side.plan.expert_groups,
+                                    note="tokens ÷ groups of experts, which are chosen evenly", name="tokens of a rank's experts")  # fmt: skip
     norms = Quantity(f"{phase}.norm_tokens", "Tokens of a rank in norms", "token", on_rank / side.plan.sequence, name="tokens of a rank in norms",
                      note="tokens of a rank ÷ ranks that share the tokens of a norm")  # fmt: skip
     return found, norms, (*(row for name, row in found.items() if name in ("shared", "experts")), norms)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from mantile.equations.constants import NEVER, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
+from mantile.equations.roofline import OVERHEAD
 from mantile.equations.side import Side
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, round_up, span, total, where
+from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, span, total, where
 from mantile.ir.modules import FULL, ModelGraph
 
 
@@ -97,7 +98,7 @@ def serving(ir: ModelGraph, side: Side, decoders: Side, prefill: Pass, decode: P
     all_tokens = Quantity("serving.total_tokens_per_s", "Input and output tokens per second", "token/s",
                           requests * (inputs.input_tokens + inputs.output_tokens))  # fmt: skip
     sections = (
-        Section("Pipeline", (*pipes, chunk, slowest), "what uneven stages and chunks cost"),
+        Section("Pipeline", (*pipes, *chunk, slowest), "what uneven stages and chunks cost"),
         Section("Time per output token", (others, occupied, step, bubble, stall, tpot), "mean gap between tokens of one request",
                 Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
@@ -115,22 +116,26 @@ def _stage_time(done: Pass, side: Side, ir: ModelGraph) -> Node:
     return (done.time - head.time) * side.plan.layers / ir.total_layers + where(side.plan.layers_left > 0, 0, head.time)
 
 
-def _pipeline(done: Pass, side: Side, ir: ModelGraph) -> tuple[tuple[Quantity, ...], Quantity, Quantity, Quantity]:
-    """Stages of a pipeline work on chunks of a prompt one after the other: rows, chunks, time a prompt occupies, time until it is through."""
+def _pipeline(done: Pass, side: Side, ir: ModelGraph) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...], Quantity, Quantity]:
+    """Stages of a pipeline work on chunks of a prompt one after the other: rows, those of chunks, time a prompt occupies, time until it is through."""
     inputs = side.inputs
-    chunks = Quantity("serving.prefill_chunks", "Chunks of a prompt", "1", round_up(inputs.input_tokens * ONE_REQUEST / inputs.token_budget),
-                      note="input tokens ÷ token budget, rounded up")  # fmt: skip
+    chunks = Quantity("serving.prefill_chunks", "Chunks of a prompt", "1", maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget),
+                      note="input tokens ÷ token budget, at least 1; the last may be a part")  # fmt: skip
     slowest = Quantity("serving.prefill_stage", "Time of the fullest prefill stage", "s", _stage_time(done, side, ir),
                        note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
     busy = Quantity("serving.prefill_busy", "Time a prefill pass occupies the pipeline", "s", where(inputs.pp > 1, slowest, done.time),
                     note="the fullest stage's; the whole pass without a pipeline")  # fmt: skip
     occupied = Quantity("serving.prefill_service", "Time a prompt occupies the pipeline", "s", busy / maximum(1, done.phase.requests / ONE_REQUEST),
                         note="of the pass ÷ prompts in it", name="prefill service time")  # fmt: skip
+    host = next(block for block in done.blocks if block.id == "host")
+    fixed = Quantity("serving.prefill_fixed", "Time of a stage for every chunk", "s", minimum(slowest, (done.parts[OVERHEAD] + host.time) / inputs.pp),
+                     note="(launches and host + reads from host memory) ÷ PP: paid for each chunk again")  # fmt: skip
+    each = Quantity("serving.prefill_chunk", "Time of a chunk on the fullest stage", "s", (slowest - fixed) / chunks + fixed,
+                    note="what is not fixed, ÷ chunks, + the fixed time")  # fmt: skip
     through = Quantity("serving.prefill", "Prefill of the prompt", "s",
-                       where(inputs.pp > 1, minimum(done.time, slowest * (chunks + inputs.pp - 1) / chunks), done.time),
-                       note="prefill time; through several stages time of the fullest × (chunks + stages − 1) ÷ chunks, "
-                            "at most one after the other")  # fmt: skip
-    return (slowest, busy), chunks, occupied, through
+                       where(inputs.pp > 1, minimum(done.time, (chunks + inputs.pp - 1) * each), done.time),
+                       note="prefill time; through several stages (chunks + stages − 1) × time of a chunk, at most one after the other")  # fmt: skip
+    return (slowest, busy, fixed), (chunks, each), occupied, through
 
 
 def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantity]:

@@ -57,7 +57,8 @@ class Sharding:
         heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
         experts: on a rank; None without experts.
-        sends_tokens: 1 where tokens are sent to the ranks of their experts; `expert_tp` ranks share one. None without experts.
+        sends_tokens: 1 where tokens are sent to the ranks of their experts; `expert_tp` ranks share one of
+            `expert_groups`. None without experts.
         sequence: TP where sequence parallelism is on, else 1.
         copies: how many ranks of a stage hold the same attention weights, and the same shared experts.
         heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left: what a degree leaves over, 0 if it divides;
@@ -78,6 +79,7 @@ class Sharding:
     experts: Quantity | None
     sends_tokens: Quantity | None
     expert_tp: Quantity | None
+    expert_groups: Quantity | None
     sequence: Quantity
     shared_copies: Quantity | None
     heads_left: Quantity | None
@@ -115,14 +117,15 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
                         note="TP with sequence parallelism, else 1")  # fmt: skip
     rows: list[Quantity] = [sequence]
     over: dict[Scope, Node] = {"attention": tp, "stage": ranks.stage}
-    sends = expert_tp = shared_copies = None
+    sends = expert_tp = groups = shared_copies = None
     if routed:
         sends = Quantity("plan.sends_tokens", "Tokens are sent to their experts", "flag", where(both(inputs.ep > 1, ranks.groups > 1), 1, 0),
                          note="1 with expert parallelism among several attention groups; else every rank sees all tokens")  # fmt: skip
         expert_tp = Quantity("plan.expert_tp", "Ranks that share an expert", "rank", maximum(1, whole(ranks.stage / inputs.ep)),
                              note="ranks of a stage ÷ EP, at least 1")  # fmt: skip
+        groups = Quantity("plan.expert_groups", "Groups of experts", "rank", minimum(inputs.ep, ranks.stage), note="EP, at most the ranks of a stage")
         over["experts"] = expert_tp
-        rows += [sends, expert_tp]
+        rows += [sends, expert_tp, groups]
     if sends is not None and any(scope(module) == "shared" for module in ir.modules):
         shared = Quantity("plan.shared_ranks", "Ranks that share a shared expert", "rank", where(sends > 0, tp, ranks.stage),
                           note="those of a stage; of an attention group where tokens are sent to their experts")  # fmt: skip
@@ -186,9 +189,9 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         most = Quantity("plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind")
         rows.append(most)
     experts = experts_left = None
-    if routed:
+    if groups is not None:
         count = next(module.operation.count for module in ir.modules if isinstance(module.operation, Experts))
-        experts = Quantity("plan.experts", "Experts per rank", "expert", round_up(count / inputs.ep), note="experts ÷ EP, rounded up")
+        experts = Quantity("plan.experts", "Experts per rank", "expert", round_up(count / groups), note="experts ÷ groups of experts, rounded up")
         experts_left = Quantity("plan.experts_left", "Experts left over", "expert", remainder(count, inputs.ep), note="remainder of experts ÷ EP")
         rank["experts"][count] = experts
         rows.append(experts)
@@ -209,7 +212,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
     by_name = {row.id: row for row in rows}
     return Sharding(
         ranks, rank, copied, splits, numbers, stage_layers, layers, by_name.get("plan.heads"), by_name.get("plan.kv_heads"), most, columns,
-        experts, sends, expert_tp, sequence, shared_copies, heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left,
+        experts, sends, expert_tp, groups, sequence, shared_copies, heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left,
         (Section("Shards", tuple(rows), "of the fullest rank"), stage_section),
     )  # fmt: skip
 

@@ -151,7 +151,10 @@ def _coerced(figure: Input, found: Any, where: str) -> Any:
     if isinstance(found, str) and found.startswith("="):
         raise InputError(f"{where} ({figure.id}): holds a formula; expected {_expected(figure)}")
     if isinstance(figure.value, str):
-        return str(found)
+        known = {str(choice).lower(): choice for choice in figure.choices}
+        if str(found).lower() not in known:
+            raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
+        return known[str(found).lower()]
     if isinstance(found, str):
         try:
             return float(found.strip())

@@ -385,8 +385,8 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)
     served = equations.serving
     floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
-    sheet.formula(48, 4, join("Above the independent floor: TTFT ", text(served.ttft / floor_ttft, "0.0"), " ×, TPOT ",
-                              text(served.tpot / floor_tpot, "0.0"), " ×"), line)  # fmt: skip
+    sheet.formula(48, 4, join("Above the independent floor: TTFT ", text(minimum(served.ttft / floor_ttft, 1 / TOLERANCE), "0.0"), " ×, TPOT ",
+                              text(minimum(served.tpot / floor_tpot, 1 / TOLERANCE), "0.0"), " ×"), line)  # fmt: skip
     sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
                                "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
     sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
