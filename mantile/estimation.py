@@ -117,6 +117,10 @@ class Estimate:
             "usd_per_hour": number(money.usd_per_hour),
             "usd_per_million_tokens": {"output": number(money.usd_per_million_output), "input": number(money.usd_per_million_input),
                                        "blended": number(money.usd_per_million_blended)},
+            "usd_per_day": number(money.usd_per_day),
+            "usd_per_month": number(money.usd_per_month),
+            "output_tokens_per_usd": number(money.tokens_per_usd),
+            "output_tokens_per_kwh": number(money.tokens_per_kwh),
             "efficiency_profile": str(values[side.efficiency.profile]),
             "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
         }  # fmt: skip

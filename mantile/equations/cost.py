@@ -53,7 +53,7 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     energy = row("joules_per_output_token", "Energy per output token", "J/token", watts / output)
     per_kwh = row("tokens_per_kwh", "Output tokens per kWh", "token/kWh", where(watts > 0, output * HOUR * KILO / watts, 0),
                   "0 where nobody states the power limit")
-    provided = row("provisioned_power", "Power to provide for", "W", both_power(side, decoders), "of all accelerators")
+    provided = row("provisioned_power", "Power to provide for", "W", _provided(side, decoders), "of all accelerators")
     megawatt = row("tokens_per_provisioned_watt", "Output tokens per second and provisioned watt", "token/s/W",
                    where(provided > 0, served.output_tokens_per_s / provided, 0), "at full load; 0 where nobody states the power limit")  # fmt: skip
     hourly = row("usd_per_hour", "Cost per hour", "USD/h", both(side.power.hourly, decoders.power.hourly), "of all accelerators")
@@ -84,7 +84,7 @@ def cost(side: Side, decoders: Side, served: Serving) -> Cost:
     return Cost(watts, energy, hourly, each["output"], each["input"], each["blended"], day, month, per_usd, per_kwh, known, stated, tuple(sections))
 
 
-def both_power(side: Side, decoders: Side) -> Node:
+def _provided(side: Side, decoders: Side) -> Node:
     """W to provide for all accelerators."""
     mine = side.power.provisioned * side.ranks.replica * side.inputs.dp
     apart = side.ranks.disaggregated

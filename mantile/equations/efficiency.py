@@ -1,7 +1,7 @@
 """How much of the hardware is reached: efficiency factors of the profiles, by fallback, overridable per scenario.
 
 A profile holds for everything, a generation or an accelerator, with or without a framework. Of the figures that hold
-for a scenario the most specific is used; its level stands beside each figure.
+for a scenario the most specific is used; levels stand beside the profiles, and which holds among several is worked out once.
 """
 
 from __future__ import annotations

@@ -60,7 +60,6 @@ class Hardware:
     system_matches: Quantity
     topology: Quantity
     link: Quantity
-    switch: Quantity
     mesh: Quantity
     torus: Quantity
     direct: Quantity
@@ -226,7 +225,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     return Hardware(
         generation=generation, framework_runs=runs, peaks=peaks, peak_keys=peak_keys, memory_bandwidth=bandwidth, memory_capacity=capacity,
         host_bandwidth=host, tdp=tdp, idle=idle, prices=prices, system=system, system_matches=matches, topology=held["topology"], link=held["link"],
-        switch=kinds["switch"], mesh=kinds["mesh"], torus=kinds["torus"], direct=direct, in_switch=held["in_switch_reduction"],
+        mesh=kinds["mesh"], torus=kinds["torus"], direct=direct, in_switch=held["in_switch_reduction"],
         system_accelerators=held["accelerators"], link_bandwidth=held["link_bandwidth"], pair_bandwidth=held["pair_bandwidth"],
         torus_axes=held["torus_axes"], domains=held["domains"], scale_out_bandwidth=held["scale_out_bandwidth"], node_power=held["node_power"],
         accelerators=ids, systems=system_ids, sections=tuple(look.sections), overrides=tuple(look.overrides),

@@ -191,14 +191,12 @@ class Memory:
 
     Args:
         stage_weights: of a rank on each pipeline stage, wherever they lie; `stage_kv` B of KV cache per request.
-        all_weights: of the fullest stage, those on the host included.
         host_weights, host_kv: what lies in host memory and is read over the host link.
     """
 
     layer_weights: tuple[Quantity, ...]
     stage_weights: tuple[Quantity, ...]
     stage_kv: tuple[Quantity, ...]
-    all_weights: Quantity
     host_weights: Quantity
     host_kv: Quantity
     logits: Quantity
@@ -332,7 +330,7 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
         Section("Memory used", (seats, all_kv, logits, host_kv, kv, used, headroom, free, outside, limit, fits),
                 "weights + KV cache of the batch + working memory"),
     )  # fmt: skip
-    return Memory(tuple(layer_weights.values()), tuple(stage_weights), tuple(stage_kv), everything, host_weights, host_kv, logits, weights, kv, activations,
+    return Memory(tuple(layer_weights.values()), tuple(stage_weights), tuple(stage_kv), host_weights, host_kv, logits, weights, kv, activations,
                   reserve, used, usable, headroom, free, outside, limit, fits, caches, capacity, requests, seats, batch, sections)  # fmt: skip
 
 

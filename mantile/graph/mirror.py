@@ -82,6 +82,5 @@ class Mirror:
 
     def _section(self, section: Section) -> Section:
         """The rows that were made again; none where nothing was."""
-        rows = [self._node(figure) for row in section.rows for figure in (row if isinstance(row, tuple) else (row,))
-                if figure in self._moved and not (isinstance(figure, Input) and figure.id.startswith("inputs."))]  # fmt: skip
+        rows = [self._node(figure) for figure in section.figures() if figure in self._moved]
         return replace(section, title=f"{section.title}{self.words}", rows=tuple(rows), total=section.total if rows and section.rows[-1] in self._moved else 0)
