@@ -61,6 +61,13 @@ def _flags(
     output_tokens: Annotated[int | None, _option("Mean generated length per request.", "--output-tokens", "--osl", "--output-len")] = None,
     concurrency: Annotated[int | None, _option("Requests in flight over all replicas.", "--concurrency", "--max-concurrency")] = None,
     token_budget: Annotated[int | None, _option("Most tokens in one engine step.  [default: 8192]", "--token-budget", "--max-num-batched-tokens")] = None,
+    waves: Annotated[float | None, _option("Prompts of a benchmark ÷ concurrency; 0: a service that runs on.  [default: 0]")] = None,
+    scheduler: Annotated[str | None, _option("mixed, prefill-first or whole-prompts.  [default: the framework's]")] = None,
+    receive_interval: Annotated[
+        float | None, _option("Steps between two looks for new requests.  [default: 0]", "--receive-interval", "--scheduler-recv-interval")
+    ] = None,
+    batch_wait: Annotated[float | None, _option("Most steps for which prompts are held back to fill a step.  [default: 0]")] = None,
+    long_outputs: Annotated[float | None, _option("Output that one request in twenty exceeds ÷ the mean.  [default: 1.1]")] = None,
     image_tokens: Annotated[int | None, _option("Input tokens that stand for images, per request.  [default: 0]")] = None,
     offload_weights: Annotated[float | None, _option("GB of weights in host memory, per accelerator.", "--offload-weights", "--cpu-offload-gb")] = None,
     offload_kv: Annotated[float | None, _option("GB of KV cache in host memory, per accelerator.")] = None,

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import NEVER, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constants import HALF, NEVER, ONE_REQUEST, QUARTER, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import OVERHEAD
+from mantile.equations.scheduler import scheduler
 from mantile.equations.side import Side
+from mantile.equations.workload import Workload
 from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, span, total, where
 from mantile.ir.modules import FULL, ModelGraph
+from mantile.library.profiles import Library
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,14 @@ class Serving:
     accelerators: Quantity
     ttft_parts: dict[str, Quantity]
     tpot_parts: tuple[Quantity, ...]
+    ttft_p50: Quantity
+    ttft_p95: Quantity
+    e2e_p50: Quantity
+    e2e_p95: Quantity
     sections: tuple[Section, ...]
 
 
-def serving(ir: ModelGraph, side: Side, decoders: Side, prefill: Pass, decode: Pass, microbatches: Quantity) -> Serving:
+def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefill: Pass, decode: Pass, microbatches: Quantity) -> Serving:
     """The rows of the Serving sheet.
 
     Args:
@@ -43,50 +50,95 @@ def serving(ir: ModelGraph, side: Side, decoders: Side, prefill: Pass, decode: P
         decoders: those that decode; the same where none are apart.
         microbatches: into which a pipeline of decoders cuts its batch.
     """
-    inputs, held = side.inputs, decoders.memory
+    inputs, held, reached = side.inputs, decoders.memory, side.efficiency
     continuous, apart = side.ranks.continuous, side.ranks.disaggregated
     together: Node = continuous if apart is None else continuous * (1 - apart)
     words = "0 in static batching" if apart is None else "0 in static batching and where decode is apart"
-    pipes, chunk, occupied, prefill_part = _pipeline(prefill, side, ir)
+    kind = scheduler(library, inputs)
+    pipes, chunk, occupied, alone = _pipeline(prefill, side, ir)
     slowest = Quantity("serving.decode_stage", "Time of the fullest decode stage", "s", _stage_time(decode, decoders, ir),
                        note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
     step = Quantity("serving.decode_step", "Decode step", "s", where(decoders.inputs.pp > 1, maximum(decode.time, microbatches * slowest), decode.time),
                     note="decode time; with several stages at least micro-batches × time of the fullest stage")  # fmt: skip
     bubble = Quantity("serving.bubble", "Idle share of the fullest stage", "1", where(decoders.inputs.pp > 1, 1 - microbatches * slowest / step, 0),
                       note="1 − micro-batches × time of the fullest stage ÷ decode step: the pipeline's bubble")  # fmt: skip
-    others = Quantity("serving.others", "Other requests in the batch", "request", held.batch - ONE_REQUEST)
-    stall = Quantity("serving.stall", "Prefill stall per token", "s",
-                     together * side.efficiency["interference"] * others / ONE_REQUEST * occupied * TOKENS_PER_STEP / inputs.output_tokens,
-                     note=f"interference × other requests × prefill service time ÷ output tokens: each prefills once in my lifetime; {words}",
-                     source="closed loop")  # fmt: skip
+    others = Quantity("serving.others", "Other requests in the batch", "1", maximum(0, held.batch / ONE_REQUEST - 1), note="batch − 1, at least 0")
+    added = Quantity("serving.prefill_added", "Time a prompt adds to a step that runs anyway", "s",
+                     occupied * (1 - prefill.parts[OVERHEAD] / prefill.time), name="prefill time in a step that runs anyway",
+                     note="prefill service time × (1 − share of overhead in the pass): launches are paid by the step")  # fmt: skip
+    delay = Quantity("serving.prompt_delay", "Time a prompt delays the others", "s", where(kind.first > 0, occupied, added),
+                     note="its service time where decode stops for it, else what it adds to their steps")  # fmt: skip
+    places = Quantity("serving.prompts_per_step", "Prompts in a full step", "1", inputs.token_budget / (inputs.input_tokens * ONE_REQUEST),
+                      note="token budget ÷ input tokens")  # fmt: skip
+    share = Quantity("serving.prompts_per_token", "Prompts of others per token of mine", "1", others * TOKENS_PER_STEP / inputs.output_tokens,
+                     note="other requests ÷ output tokens: each of them prefills once in my lifetime", source="closed loop")  # fmt: skip
+    rate = Quantity("serving.prompts_in_step", "Of them in a step", "1", where(kind.first > 0, share, minimum(share, places)),
+                    note="at most what a full step holds, unless decode stops for prompts")  # fmt: skip
+    stall = Quantity("serving.stall", "Prefill stall per token", "s", together * reached["interference"] * rate * delay,
+                     note=f"interference × prompts in a step × delay of each; {words}")  # fmt: skip
     tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", step + stall, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip
-    handling = Quantity("serving.first_token", "Request handling", "s", side.efficiency["first_token"], note="first-token overhead")
-    queue = Quantity("serving.queue", "Wait behind other prompts", "s",
-                     together * side.efficiency["queueing"] * others / ONE_REQUEST * occupied,
-                     note=f"prefill queueing × other requests × prefill service time; {words}")  # fmt: skip
-    running = Quantity("serving.first_step", "First decode step", "s", continuous * step,
-                       note="rest of the running step; 0 in static batching")  # fmt: skip
     rest = Quantity("serving.generation", "Generation after the first token", "s", (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
                     note="(output tokens − 1) × TPOT")  # fmt: skip
+    handling = Quantity("serving.first_token", "Request handling", "s", reached["first_token"], note="first-token overhead")
+    running = Quantity("serving.first_step", "Running step", "s", continuous * reached["step_lag"] * step,
+                       note="first-step lag × decode step: rest of the one that runs, and the token's way out; 0 in static batching")  # fmt: skip
+    held_back, more = _held_back(inputs, tpot, share, places, continuous)
     hand_over, transfer = _transfer(side, decoders) if apart is not None else ((), None)
-    ahead: list[Quantity] = [handling, prefill_part, queue, running, *([transfer] if transfer is not None else [])]
-    ready: Node = handling + prefill_part + queue + running
-    served = Quantity("serving.service_time", "Time in the batch", "s", (ready if transfer is None else ready + transfer) + rest,
-                      note="all parts before the first token + generation after it")  # fmt: skip
+    ahead = [handling, alone, running, held_back, *([transfer] if transfer is not None else [])]
+    base = Quantity("serving.base", "First token without a queue", "s", total(span(ahead)), note="sum of the rows above")
+    given = Quantity("serving.prefill_share", "Share of the time given to prompts of others", "1", stall / tpot, note="prefill stall ÷ TPOT")
+    full = Quantity("serving.full_step", "Step full of prompts", "s",
+                    where(kind.first > 0, occupied * maximum(1, places), step + added * places),
+                    note="decode step + prompts × what each adds; where decode stops, its prompts alone")  # fmt: skip
+    per_prompt = Quantity("serving.saturated", "Service time of a prompt in full steps", "s", where(kind.first > 0, occupied, full / places),
+                          note="full step ÷ prompts in it")  # fmt: skip
+    limit = Quantity("serving.saturation", "Wait where prompts fill every step", "s",
+                     together * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
+                     note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}")  # fmt: skip
+    queue_words = "closed form of the scheduler × prefill queueing"
+
+    def waits(statistic: str, label: str) -> Quantity:
+        return Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * kind.wait(statistic, alone, given, others), note=queue_words)
+
+    queue = waits("mean", "Mean wait behind prompts")
+    median, tail, bench = waits("p50", "Median wait behind prompts"), waits("p95", "Wait of one in twenty"), waits("benchmark", "Median in a benchmark")
+    behind = Quantity("serving.queue", "Wait behind other prompts", "s", maximum(queue, limit - base), note="mean wait; where prompts fill every step, "
+                      "what is left of that wait")  # fmt: skip
+    served = Quantity("serving.service_time", "Time in the batch", "s", base + rest, note="first token without a queue + generation after it")
     seat = Quantity("serving.seat_wait", "Wait for a seat", "s", (held.requests - held.batch) / held.batch * served,
                     note="(requests − batch) ÷ batch × time in the batch: more requests than memory holds",
                     source="Little's law")  # fmt: skip
     rates, line = _rates(side, decoders, occupied, tpot, served, seat) if apart is not None else ((), None)
-    parts = {"Request handling": handling, "Prefill of the prompt": prefill_part, "Wait behind prompts": queue, "First decode step": running,
-             **({"KV transfer": transfer} if transfer is not None else {}), "Wait for a seat": seat,
-             **({"Wait for a prefill worker": line} if line is not None else {})}  # fmt: skip
-    body: Node = (ready if transfer is None else ready + transfer) + seat
-    ttft = Quantity("serving.ttft", "Time to first token, TTFT", "s", body if line is None else body + line, note="sum of its parts above", name="TTFT")
+    steady = Quantity("serving.ttft_steady", "TTFT of a service that runs on", "s", (base + behind + seat) if line is None else base + behind + seat + line,
+                      note="first token without a queue + waits")  # fmt: skip
+    first_wave = Quantity("serving.burst", "TTFT of the first wave", "s",
+                          maximum(base, handling + HALF * full * (held.batch / ONE_REQUEST / places + 1) + step) + reached["cold_start"],
+                          note="all requests at once: half of (batch ÷ prompts per step + 1) full steps, and the cold start")  # fmt: skip
+    first_share = Quantity("serving.first_share", "Share of the first wave", "1", where(inputs.waves > 0, together / maximum(1, inputs.waves), 0),
+                           note="1 ÷ waves of a benchmark; 0 in a service that runs on")  # fmt: skip
+    burst = Quantity("serving.burst_wait", "First wave of a benchmark", "s", first_share * (first_wave - steady),
+                     note="share of the first wave × (its TTFT − TTFT of a service that runs on)")  # fmt: skip
+    parts = {"Request handling": handling, "Prefill of the prompt": alone, "Running step": running, "Waiting for a batch": held_back,
+             **({"KV transfer": transfer} if transfer is not None else {}), "Wait behind prompts": behind, "Wait for a seat": seat,
+             **({"Wait for a prefill worker": line} if line is not None else {}), "First wave": burst}  # fmt: skip
+    ttft = Quantity("serving.ttft", "Time to first token, TTFT", "s", steady + burst, note="mean: of a service that runs on, and the first wave's share",
+                    name="TTFT")  # fmt: skip
     e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
+    others_wait: Node = seat if line is None else seat + line
+    half = Quantity("serving.ttft_p50", "TTFT, median", "s", maximum(base + where(inputs.waves > 0, bench, median), limit) + others_wait,
+                    note="first token without a queue + median wait, of a benchmark where there are waves; other waits as in the mean")  # fmt: skip
+    late = Quantity("serving.ttft_p95", "TTFT, one in twenty", "s", maximum(base + tail, limit) + others_wait,
+                    note="first token without a queue + the wait of one in twenty; other waits as in the mean")  # fmt: skip
+    half_e2e = Quantity("serving.e2e_p50", "End to end, median", "s", half + rest, note="median TTFT + generation of a mean output")
+    late_e2e = Quantity("serving.e2e_p95", "End to end, one in twenty", "s", maximum(late + rest, half + inputs.long_outputs * rest),
+                        note="the larger of a late first token and a long output")  # fmt: skip
     interactivity = Quantity("serving.interactivity", "Interactivity", "token/request/s", TOKENS_PER_STEP / tpot,
                              note="1 ÷ TPOT, tokens per second one user sees")  # fmt: skip
-    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s", inputs.concurrency / e2e, note="concurrency ÷ end to end")
+    ramp = Quantity("serving.ramp", "Mean load of a benchmark", "1", where(inputs.waves > 0, 1 - QUARTER / maximum(1, inputs.waves), 1),
+                    note="1 − a quarter ÷ waves: requests run out at its end; 1 in a service that runs on")  # fmt: skip
+    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s", ramp * inputs.concurrency / e2e,
+                        note="concurrency ÷ end to end × mean load", source="Little's law")  # fmt: skip
     output = Quantity("serving.output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens)
     count: Node = side.ranks.deployment
     if apart is not None:
@@ -99,15 +151,30 @@ def serving(ir: ModelGraph, side: Side, decoders: Side, prefill: Pass, decode: P
                           requests * (inputs.input_tokens + inputs.output_tokens))  # fmt: skip
     sections = (
         Section("Pipeline", (*pipes, *chunk, slowest), "what uneven stages and chunks cost"),
-        Section("Time per output token", (others, occupied, step, bubble, stall, tpot), "mean gap between tokens of one request",
-                Section.SUBTOTAL),
+        *kind.sections,
+        Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, stall, tpot),
+                "mean gap between tokens of one request", Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
-        Section("Time to first token", (*ahead, rest, served, seat, *rates, *([line] if line is not None else []), ttft), "mean, from arrival",
-                Section.SUBTOTAL),
-        Section("One request", (e2e, interactivity), "as its user sees it"),
-        Section("Throughput", (requests, output, accelerators, each, all_tokens), "whole deployment, all replicas"),
+        Section("First token without a queue", (*more, *ahead, base), "on its own, while others decode", Section.SUBTOTAL),
+        Section("Waits", (rest, given, full, per_prompt, limit, queue, median, tail, bench, behind, served, seat, *rates,
+                          *([line] if line is not None else [])), "behind other requests"),
+        Section("Time to first token", (steady, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
+        Section("One request", (e2e, half, late, half_e2e, late_e2e, interactivity), "as its user sees it; half, or one in twenty, see more than the "
+                "figures so called"),
+        Section("Throughput", (ramp, requests, output, accelerators, each, all_tokens), "whole deployment, all replicas"),
     )  # fmt: skip
-    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (step, stall), sections)
+    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (step, stall), half, late, half_e2e,
+                   late_e2e, sections)  # fmt: skip
+
+
+def _held_back(inputs: Workload, tpot: Quantity, arrivals: Quantity, places: Quantity, continuous: Quantity) -> tuple[Quantity, tuple[Quantity, ...]]:
+    """What a scheduler lets pass before it takes requests up, as its flags say: half of the steps between two looks, and steps to fill a batch."""
+    steps = Quantity("serving.batch_steps", "Steps until a batch of prompts is full", "1", minimum(inputs.batch_wait, places / maximum(arrivals, SMALLEST)),
+                     note="as asked, at most prompts of a full step ÷ prompts that arrive in a step")  # fmt: skip
+    waited = Quantity("serving.wait_steps", "Steps waited for a batch", "1",
+                      HALF * inputs.receive_interval + steps * (1 + HALF * arrivals * steps) / (1 + arrivals * steps),
+                      note="half the receive interval + steps of the batch wait, fewer for those that come later")  # fmt: skip
+    return Quantity("serving.held_back", "Waiting for a batch", "s", continuous * waited * tpot, note="steps waited × TPOT"), (steps, waited)
 
 
 def _stage_time(done: Pass, side: Side, ir: ModelGraph) -> Node:

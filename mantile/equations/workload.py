@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from mantile.equations.constants import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, Quantity, Section, equal, where
 from mantile.ir.modules import ModelGraph
-from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM, MOST_RANKS, MOST_REPLICAS, MOST_STAGES, SAME
+from mantile.library.profiles import SCHEDULERS, Library
+from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM, MOST_RANKS, MOST_REPLICAS, MOST_STAGES, SAME
 
 CONTINUOUS, STATIC = "continuous", "static"
 AGGREGATED, DISAGGREGATED = "aggregated", "disaggregated"
@@ -43,6 +43,11 @@ class Workload:
     input_tokens: Input
     output_tokens: Input
     concurrency: Input
+    waves: Input
+    scheduler: Input
+    receive_interval: Input
+    batch_wait: Input
+    long_outputs: Input
     head_dtype: Input
     token_budget: Input
     attention_dtype: Input
@@ -175,6 +180,16 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
                             integer=True, minimum=1, maximum=10_000_000),
         concurrency=given("concurrency", "Concurrency", "request", 1, "requests in flight at any time, over all replicas",
                           integer=True, minimum=1, maximum=1_000_000),
+        waves=given("waves", "Benchmark waves", "1", 0, "prompts of a benchmark ÷ concurrency: its first wave arrives at once; 0: a service that runs on",
+                    minimum=0, maximum=1000),
+        scheduler=given("scheduler", "Scheduler", "1", DEFAULT, f"{DEFAULT}: the framework's; else " + "; ".join(f"{key}: {text}" for key, text in
+                        SCHEDULERS.items()), choices=(DEFAULT, *SCHEDULERS)),
+        receive_interval=given("receive_interval", "Receive interval", "1", 0, "decode steps between two looks for new requests; 0: every step",
+                               minimum=0, maximum=10_000),
+        batch_wait=given("batch_wait", "Batch wait", "1", 0, "most decode steps for which prompts are held back until they fill a step; 0: none",
+                         minimum=0, maximum=10_000),
+        long_outputs=given("long_outputs", "Long outputs", "1", 1.1, "output that one request in twenty exceeds, ÷ the mean; 1.1 for lengths drawn evenly "
+                           "from the upper fifth", minimum=1, maximum=100),
         head_dtype=given("head_dtype", "Embedding, head", "1", "bf16", "data type of embedding and LM head",
                          choices=dtypes("weights"), name="embedding data type"),
         token_budget=given("token_budget", "Token budget", "token", 8192, "largest number of tokens in one step of the "
@@ -211,7 +226,8 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
     ranks = Ranks(continuous, own, groups, stage, replica, deployment)
     found = inputs.named()
     money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
-    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches")
+    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches", "waves", "scheduler",
+            "receive_interval", "batch_wait", "long_outputs")
     first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))
     return inputs, ranks, (

@@ -17,6 +17,9 @@ Status = Literal["measured", "fitted", "datasheet", "assumed", "defined"]
 Confidence = Literal["high", "medium", "low"]
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
+SchedulerKind = Literal["mixed", "prefill-first", "whole-prompts"]
+SCHEDULERS: dict[str, str] = {"mixed": "chunks of prompts ride in decode steps", "prefill-first": "decode stops until prompts are done",
+                              "whole-prompts": "prompts join decode steps undivided"}  # fmt: skip
 Topology = Literal["switch", "mesh", "pcie", "torus", "network", "single"]
 
 
@@ -169,12 +172,13 @@ class Prices(Profile):
 
 
 class Framework(Strict):
-    """A serving framework and the makers whose chips it runs on."""
+    """A serving framework, the makers whose chips it runs on, and how it schedules prompts by default."""
 
     id: str
     name: str
     source: str
     vendors: tuple[str, ...]
+    scheduler: SchedulerKind
 
 
 class DataType(Strict):

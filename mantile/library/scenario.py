@@ -26,6 +26,7 @@ from mantile.library.profiles import Library, with_accelerator
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
 MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 
@@ -62,6 +63,7 @@ class Deployment(Strict):
 
 
 Share = Annotated[float | None, Field(gt=0, le=1, allow_inf_nan=False)]
+Steps = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
 Amount = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
 
 
@@ -91,6 +93,11 @@ class Case(Deployment):
         Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
     ] = None
     token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
+    waves: Annotated[float | None, Field(ge=0, le=1000, allow_inf_nan=False)] = None
+    scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = None
+    receive_interval: Annotated[Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))] = None
+    batch_wait: Annotated[Steps, Field(validation_alias=AliasChoices("batch_wait", "batch_wait_timeout_iters"))] = None
+    long_outputs: Annotated[float | None, Field(ge=1, le=100, allow_inf_nan=False)] = None
     offload_weights: Annotated[Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))] = None
     offload_kv: Annotated[Amount, Field(validation_alias=AliasChoices("offload_kv", "swap_space"))] = None
     price_basis: Literal["cloud", "rental", "owned"] | None = None
@@ -197,6 +204,7 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     defaults: dict[str, Any] = {
         "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
         "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
+        "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "long_outputs": 1.1,
         "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
         **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
