@@ -67,6 +67,7 @@ def _flags(
         float | None, _option("Steps between two looks for new requests.  [default: 0]", "--receive-interval", "--scheduler-recv-interval")
     ] = None,
     batch_wait: Annotated[float | None, _option("Most steps for which prompts are held back to fill a step.  [default: 0]")] = None,
+    length_spread: Annotated[float | None, _option("Share below the longest from which lengths are drawn; 0: all alike.  [default: 0.2]")] = None,
     long_outputs: Annotated[float | None, _option("Output that one request in twenty exceeds ÷ the mean.  [default: 1.1]")] = None,
     image_tokens: Annotated[int | None, _option("Input tokens that stand for images, per request.  [default: 0]")] = None,
     offload_weights: Annotated[float | None, _option("GB of weights in host memory, per accelerator.", "--offload-weights", "--cpu-offload-gb")] = None,

@@ -18,6 +18,7 @@ FLOPS_PER_PAIR = _constant("flops_per_pair", "FLOPs per channel of a query-key p
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
 QUARTER = _constant("quarter", "Quarter", "1", 0.25, "an all-to-all on a ring moves a quarter of what an all-gather does", "quarter")
 SMALLEST = _constant("smallest", "Smallest rate", "1", 0.000001, "keeps a quotient finite where nothing arrives", "smallest rate")
+NINETEEN_IN_TWENTY = _constant("nineteen_in_twenty", "Nineteen in twenty", "1", 0.95, "place of one request in twenty in a row of them", "0.95")
 NEVER = _constant("never", "Time of what cannot be", "s", 1_000_000, "stands for an algorithm that the links do not allow", "never")
 NO_LINK = _constant("no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link")
 BOTH_WAYS = _constant("both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write")

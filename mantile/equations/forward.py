@@ -111,8 +111,8 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
     sent, after, messages_section = messages(phase, side, ir)
     blocks += [*sent, _host(phase, side)]
     step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
-                    efficiency["step_host"] + efficiency["step_row"] * (phase.requests / ONE_REQUEST), name="step overhead",
-                    note="host time per step + host time per request × requests")  # fmt: skip
+                    efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST), name="step overhead",
+                    note="host time per step + host time per request × requests of an attention group")  # fmt: skip
     step_section = Section("Step overhead", (step,), "once per pass: scheduler, sampling", Section.SUBTOTAL)
 
     names = tuple(block.label for block in blocks) + ("Step overhead",)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import HALF, NEVER, ONE_REQUEST, QUARTER, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.constants import HALF, NEVER, NINETEEN_IN_TWENTY, ONE_REQUEST, QUARTER, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import scheduler
 from mantile.equations.side import Side
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, span, total, where
+from mantile.graph.quantity import Node, Quantity, Section, both, maximum, minimum, span, total, where
 from mantile.ir.modules import FULL, ModelGraph
 from mantile.library.profiles import Library
 
@@ -74,8 +74,11 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                      note="other requests ÷ output tokens: each of them prefills once in my lifetime", source="closed loop")  # fmt: skip
     rate = Quantity("serving.prompts_in_step", "Of them in a step", "1", where(kind.first > 0, share, minimum(share, places)),
                     note="at most what a full step holds, unless decode stops for prompts")  # fmt: skip
-    stall = Quantity("serving.stall", "Prefill stall per token", "s", together * reached["interference"] * rate * delay,
-                     note=f"interference × prompts in a step × delay of each; {words}")  # fmt: skip
+    locked = Quantity("serving.lockstep", "Requests run in lockstep", "flag", where(both(kind.first > 0, inputs.length_spread <= 0), 1, 0),
+                      note="1 if decode stops for prompts and all lengths are alike: all then end, and are prefilled, together")  # fmt: skip
+    stall = Quantity("serving.stall", "Prefill stall per token", "s",
+                     together * reached["interference"] * rate * delay * (1 - HALF * locked),
+                     note=f"interference × prompts in a step × delay of each, half in lockstep: those prefilled before mine do not count; {words}")  # fmt: skip
     tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", step + stall, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip
     rest = Quantity("serving.generation", "Generation after the first token", "s", (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
@@ -94,15 +97,17 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     per_prompt = Quantity("serving.saturated", "Service time of a prompt in full steps", "s", where(kind.first > 0, occupied, full / places),
                           note="full step ÷ prompts in it")  # fmt: skip
     limit = Quantity("serving.saturation", "Wait where prompts fill every step", "s",
-                     together * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
+                     together * (1 - locked) * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
                      note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}")  # fmt: skip
-    queue_words = "closed form of the scheduler × prefill queueing"
+    queue_words = "prefill queueing × closed form of the scheduler; in lockstep the prefills of those before me"
 
-    def waits(statistic: str, label: str) -> Quantity:
-        return Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * kind.wait(statistic, alone, given, others), note=queue_words)
+    def waits(statistic: str, label: str, before: Node) -> Quantity:
+        body = where(locked > 0, before * others * occupied, kind.wait(statistic, alone, given, others))
+        return Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * body, note=queue_words)
 
-    queue = waits("mean", "Mean wait behind prompts")
-    median, tail, bench = waits("p50", "Median wait behind prompts"), waits("p95", "Wait of one in twenty"), waits("benchmark", "Median in a benchmark")
+    queue, median, bench = (waits(name, label, HALF) for name, label in (
+        ("mean", "Mean wait behind prompts"), ("p50", "Median wait behind prompts"), ("benchmark", "Median in a benchmark")))  # fmt: skip
+    tail = waits("p95", "Wait of one in twenty", NINETEEN_IN_TWENTY)
     behind = Quantity("serving.queue", "Wait behind other prompts", "s", maximum(queue, limit - base), note="mean wait; where prompts fill every step, "
                       "what is left of that wait")  # fmt: skip
     served = Quantity("serving.service_time", "Time in the batch", "s", base + rest, note="first token without a queue + generation after it")
@@ -152,7 +157,7 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     sections = (
         Section("Pipeline", (*pipes, *chunk, slowest), "what uneven stages and chunks cost"),
         *kind.sections,
-        Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, stall, tpot),
+        Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, locked, stall, tpot),
                 "mean gap between tokens of one request", Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
         Section("First token without a queue", (*more, *ahead, base), "on its own, while others decode", Section.SUBTOTAL),

@@ -47,6 +47,7 @@ class Workload:
     scheduler: Input
     receive_interval: Input
     batch_wait: Input
+    length_spread: Input
     long_outputs: Input
     head_dtype: Input
     token_budget: Input
@@ -188,6 +189,8 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
                                minimum=0, maximum=10_000),
         batch_wait=given("batch_wait", "Batch wait", "1", 0, "most decode steps for which prompts are held back until they fill a step; 0: none",
                          minimum=0, maximum=10_000),
+        length_spread=given("length_spread", "Spread of lengths", "1", 0.2, "lengths are drawn evenly from this share below the longest; 0: all alike",
+                            minimum=0, maximum=1),
         long_outputs=given("long_outputs", "Long outputs", "1", 1.1, "output that one request in twenty exceeds, ÷ the mean; 1.1 for lengths drawn evenly "
                            "from the upper fifth", minimum=1, maximum=100),
         head_dtype=given("head_dtype", "Embedding, head", "1", "bf16", "data type of embedding and LM head",
@@ -227,7 +230,7 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
     found = inputs.named()
     money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
     load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches", "waves", "scheduler",
-            "receive_interval", "batch_wait", "long_outputs")
+            "receive_interval", "batch_wait", "length_spread", "long_outputs")
     first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))
     return inputs, ranks, (

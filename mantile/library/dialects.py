@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from mantile.library.architecture import Architecture
+from mantile.library.documents import load, validate
 from mantile.library.errors import InputError, unknown
 from mantile.library.measurements import Run, own
 from mantile.library.models import load_model, model_ids
-from mantile.library.profiles import Accelerator, load_library
-from mantile.library.documents import validate
+from mantile.library.profiles import Accelerator, data_folder, load_library
+from mantile.library.recipes import Recipes
 
 Reader = Callable[[dict[str, Any], str], Iterable[Run]]
 
@@ -48,20 +50,54 @@ def serving(record: dict[str, Any], name: str) -> Iterable[Run]:
         raise InputError(f"spec_decode is {record['spec_decode']}: speculative decoding is not covered")
     model = _model(record["model"], notes)
     chip = _accelerator(record["system"])
-    fields = {
-        **_deployment(record, chip, model, apart, notes), **_formats(model, chip, str(record["precision"]), str(record.get("moe_precision", "")), notes),
-        "concurrency": record["concurrency"] or _missing("concurrency"), "kv_dtype": _cache_format(record, notes),
+    fields: dict[str, Any] = {
+        "model": model, **_deployment(record, chip, model, apart, notes), **_formats(model, chip, str(record["precision"]), str(record.get("moe_precision", "")), notes),
+        "concurrency": int(record["concurrency"] or _missing("concurrency")), "kv_dtype": _cache_format(record, notes),
     }  # fmt: skip
     drawn = "uniform" in str(record.get("len_sampling", "uniform"))
     if drawn:
         notes.append(f"lengths are drawn from 0.8 to 1 of what is stated: {DRAWN} of it on average, {WAVES} prompts for every place")
     share = DRAWN if drawn else 1
     fields |= {"input_tokens": max(1, round(share * record["isl"])), "output_tokens": max(1, round(share * record["osl"])), "waves": WAVES if drawn else 0}
+    if not drawn:
+        notes.append("lengths are all alike")
+        fields["length_spread"] = 0
+    _by_recipe(fields, record, notes)
     metrics = {
         "ttft_s": _milli(record.get("ttft_ms")), "tpot_s": _milli(record.get("tpot_ms")), "ttft_p50_s": _milli(record.get("median_ttft_ms")),
         "tpot_p50_s": _milli(record.get("median_tpot_ms")), "output_tokens_per_s_per_accelerator": record.get("out_tok_s_gpu") or None,
     }  # fmt: skip
     return [_run(name, record, fields, metrics, notes)]
+
+
+@cache
+def _recipes() -> Recipes:
+    return load(Recipes, data_folder("profiles") / "recipes.yaml")
+
+
+def _by_recipe(fields: dict[str, Any], record: dict[str, Any], notes: list[str]) -> None:
+    """Fill in how the server was started, from the public scripts of the benchmark, where a row is one of its runs."""
+    if "decode" in fields or not any(name in f"{record.get('source', '')} {record.get('source_ref', '')}" for name in _recipes().names):
+        return
+    found: dict[str, Any] = {}
+    for recipe in _recipes().recipes:
+        if recipe.match.holds(fields, record):
+            found = recipe.set.model_dump(exclude_none=True) | found
+    if not found:
+        return
+    notes.append("flags of the server as in the benchmark's public scripts")
+    if found.pop("warm", False):
+        cold = {"id": "efficiency.cold_start", "value": 0, "reason": "the harness warms the server up"}
+        fields["overrides"] = [cold]
+    if found.pop("experts", None):
+        ranks = fields["tp"] * fields["attention_dp"]
+        fields |= {"tp": ranks, "ep": ranks, "attention_dp": 1}
+        notes.append("experts over all ranks, no attention-DP: what the script did, whatever the table says")
+    if found.get("token_budget") == "prompt":
+        found["token_budget"] = -(-(fields["concurrency"] + int(record["isl"]) + 64) // 64) * 64
+    if "kv_dtype" in found:
+        notes[:] = [note for note in notes if not note.startswith("KV cache")]
+    fields |= found
 
 
 def inferencemax(record: dict[str, Any], name: str) -> Iterable[Run]:
@@ -115,7 +151,7 @@ def _deployment(record: dict[str, Any], chip: Accelerator, model: str, apart: bo
         notes.append("attention-DP without a number: over all ranks")
     elif groups not in ("", "false") and float(groups) > 1:
         plan = {"tp": 1, "pp": pp, "ep": ep, "attention_dp": int(float(groups))}
-    elif apart and not record.get("gpus") and tp == ep == 1 and load_model(model).architecture.value("experts", 0) > 128:
+    elif apart and not record.get("gpus") and tp == ep == 1 and _architecture(model).value("experts") > 128:
         raise InputError("tp and ep are 1 and gpus is empty: the worker of a disaggregated run is not stated")
     found: dict[str, Any] = {"accelerator": chip.id, "framework": _framework(record["framework"])}
     if not apart:
@@ -124,11 +160,16 @@ def _deployment(record: dict[str, Any], chip: Accelerator, model: str, apart: bo
     return found | plan | {"decode": plan}
 
 
+@cache
+def _architecture(model: str) -> Architecture:
+    return load_model(model).architecture
+
+
 def _formats(model: str, chip: Accelerator, precision: str, experts: str, notes: list[str]) -> dict[str, str]:
     """Formats of the weights behind a word for the precision of a run."""
-    architecture = load_model(model).architecture
+    architecture = _architecture(model)
     stored = architecture.choices["weights_dtype"].value
-    mixture = bool(architecture.value("experts", 0))
+    mixture = bool(architecture.value("experts"))
     if precision in ("bf16", "fp16"):
         return {"weights_dtype": precision}
     if precision == "fp8":
@@ -169,7 +210,7 @@ def llama_bench(record: dict[str, Any], name: str) -> Iterable[Run]:
     fields: dict[str, Any] = {"accelerator": chip.id, "framework": _framework(record["framework"]), "pp": gpus, "concurrency": batch, "waves": 0}
     if gpus > 1:
         notes.append("several accelerators: layers divided among them")
-    stored = load_model(model).architecture.choices["weights_dtype"].value
+    stored = _architecture(model).choices["weights_dtype"].value
     if not (quant == "mxfp4" and stored == "mxfp4"):
         fields |= {"weights_dtype": quant, "head_dtype": quant}
     found = []

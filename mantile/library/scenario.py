@@ -97,6 +97,7 @@ class Case(Deployment):
     scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = None
     receive_interval: Annotated[Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))] = None
     batch_wait: Annotated[Steps, Field(validation_alias=AliasChoices("batch_wait", "batch_wait_timeout_iters"))] = None
+    length_spread: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
     long_outputs: Annotated[float | None, Field(ge=1, le=100, allow_inf_nan=False)] = None
     offload_weights: Annotated[Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))] = None
     offload_kv: Annotated[Amount, Field(validation_alias=AliasChoices("offload_kv", "swap_space"))] = None
@@ -204,7 +205,7 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     defaults: dict[str, Any] = {
         "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
         "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
-        "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "long_outputs": 1.1,
+        "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
         "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
         **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip

@@ -1,0 +1,272 @@
+"""Efficiency factors fitted to measured runs: least squares on log ratios, pulled towards the profiles they start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from mantile.equations.factors import DOMAINS, KINDS
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Node
+from mantile.library.errors import InputError, unknown
+from mantile.library.measurements import Run
+from mantile.library.profiles import load_library
+from mantile.reconciliation import Batch, Prepared, throughput
+
+Level = Literal["global", "generation", "framework", "pair"]
+Array = np.ndarray[Any, np.dtype[np.float64]]
+NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
+SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
+RANGE = 3.0  # a factor changes at most so many times
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is fitted: a metric of runs, and the weight of its log ratio."""
+
+    metric: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Factors fitted to runs.
+
+    Args:
+        names: factor and group of each parameter.
+        offsets: log of the factor over that it started from; `deviations` their standard deviations after the runs.
+        at_bound: whether a parameter ended at its bound.
+    """
+
+    names: tuple[tuple[Choice, str], ...]
+    offsets: Array
+    deviations: Array
+    at_bound: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A factor that may move: all its figures together, or those of one condition; the same for all runs of a group.
+
+    Args:
+        factor: name of the factor.
+        condition: kernel format, KV format or number of ranks; None for all figures.
+        level: whether all runs share it, those of a generation, of a framework, or of an accelerator with a framework.
+    """
+
+    factor: str
+    condition: str | None = None
+    level: Level = "global"
+
+    @classmethod
+    def parse(cls, text: str) -> Choice:
+        """From name, name[condition], name@level, or all three.
+
+        Raises:
+            InputError: naming the factor or level there is not.
+        """
+        rest, _, level = text.partition("@")
+        name, _, condition = rest.rstrip("]").partition("[")
+        known = {kind.name: kind for kind in KINDS}
+        if name not in known:
+            raise unknown("factor", name, known)
+        if level not in ("", *get_args(Level)):
+            raise InputError(f"{text}: expected one of {', '.join(get_args(Level))} after @")
+        if condition and condition not in map(str, DOMAINS[known[name].condition]):
+            raise InputError(f"{text}: expected one of {', '.join(map(str, DOMAINS[known[name].condition]))} in the brackets")
+        return cls(name, condition or None, level or "global")  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return self.factor + (f"[{self.condition}]" if self.condition else "")
+
+    def has(self, figure: Input) -> bool:
+        """Whether a figure of the library is among those that move."""
+        return self.condition is None or figure.id.endswith((f".{self.condition}", f".tp{self.condition}"))
+
+
+class Problem:
+    """Log ratios of runs as a function of log factors.
+
+    Args:
+        prepared: the runs.
+        choices: the factors that may move.
+        targets: metrics whose log ratios are made small.
+    """
+
+    def __init__(self, prepared: Prepared, choices: Sequence[Choice], targets: Sequence[Target] = (Target("tpot_s"),)) -> None:
+        self.choices = tuple(choices)
+        self.batches = [_Batch(batch, targets, self.choices) for batch in prepared.batches]
+        self.runs: list[Run] = [case.run for batch in prepared.batches for case in batch.cases]
+        values = [case.column.values for batch in prepared.batches for case in batch.cases]
+        self.names: tuple[tuple[Choice, str], ...] = ()
+        places = []
+        for choice in self.choices:
+            groups = list(dict.fromkeys(_group(value, choice.level) for value in values))
+            places.append([len(self.names) + groups.index(_group(value, choice.level)) for value in values])
+            self.names += tuple((choice, group) for group in groups)
+        self.place = np.array(places)  # choices by runs: which parameter each run follows
+        self.weights = np.array([target.weight for target in targets])
+
+    def residuals(self, offsets: Array) -> Array:
+        """Weighted log ratios, predicted over measured: runs by targets; NaN where not measured."""
+        return self._evaluate(offsets[None, :])[0]
+
+    def _evaluate(self, points: Array) -> Array:
+        """Residuals at several points at once: points by runs by targets."""
+        start, found = 0, []
+        for batch in self.batches:
+            size = len(batch.batch.cases)
+            factors = np.exp(points[:, self.place[:, start : start + size]])  # points by choices by runs
+            found.append(batch.residuals(factors))
+            start += size
+        return np.concatenate(found, axis=1) * self.weights
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Of each parameter: figures stay in the range of their factor, and change at most by RANGE."""
+        low, high = np.full(len(self.names), -np.log(RANGE)), np.full(len(self.names), np.log(RANGE))
+        known = {kind.name: kind for kind in KINDS}
+        for place, (choice, _) in enumerate(self.names):
+            values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ()) if float(figure.value or 0) > 0]
+            if values:
+                kind = known[choice.factor]
+                high[place] = min(high[place], np.log(kind.high / np.max(values)))
+                low[place] = max(low[place], np.log(kind.low / np.min(values))) if kind.low > 0 else low[place]
+        return np.minimum(low, -1e-9), np.maximum(high, 1e-9)
+
+    def fit(self, rows: Array | None = None, spread: float = SPREAD, start: Array | None = None, steps: int = 12) -> Fit:
+        """The factors that explain runs best.
+
+        Args:
+            rows: which runs; all if None.
+            spread: of a log factor around its parent's, before the runs are seen.
+            start: log factors to begin from.
+        """
+        chosen = np.ones(len(self.runs), bool) if rows is None else rows
+        size = len(self.names)
+        prior = NOISE / spread
+        memory: dict[bytes, Array] = {}
+
+        def both(offsets: Array) -> Array:
+            """Residuals, and below them those of one parameter moved a little each."""
+            key = offsets.tobytes()
+            if key not in memory:
+                memory.clear()
+                memory[key] = self._evaluate(np.vstack([offsets, offsets + STEP * np.eye(size)]))
+            return memory[key]
+
+        def clean(residuals: Array) -> Array:
+            kept = residuals[..., chosen, :].reshape(*residuals.shape[:-2], -1)
+            return kept[..., self._known(chosen)]
+
+        def function(offsets: Array) -> Array:
+            return np.concatenate([clean(both(offsets)[0]), prior * offsets])
+
+        def jacobian(offsets: Array) -> Array:
+            values = clean(both(offsets))
+            return np.vstack([((values[1:] - values[0]) / STEP).T, prior * np.eye(size)])
+
+        first = np.zeros(size) if start is None else start
+        bounds = self.bounds()
+        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss="soft_l1", f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
+        hessian = found.jac.T @ found.jac / NOISE**2
+        spreads = np.sqrt(np.diag(np.linalg.inv(hessian)))
+        at_bound = tuple(bool(mask) for mask in found.active_mask)
+        return Fit(self.names, found.x, spreads, at_bound)
+
+    @cached_property
+    def _measured(self) -> Array:
+        return np.isfinite(self.residuals(np.zeros(len(self.names))))
+
+    def _known(self, chosen: Array) -> Array:
+        return self._measured[chosen].reshape(-1)
+
+
+STEP = 1e-4
+
+
+class _Batch:
+    """The runs of one graph, ready to be evaluated at many points."""
+
+    def __init__(self, batch: Batch, targets: Sequence[Target], choices: Sequence[Choice]) -> None:
+        self.batch = batch
+        outputs = batch.outputs()
+        self.outputs: list[Node] = [outputs[target.metric] for target in targets]
+        self.program = Program(self.outputs)
+        needed = {given.id for given in self.program.inputs}
+        reached = batch.equations.side.efficiency
+        self.figures: dict[Choice, list[Input]] = {
+            choice: [figure for figure in reached.figures[choice.factor] if figure.id in needed and choice.has(figure)]
+            for choice in choices if choice.factor in reached.figures
+        }  # fmt: skip
+        self.places = {choice: place for place, choice in enumerate(choices)}
+        self.measured = np.log(np.array([[_measured(case.run, case.column.values, target.metric) for target in targets] for case in batch.cases]))
+
+    def residuals(self, factors: Array) -> Array:
+        """Log ratios: points by runs by targets, from factors: points by choices by runs."""
+        points, _, runs = factors.shape
+        inputs = {key: np.tile(value, points) if isinstance(value, np.ndarray) else value for key, value in self.batch.inputs.items()}
+        scales: dict[Input, Any] = {}
+        for choice, figures in self.figures.items():
+            factor = factors[:, self.places[choice], :].reshape(-1)
+            scales |= {figure: scales.get(figure, 1.0) * factor for figure in figures}
+        inputs |= {figure.id: float(figure.value or 0) * scale for figure, scale in scales.items()}
+        values = self.program.sweep(inputs, self.outputs)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            predicted = np.stack([np.log(np.broadcast_to(values[node], points * runs)) for node in self.outputs], axis=-1)
+        return predicted.reshape(points, runs, -1) - self.measured
+
+
+def _measured(run: Run, values: Mapping[str, Any], metric: str) -> float:
+    given = run.metrics.given()
+    if metric == "output_tokens_per_s_per_accelerator" and metric not in given and {"ttft_s", "tpot_s"} <= set(given):
+        return throughput(given, values)
+    return given.get(metric, float("nan"))
+
+
+def _group(values: Mapping[str, Any], level: Level) -> str:
+    match level:
+        case "global":
+            return "global"
+        case "generation":
+            return load_library().accelerator(str(values["accelerator"])).generation
+        case "framework":
+            return str(values["framework"])
+        case "pair":
+            return f"{values['accelerator']}--{values['framework']}"
+
+
+def folds(runs: Sequence[Run], by: Literal["config", "model", "system"], parts: int = 5) -> list[Array]:
+    """Which runs are kept aside, for each part of a cross-validation.
+
+    A configuration is everything but concurrency; configurations are dealt out in order of their names, so that parts are the same each time.
+    """
+    if by == "config":
+        keys = [_configuration(run) for run in runs]
+        dealt = {key: place % parts for place, key in enumerate(sorted(set(keys)))}
+        return [np.array([dealt[key] == part for key in keys]) for part in range(parts)]
+    keys = [run.model if by == "model" else str(run.accelerator) for run in runs]
+    return [np.array([key == kept for key in keys]) for kept in dict.fromkeys(keys)]
+
+
+def _configuration(run: Run) -> str:
+    fields = run.model_dump(exclude={"id", "name", "concurrency", "metrics", "environment", "source", "date", "assumptions", "status"}, exclude_none=True)
+    return repr(sorted((key, repr(value)) for key, value in fields.items()))
+
+
+def cross_validate(problem: Problem, by: Literal["config", "model", "system"], spread: float = SPREAD,
+                   step: Callable[[int], None] = lambda part: None) -> Array:  # fmt: skip
+    """Log ratios of runs as predicted without them: runs by targets, unweighted."""
+    found = np.full((len(problem.runs), len(problem.weights)), np.nan)
+    whole = problem.fit(spread=spread)
+    for number, kept in enumerate(folds(problem.runs, by)):
+        step(number)
+        if kept.all():
+            raise InputError(f"--cross-validate {by}: all runs have the same {by}; expected at least two")
+        fit = problem.fit(~kept, spread, start=whole.offsets)
+        found[kept] = problem.residuals(fit.offsets)[kept] / problem.weights
+    return found

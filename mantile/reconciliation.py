@@ -1,0 +1,297 @@
+"""Measured runs against predictions: what each run would be by the graph, how far off, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mantile.assembly import Equations, build
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Named, Node
+from mantile.ir.build import build_ir
+from mantile.library.errors import InputError, unknown
+from mantile.library.measurements import Broken, Measurements, Run
+from mantile.library.models import load_model
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import Column, columns, with_own_accelerators
+
+METRICS = {  # the field of a run's metrics that is compared, by what it is called in a report
+    "tpot": "tpot_s", "ttft": "ttft_s", "ttft_p50": "ttft_p50_s", "throughput": "output_tokens_per_s_per_accelerator", "prefill": "prefill_s",
+    "e2e": "e2e_s",
+}  # fmt: skip
+GROUPS = ("model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths")
+HARNESS_RAMP = 0.25  # of a wave: what a benchmark's throughput loses as its requests run out
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run with its scenario filled in, ready to be predicted."""
+
+    run: Run
+    column: Column
+    inputs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs of one graph: the same model, with decode workers of their own or without.
+
+    Args:
+        inputs: by id, an array over the runs where they differ, else one value.
+    """
+
+    equations: Equations
+    cases: tuple[Case, ...]
+    inputs: dict[str, Any]
+
+    def outputs(self) -> dict[str, Node]:
+        """What is predicted, by the field of a run's metrics."""
+        served = self.equations.serving
+        return {
+            "tpot_s": served.tpot, "ttft_s": served.ttft, "ttft_p50_s": served.ttft_p50, "e2e_s": served.e2e, "prefill_s": self.equations.prefill.time,
+            "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
+        }  # fmt: skip
+
+    @cached_property
+    def program(self) -> Program:
+        """The outputs, and whether the plan is possible, ready to run."""
+        return Program([*self.outputs().values(), self.equations.checks.feasibility, *self.equations.serving.tpot_parts])
+
+    def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, np.ndarray]:
+        """Values of the outputs for every run.
+
+        Args:
+            changes: ids of inputs to values that replace theirs.
+        """
+        values = self.program.sweep(self.inputs | dict(changes or {}), self.program.outputs)
+        return {node: np.broadcast_to(np.asarray(value), len(self.cases)) for node, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Runs by the graphs that answer them, and those that none does."""
+
+    batches: tuple[Batch, ...]
+    refused: tuple[Broken, ...]
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """All runs, in the order of the batches."""
+        return tuple(case for batch in self.batches for case in batch.cases)
+
+
+def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[[str], None] = lambda model: None) -> Prepared:
+    """Runs to graphs and their inputs.
+
+    Args:
+        library: instead of the profiles we ship.
+        step: told the model whose graph is made.
+    """
+    shipped = library or load_library()
+    grouped: dict[tuple[str, bool], list[Run]] = {}
+    for run in runs:
+        grouped.setdefault((run.model, run.scenario().disaggregated), []).append(run)
+    batches: list[Batch] = []
+    refused: list[Broken] = []
+    for (name, apart), members in grouped.items():
+        step(name)
+        try:
+            model = load_model(name)
+            equations = build(build_ir(model), shipped, apart)
+        except InputError as error:
+            refused += [Broken(run.id, str(error)) for run in members]
+            continue
+        named = equations.inputs.named()
+        known = {figure.id for figure in equations.all_inputs()}
+        cases: list[Case] = []
+        for run in members:
+            try:
+                scenario, own = with_own_accelerators(run.scenario(), shipped)
+                if own is not shipped:
+                    raise InputError("field accelerator: expected one of the library; a file of one's own is for scenarios")
+                column = columns(scenario, model, shipped, run.id)[0]
+                wrong = next((item.id for item in column.overrides if f"{item.id}.override" not in known), None)
+                if wrong is not None or any(item.id.startswith("model.") for item in scenario.overrides):
+                    raise InputError(f"overrides: {wrong or 'model.*'}: expected figures of the library")
+            except InputError as error:
+                refused.append(Broken(run.id, str(error).removeprefix(f"{run.id}: ")))
+                continue
+            given = {f"inputs.{field}": column.values[field] for field in named}
+            cases.append(Case(run, column, given | {f"{item.id}.override": item.value for item in column.overrides}))
+        if cases:
+            batches.append(Batch(equations, tuple(cases), _stacked(cases)))
+    return Prepared(tuple(batches), tuple(refused))
+
+
+def _stacked(cases: Sequence[Case]) -> dict[str, Any]:
+    """Inputs of all cases as arrays; one value where all have the same."""
+    found: dict[str, Any] = {}
+    for identifier in dict.fromkeys(name for case in cases for name in case.inputs):
+        values = [case.inputs.get(identifier, np.nan) for case in cases]
+        same = all(value == values[0] for value in values)
+        found[identifier] = values[0] if same else np.array(values)
+    return found
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """Measured runs beside what is predicted for them.
+
+    Args:
+        table: one row a run: id, what was asked, each metric measured, predicted and as a ratio predicted ÷ measured; NaN where
+            it was not measured.
+        rows: records in the file; `broken` those that were not read or not answered.
+    """
+
+    table: pd.DataFrame
+    rows: int
+    broken: tuple[Broken, ...]
+    source: str = ""
+    where: tuple[str, ...] = ()
+
+    def metrics(self, table: pd.DataFrame | None = None) -> dict[str, dict[str, float]]:
+        """Errors of each metric that was measured."""
+        part = self.table if table is None else table
+        found = {name: errors(part[f"{name}_ratio"].to_numpy(float)) for name in METRICS}
+        return {name: figures for name, figures in found.items() if figures["n"]}
+
+    def groups(self) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+        """The same by model, accelerator and so on."""
+        return {group: {str(key): self.metrics(part) for key, part in self.table.groupby(group, sort=False)} for group in GROUPS}
+
+    def assumptions(self) -> dict[str, int]:
+        """What reading the runs took for granted, with the number of runs."""
+        return {str(words): int(count) for words, count in self.table["assumptions"].explode().dropna().value_counts().items()}
+
+    def extremes(self, count: int = 10, metric: str = "tpot") -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The runs that are best and worst predicted."""
+        known = self.table[self.table[f"{metric}_ratio"].notna()]
+        order = np.log(known[f"{metric}_ratio"]).abs().sort_values().index
+        return known.loc[order[:count]], known.loc[order[::-1][:count]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        best, worst = self.extremes()
+        shown = ["id", *GROUPS, "tpot_measured", "tpot_predicted", "tpot_ratio"]
+        return {
+            "source": self.source, "where": list(self.where), "rows": self.rows, "answered": len(self.table), "metrics": self.metrics(),
+            "groups": self.groups(), "assumptions": self.assumptions(), "best": best[shown].to_dict("records"), "worst": worst[shown].to_dict("records"),
+            "unanswered": [{"id": broken.id, "reason": broken.reason} for broken in self.broken],
+        }  # fmt: skip
+
+
+def errors(ratios: np.ndarray) -> dict[str, float]:
+    """How far predictions are off, from predicted ÷ measured; fractions, not percent.
+
+    bias is the mean of ratio − 1, symmetric exp(mean |ln ratio|) − 1. MAPE alone rewards guessing low.
+    """
+    known = ratios[np.isfinite(ratios) & (ratios > 0)]
+    if not len(known):
+        return dict.fromkeys(("mape", "median", "p90", "bias", "symmetric", "rmse"), float("nan")) | {"n": 0}
+    off = np.abs(known - 1)
+    return {
+        "mape": float(off.mean()), "median": float(np.median(off)), "p90": float(np.quantile(off, 0.9)), "bias": float((known - 1).mean()),
+        "symmetric": float(np.expm1(np.abs(np.log(known)).mean())), "rmse": float(np.sqrt((off**2).mean())), "n": len(known),
+    }  # fmt: skip
+
+
+def reconcile(measured: Measurements, where: Iterable[str] = (), library: Library | None = None, source: str = "",
+              step: Callable[[str], None] = lambda model: None) -> Reconciliation:  # fmt: skip
+    """Predict measured runs and compare.
+
+    Args:
+        where: conditions field=value or field!=value on what was asked; several values with commas; all must hold.
+        library: instead of the profiles we ship.
+        source: what the runs are called.
+        step: told the model that is worked on.
+
+    Raises:
+        InputError: for a condition on a field there is not, or if no run is left.
+    """
+    conditions = tuple(where)
+    runs = [run for run in measured.runs if _holds(run, conditions)]
+    if not runs:
+        raise InputError(f"{source or 'measurements'}: no run with {' '.join(conditions)}")
+    prepared = prepare(runs, library, step)
+    rows: list[dict[str, Any]] = []
+    impossible: list[Broken] = []
+    for batch in prepared.batches:
+        values = batch.predict()
+        for place, case in enumerate(batch.cases):
+            verdict = str(values[batch.equations.checks.feasibility][place])
+            if verdict == "invalid":
+                impossible.append(Broken(case.run.id, "the plan is not possible: `mantile plan` says why"))
+                continue
+            predicted = {field: float(values[node][place]) for field, node in batch.outputs().items()}
+            rows.append(_row(case, predicted, verdict))
+    kept = tuple(broken for broken in measured.broken) if not conditions else ()
+    return Reconciliation(pd.DataFrame(rows, columns=_COLUMNS), len(runs) + len(kept), (*kept, *prepared.refused, *impossible), source, conditions)
+
+
+_COLUMNS = ["id", "mode", *GROUPS, "input_tokens", "output_tokens", "waves", "feasibility",
+            *(f"{name}_{what}" for name in METRICS for what in ("measured", "predicted", "ratio")), "version", "date", "source", "assumptions"]  # fmt: skip
+
+
+def _row(case: Case, predicted: dict[str, float], verdict: str) -> dict[str, Any]:
+    run, values = case.run, case.column.values
+    given = run.metrics.given()
+    if "output_tokens_per_s" in given and "output_tokens_per_s_per_accelerator" not in given:
+        given["output_tokens_per_s_per_accelerator"] = given["output_tokens_per_s"] / accelerators(values)
+    elif "output_tokens_per_s_per_accelerator" not in given and {"ttft_s", "tpot_s"} <= set(given) and "decode_tp" not in values:
+        given["output_tokens_per_s_per_accelerator"] = throughput(given, values)
+    row: dict[str, Any] = {"id": run.id, "mode": "disaggregated" if run.decode is not None else "aggregated", **asked(case)}
+    row |= {"input_tokens": values["input_tokens"], "output_tokens": values["output_tokens"], "waves": values["waves"], "feasibility": verdict}
+    for name, field in METRICS.items():
+        measured = given.get(field, float("nan"))
+        row |= {f"{name}_measured": measured, f"{name}_predicted": predicted[field], f"{name}_ratio": predicted[field] / measured}
+    return row | {"version": run.environment.framework_version, "date": run.date, "source": run.source, "assumptions": list(run.assumptions)}
+
+
+def accelerators(values: Mapping[str, Any], prefix: str = "") -> int:
+    """Accelerators of a deployment, or of its decode workers."""
+    return int(np.prod([int(values[f"{prefix}{degree}"]) for degree in ("tp", "pp", "dp", "attention_dp", "cp")]))
+
+
+def throughput(given: Mapping[str, float], values: Mapping[str, Any]) -> float:
+    """Output tokens per second and accelerator that mean TTFT and TPOT of a closed loop come to."""
+    seconds = given["ttft_s"] + (float(values["output_tokens"]) - 1) * given["tpot_s"]
+    ramp = 1 - HARNESS_RAMP / float(values["waves"]) if values["waves"] else 1.0
+    return ramp * float(values["concurrency"]) * float(values["output_tokens"]) / seconds / accelerators(values)
+
+
+def asked(case: Case) -> dict[str, Any]:
+    """What runs are grouped by."""
+    run, values = case.run, case.column.values
+    degrees = (("tp", "TP"), ("attention_dp", "DPA"), ("ep", "EP"), ("pp", "PP"), ("cp", "CP"), ("dp", "DP"))
+    plan = " ".join(f"{short}{values[name]}" for name, short in degrees if name == "tp" or int(values[name]) > 1)
+    return {
+        "model": run.model, "accelerator": values["accelerator"], "framework": values["framework"], "precision": values["weights_dtype"],
+        "parallelism": plan, "concurrency": values["concurrency"], "lengths": f"{values['input_tokens']}/{values['output_tokens']}",
+    }  # fmt: skip
+
+
+_CONDITION_FIELDS = {"system": "accelerator", "isl": "input_tokens", "osl": "output_tokens", "precision": "weights_dtype"}
+
+
+def _holds(run: Run, conditions: Iterable[str]) -> bool:
+    for condition in conditions:
+        name, equals, wanted = condition.partition("=")
+        negated = name.endswith("!")
+        field = _CONDITION_FIELDS.get(name.rstrip("!"), name.rstrip("!"))
+        if not equals or not (field in Run.model_fields or field == "mode"):
+            raise InputError(f"--where {condition}: {unknown('field', field, [*Run.model_fields, 'mode'])}" if equals else
+                             f"--where {condition}: expected field=value")  # fmt: skip
+        value = ("disaggregated" if run.decode is not None else "aggregated") if field == "mode" else getattr(run, field)
+        if (str(value) in wanted.split(",")) == negated:
+            return False
+    return True
+
+
+def figures(batch: Batch) -> dict[str, Named]:
+    """Every figure of a batch's graph by id."""
+    return batch.equations.figures
