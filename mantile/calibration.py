@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -15,14 +16,15 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError, unknown
 from mantile.library.measurements import Run
-from mantile.library.profiles import load_library
-from mantile.reconciliation import Batch, Prepared, throughput
+from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved, load_library
+from mantile.reconciliation import Batch, Prepared, errors, throughput
 
+Kept = Literal["config", "model", "system"]
 Level = Literal["global", "generation", "framework", "pair"]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
-RANGE = 3.0  # a factor changes at most so many times
+RANGE = 10.0  # a factor changes at most so many times
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Problem:
     """
 
     def __init__(self, prepared: Prepared, choices: Sequence[Choice], targets: Sequence[Target] = (Target("tpot_s"),)) -> None:
-        self.choices = tuple(choices)
+        self.choices, self.targets = tuple(choices), tuple(targets)
         self.batches = [_Batch(batch, targets, self.choices) for batch in prepared.batches]
         self.runs: list[Run] = [case.run for batch in prepared.batches for case in batch.cases]
         values = [case.column.values for batch in prepared.batches for case in batch.cases]
@@ -125,6 +127,10 @@ class Problem:
             found.append(batch.residuals(factors))
             start += size
         return np.concatenate(found, axis=1) * self.weights
+
+    def errors(self, residuals: Array) -> dict[str, dict[str, float]]:
+        """Errors of each metric, from residuals."""
+        return {target.metric: errors(np.exp(residuals[:, place] / target.weight)) for place, target in enumerate(self.targets)}
 
     def bounds(self) -> tuple[Array, Array]:
         """Of each parameter: figures stay in the range of their factor, and change at most by RANGE."""
@@ -240,7 +246,7 @@ def _group(values: Mapping[str, Any], level: Level) -> str:
             return f"{values['accelerator']}--{values['framework']}"
 
 
-def folds(runs: Sequence[Run], by: Literal["config", "model", "system"], parts: int = 5) -> list[Array]:
+def folds(runs: Sequence[Run], by: Kept, parts: int = 5) -> list[Array]:
     """Which runs are kept aside, for each part of a cross-validation.
 
     A configuration is everything but concurrency; configurations are dealt out in order of their names, so that parts are the same each time.
@@ -258,7 +264,7 @@ def _configuration(run: Run) -> str:
     return repr(sorted((key, repr(value)) for key, value in fields.items()))
 
 
-def cross_validate(problem: Problem, by: Literal["config", "model", "system"], spread: float = SPREAD,
+def cross_validate(problem: Problem, by: Kept, spread: float = SPREAD,
                    step: Callable[[int], None] = lambda part: None) -> Array:  # fmt: skip
     """Log ratios of runs as predicted without them: runs by targets, unweighted."""
     found = np.full((len(problem.runs), len(problem.weights)), np.nan)
@@ -270,3 +276,148 @@ def cross_validate(problem: Problem, by: Literal["config", "model", "system"], s
         fit = problem.fit(~kept, spread, start=whole.offsets)
         found[kept] = problem.residuals(fit.offsets)[kept] / problem.weights
     return found
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Profiles with fitted figures, and what the fit did.
+
+    Args:
+        profiles: new versions; their `fit` says how they came about.
+        fit: the parameters.
+        before, after: errors by metric on the runs fitted; `aside` on runs kept aside, by what was.
+    """
+
+    profiles: tuple[EfficiencyProfile, ...]
+    fit: Fit
+    runs: int
+    before: dict[str, dict[str, float]]
+    after: dict[str, dict[str, float]]
+    aside: dict[str, dict[str, dict[str, float]]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        moved = [{"factor": str(choice), "group": group, "change": float(np.exp(offset)), "low": float(np.exp(offset - BAND * deviation)),
+                  "high": float(np.exp(offset + BAND * deviation)), "at_bound": bound}
+                 for (choice, group), offset, deviation, bound in zip(self.fit.names, self.fit.offsets, self.fit.deviations, self.fit.at_bound, strict=True)]
+        return {"runs": self.runs, "before": self.before, "after": self.after, "out_of_sample": self.aside, "moved": moved,
+                "profiles": [f"{profile.id}@{profile.version}" for profile in self.profiles]}  # fmt: skip
+
+
+BAND = 1.2816  # deviations to the tenth and ninetieth percentile
+FITTED = ("tpot_s", "ttft_s", "prefill_s")  # metrics that factors are fitted to; throughput follows from them
+# What is fitted to a few runs unless something else is asked for: one factor for each part of a time that runs can tell apart.
+USUAL = {
+    "tpot_s": ("launch_scale", "gemm_bandwidth_scale", "attention_decode_scale", "moe_bandwidth_scale", "all_reduce_latency_scale", "interference",
+               "step_row"),
+    "ttft_s": ("gemm_compute", "first_token", "queueing"),
+    "prefill_s": ("gemm_compute",),
+}  # fmt: skip
+
+
+def calibrate(
+    prepared: Prepared, library: Library, choices: Sequence[Choice] = (), spread: float = SPREAD, validate: Sequence[Kept] = (), source: str = "measured runs",
+    on: date | None = None, step: Callable[[str], None] = lambda what: None,
+) -> Calibration:  # fmt: skip
+    """Fit factors to runs and write them into new versions of profiles.
+
+    Args:
+        prepared: the runs.
+        library: the profiles they start from.
+        choices: factors that may move; the usual ones, by accelerator and framework, if none.
+        spread: of a log factor around its parent's, before any run is seen; the smaller, the closer they stay.
+        validate: what to keep aside in turn, to say how runs not seen are predicted.
+        source: what the runs are called in the profiles.
+        on: the day, today if None.
+        step: told what is worked on.
+    """
+    measured = {field for case in prepared.cases for field in case.run.metrics.given()}
+    targets = tuple(Target(field) for field in FITTED if field in measured)
+    if not targets:
+        raise InputError(f"{source}: expected runs with one of {', '.join(FITTED)}")
+    if not choices:
+        needed = {kind.name for batch in prepared.batches for kind in batch.equations.side.efficiency.kinds()}
+        names = dict.fromkeys(name for target in targets for name in USUAL[target.metric] if name in needed)
+        choices = [Choice(name, level="pair") for name in names]
+    problem = Problem(prepared, choices, targets)
+    step("fitting")
+    fit = problem.fit(spread=spread)
+    before, after = (problem.errors(problem.residuals(offsets)) for offsets in (np.zeros(len(problem.names)), fit.offsets))
+    aside = {}
+    for by in validate:
+        step(f"cross-validation by {by}")
+        aside[by] = problem.errors(cross_validate(problem, by, spread) * problem.weights)
+    report = FitReport(runs=len(problem.runs), source=source, metrics=tuple(target.metric for target in targets), spread=spread, before=before,
+                       after=after, out_of_sample=aside, moved=())  # fmt: skip
+    return Calibration(revised(library, problem, fit, report, on or date.today()), fit, len(problem.runs), before, after, aside)
+
+
+def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
+    """New versions of the profiles whose figures a fit moved.
+
+    What all runs share moves in every profile that has it. What a generation, a framework or a pair shares moves in the profiles of that
+    group alone, which get the figures they lack from the next wider one.
+    """
+    profiles = {profile.id: profile for profile in library.efficiency}
+    moved: dict[str, list[Moved]] = {}
+    for (choice, group), offset, deviation, bound in zip(fit.names, fit.offsets, fit.deviations, fit.at_bound, strict=True):
+        change, low, high = (float(np.exp(offset + sign * BAND * deviation)) for sign in (0, -1, 1))
+        entry = Moved(factor=choice.factor, condition=choice.condition, change=round(change, 4), low=round(low, 4), high=round(high, 4), at_bound=bound)
+        for identifier in _homes(profiles, choice, group, library):
+            profiles[identifier] = _scaled(profiles, identifier, choice, change, f"{report.source}; {report.runs} runs", on, library)
+            moved.setdefault(identifier, []).append(entry)
+    old = {profile.id: profile.version for profile in library.efficiency}
+    return tuple(
+        profiles[identifier].model_copy(update={"version": _next(old.get(identifier)), "fit": report.model_copy(update={"moved": tuple(entries)})})
+        for identifier, entries in moved.items()
+    )  # fmt: skip
+
+
+def _next(version: str | None) -> str:
+    return "1" if version is None else str(int(version) + 1) if version.isdigit() else f"{version}.1"
+
+
+def _homes(profiles: dict[str, EfficiencyProfile], choice: Choice, group: str, library: Library) -> list[str]:
+    """Ids of the profiles in which a factor moves; one that is not there yet is made."""
+    if choice.level == "global":
+        return [profile.id for profile in profiles.values() if any(_meant(factor, choice) for factor in profile.factors)]
+    accelerator, _, framework = group.partition("--")
+    place = {"generation": {"generation": group}, "framework": {"framework": group}, "pair": {"accelerator": accelerator, "framework": framework}}[choice.level]
+    identifier = {"generation": group, "framework": f"global--{group}", "pair": group}[choice.level]
+    if identifier not in profiles:
+        profiles[identifier] = EfficiencyProfile.model_validate({"id": identifier, "version": "0", "factors": (), **place})
+    return [identifier]
+
+
+def _meant(factor: Factor, choice: Choice) -> bool:
+    condition = factor.format or factor.kv or factor.ranks
+    return factor.factor == choice.factor and choice.condition in (None, str(condition))
+
+
+def _scaled(profiles: dict[str, EfficiencyProfile], identifier: str, choice: Choice, change: float, source: str, on: date,
+            library: Library) -> EfficiencyProfile:  # fmt: skip
+    """A profile with a factor's figures multiplied; figures it lacks come from the next wider profile that has them."""
+    profile = profiles[identifier]
+    kept = [factor for factor in profile.factors if not _meant(factor, choice)]
+    wider = [other for other in _wider(profiles, profile, library)]
+    found: dict[tuple[Any, ...], Factor] = {}
+    for other in (profile, *wider):
+        for factor in other.factors:
+            if _meant(factor, choice) and (choice.level != "global" or other is profile):
+                found.setdefault((factor.format, factor.kv, factor.ranks), factor)
+    kind = next(kind for kind in KINDS if kind.name == choice.factor)
+    fresh = [factor.model_copy(update={"value": _rounded(min(max(factor.value * change, kind.low), kind.high)), "status": "fitted", "date": on,
+                                       "source": f"fit to {source}; was {factor.value:g}"[:300]}) for factor in found.values()]  # fmt: skip
+    return profile.model_copy(update={"factors": (*kept, *fresh)})
+
+
+def _wider(profiles: dict[str, EfficiencyProfile], profile: EfficiencyProfile, library: Library) -> list[EfficiencyProfile]:
+    """Profiles that hold where this one does, the nearest first."""
+    generation = library.accelerator(profile.accelerator).generation if profile.accelerator else profile.generation
+    keys = [profile.accelerator, f"{generation}/{profile.framework}", generation, f"global/{profile.framework}", "global"]
+    by_key = {other.key: other for other in profiles.values()}
+    return [by_key[key] for key in keys if key in by_key and by_key[key] is not profile]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")

@@ -61,6 +61,8 @@ def _flags(
     output_tokens: Annotated[int | None, _option("Mean generated length per request.", "--output-tokens", "--osl", "--output-len")] = None,
     concurrency: Annotated[int | None, _option("Requests in flight over all replicas.", "--concurrency", "--max-concurrency")] = None,
     token_budget: Annotated[int | None, _option("Most tokens in one engine step.  [default: 8192]", "--token-budget", "--max-num-batched-tokens")] = None,
+    max_requests: Annotated[int | None, _option("Most requests in a batch.  [default: as many as memory holds]", "--max-requests", "--max-num-seqs")] = None,
+    release: Annotated[str | None, _option("current or 'before 2025-12', whose kernels for experts were slower.  [default: current]")] = None,
     waves: Annotated[float | None, _option("Prompts of a benchmark ÷ concurrency; 0: a service that runs on.  [default: 0]")] = None,
     scheduler: Annotated[str | None, _option("mixed, prefill-first or whole-prompts.  [default: the framework's]")] = None,
     receive_interval: Annotated[

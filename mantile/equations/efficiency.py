@@ -12,7 +12,7 @@ from mantile.equations.constants import GIGA, MICRO
 from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware, override
-from mantile.equations.workload import Ranks, Workload
+from mantile.equations.workload import EARLY, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     Section,
     as_node,
     element,
+    equal,
     is_number,
     join,
     maximum,
@@ -166,7 +167,7 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
             by_user[kind.name, user] = results[user]
         factors[kind.name] = results["ffn"] if "ffn" in results else next(iter(results.values()))
         sections.append(Section(kind.label, (*rows, mine, *results.values()), kind.note, Section.SUBTOTAL))
-    rates, fractions = _rates(factors, by_user, hardware, formats)
+    rates, fractions = _rates(factors, by_user, inputs, hardware, formats)
     largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(fractions)), note="of a peak; must not exceed 1")
     smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(fractions)), note="of a peak; must exceed 0")
     sections += [
@@ -242,7 +243,7 @@ def _in_use(kind: FactorKind, mine: Input, picked: Node, user: str) -> Quantity:
     return Quantity(identifier, f"{kind.label} in use{words}", unit, chosen, note=note, name=low, factor=True)
 
 
-def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity], hardware: Hardware,
+def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity], inputs: Workload, hardware: Hardware,
            formats: Formats) -> tuple[dict[str, Quantity], list[Quantity]]:  # fmt: skip
     """What factors and hardware come to, once for all blocks; and the fractions of a peak to be checked."""
     rates: dict[str, Quantity] = {}
@@ -268,10 +269,13 @@ def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity
                 reached = fraction(f"gemm_bandwidth.{name}", f"GEMM bandwidth, {words}", factor * factors["gemm_bandwidth_scale"])
                 rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
     if "moe_launch" in factors:
-        rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"])
-        reached = fraction("moe_compute", "expert compute", factors["moe_compute"])
+        slower = Quantity("efficiency.rate.moe_slower", "Expert kernels against current ones", "1", where(equal(inputs.release, EARLY), factors["moe_early"], 1),
+                          note="time of early kernels where the engine is one", name="expert kernels against current ones")  # fmt: skip
+        rates["moe_slower"] = slower
+        rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"] * slower)
+        reached = fraction("moe_compute", "expert compute", factors["moe_compute"] / slower)
         rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", reached * formats.classes["experts"].linear_peak)
-        reached = fraction("moe_bandwidth", "expert bandwidth", factors["moe_bandwidth"] * factors["moe_bandwidth_scale"])
+        reached = fraction("moe_bandwidth", "expert bandwidth", factors["moe_bandwidth"] * factors["moe_bandwidth_scale"] / slower)
         rate("moe_bytes", "Expert bandwidth reached", "B/s", reached * bandwidth)
     reached = fraction("attention_prefill", "prefill attention", factors["attention_prefill"] * factors["attention_prefill_scale"])
     rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", reached * formats.sixteen_peak)

@@ -306,7 +306,7 @@ def memory(ir: ModelGraph, inputs: Workload, ranks: Ranks, hardware: Hardware, f
                             note="room for requests, and what may lie on the host, ÷ (KV bytes + logits per request); logits stay here")  # fmt: skip
     capacity = Quantity("memory.capacity_sequences", "KV capacity in sequences", "request", held_at_once * inputs.attention_dp,
                         note="of a rank × attention-DP", name="KV capacity")  # fmt: skip
-    batch = Quantity("memory.batch", "Batch", "request", maximum(1, minimum(requests, capacity)),
+    batch = Quantity("memory.batch", "Batch", "request", maximum(1, minimum(requests, capacity, where(inputs.max_requests > 0, inputs.max_requests, requests))),
                      note="requests per replica, at most the KV capacity, at least 1")  # fmt: skip
     seats = Quantity("memory.seats", "Requests on a rank", "request", maximum(1, batch / inputs.attention_dp), note="batch ÷ attention-DP, at least 1")
     logits = Quantity("memory.logits", "Logits", "B", seats * seat_logits)

@@ -55,7 +55,9 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     together: Node = continuous if apart is None else continuous * (1 - apart)
     words = "0 in static batching" if apart is None else "0 in static batching and where decode is apart"
     kind = scheduler(library, inputs)
-    pipes, chunk, occupied, alone = _pipeline(prefill, side, ir)
+    pipes, chunk, occupied, through = _pipeline(prefill, side, ir)
+    alone = Quantity("serving.prefill", "Prefill of the prompt", "s", reached["prefill_alone"] * through,
+                     note="prefill of a lone prompt × time through the stages")  # fmt: skip
     slowest = Quantity("serving.decode_stage", "Time of the fullest decode stage", "s", _stage_time(decode, decoders, ir),
                        note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
     step = Quantity("serving.decode_step", "Decode step", "s", where(decoders.inputs.pp > 1, maximum(decode.time, microbatches * slowest), decode.time),
@@ -204,10 +206,10 @@ def _pipeline(done: Pass, side: Side, ir: ModelGraph) -> tuple[tuple[Quantity, .
                      note="(launches and host + reads from host memory) ÷ PP: paid for each chunk again")  # fmt: skip
     each = Quantity("serving.prefill_chunk", "Time of a chunk on the fullest stage", "s", (slowest - fixed) / chunks + fixed,
                     note="what is not fixed, ÷ chunks, + the fixed time")  # fmt: skip
-    through = Quantity("serving.prefill", "Prefill of the prompt", "s",
+    through = Quantity("serving.prefill_through", "Time of a prompt through the stages", "s",
                        where(inputs.pp > 1, minimum(done.time, (chunks + inputs.pp - 1) * each), done.time),
                        note="prefill time; through several stages (chunks + stages − 1) × time of a chunk, at most one after the other")  # fmt: skip
-    return (slowest, busy, fixed), (chunks, each), occupied, through
+    return (slowest, busy, fixed), (chunks, each, through), occupied, through
 
 
 def _transfer(side: Side, decoders: Side) -> tuple[tuple[Quantity, ...], Quantity]:

@@ -13,6 +13,7 @@ from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM, MOST_RANKS, MOST_R
 CONTINUOUS, STATIC = "continuous", "static"
 AGGREGATED, DISAGGREGATED = "aggregated", "disaggregated"
 ON, OFF = "on", "off"
+CURRENT, EARLY = "current", "before 2025-12"
 BASES = ("cloud", "rental", "owned")
 DECODE = "decode_"  # before the name of an input that the decode workers have to themselves
 
@@ -43,6 +44,8 @@ class Workload:
     input_tokens: Input
     output_tokens: Input
     concurrency: Input
+    max_requests: Input
+    release: Input | None
     waves: Input
     scheduler: Input
     receive_interval: Input
@@ -181,6 +184,10 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
                             integer=True, minimum=1, maximum=10_000_000),
         concurrency=given("concurrency", "Concurrency", "request", 1, "requests in flight at any time, over all replicas",
                           integer=True, minimum=1, maximum=1_000_000),
+        max_requests=given("max_requests", "Most requests in a batch", "request", 0, "of a replica, as the engine is told; 0: as many as memory holds",
+                           integer=True, minimum=0, maximum=1_000_000),
+        release=given("release", "Engine release", "1", CURRENT, f"{EARLY}: its kernels for experts were slower", choices=(CURRENT, EARLY))
+        if "experts" in classes else None,
         waves=given("waves", "Benchmark waves", "1", 0, "prompts of a benchmark ÷ concurrency: its first wave arrives at once; 0: a service that runs on",
                     minimum=0, maximum=1000),
         scheduler=given("scheduler", "Scheduler", "1", DEFAULT, f"{DEFAULT}: the framework's; else " + "; ".join(f"{key}: {text}" for key, text in
@@ -229,7 +236,7 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
     ranks = Ranks(continuous, own, groups, stage, replica, deployment)
     found = inputs.named()
     money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
-    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches", "waves", "scheduler",
+    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches", "max_requests", "release", "waves", "scheduler",
             "receive_interval", "batch_wait", "length_spread", "long_outputs")
     first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))

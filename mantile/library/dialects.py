@@ -23,6 +23,7 @@ from mantile.library.recipes import Recipes
 Reader = Callable[[dict[str, Any], str], Iterable[Run]]
 
 WAVES = 10  # prompts for every place of an InferenceMAX run
+EARLY = "2025-12"  # before it, kernels for experts were slower
 DRAWN = 0.9  # mean of lengths drawn evenly from the upper fifth of what is stated
 
 
@@ -56,12 +57,19 @@ def serving(record: dict[str, Any], name: str) -> Iterable[Run]:
     }  # fmt: skip
     drawn = "uniform" in str(record.get("len_sampling", "uniform"))
     if drawn:
-        notes.append(f"lengths are drawn from 0.8 to 1 of what is stated: {DRAWN} of it on average, {WAVES} prompts for every place")
+        notes.append(f"lengths are drawn from 0.8 to 1 of what is stated: {DRAWN} of it on average")
+    notes.append(f"{WAVES} prompts for every place")
     share = DRAWN if drawn else 1
-    fields |= {"input_tokens": max(1, round(share * record["isl"])), "output_tokens": max(1, round(share * record["osl"])), "waves": WAVES if drawn else 0}
+    fields |= {"input_tokens": max(1, round(share * record["isl"])), "output_tokens": max(1, round(share * record["osl"])), "waves": WAVES}
     if not drawn:
         notes.append("lengths are all alike")
         fields["length_spread"] = 0
+        if fields["framework"] == "trtllm" and "decode" not in fields:
+            fields["max_requests"] = max(1, fields["concurrency"] - 1)
+            notes.append("one place less than concurrency: the TTFT of these runs grows by output x TPOT / concurrency")
+    if str(record.get("measured_on", ""))[:7] < EARLY and record.get("measured_on") and _architecture(model).value("experts"):
+        fields["release"] = f"before {EARLY}"
+        notes.append(f"engines of runs before {EARLY} are early releases")
     _by_recipe(fields, record, notes)
     metrics = {
         "ttft_s": _milli(record.get("ttft_ms")), "tpot_s": _milli(record.get("tpot_ms")), "ttft_p50_s": _milli(record.get("median_ttft_ms")),

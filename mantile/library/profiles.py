@@ -218,6 +218,42 @@ class Factor(Strict):
     status: Status
 
 
+class Moved(Strict):
+    """A factor that a fit moved: by how much, and the range in which it lies with 80 % certainty.
+
+    Args:
+        factor, condition: all its figures, or those of one format or number of ranks.
+        change: new over old; `low` and `high` the tenth and ninetieth percentile of it.
+        at_bound: it would have gone further.
+    """
+
+    factor: str
+    condition: str | None = None
+    change: float = Field(gt=0)
+    low: float = Field(gt=0)
+    high: float = Field(gt=0)
+    at_bound: bool = False
+
+
+class FitReport(Strict):
+    """How a profile came out of measured runs.
+
+    Args:
+        runs: how many; `source` where they come from; `metrics` which were fitted.
+        spread: of a log factor around its parent's, before the runs were seen.
+        before, after: errors on these runs, by metric; `out_of_sample` on runs kept aside, by what was kept aside.
+    """
+
+    runs: int = Field(ge=1)
+    source: str
+    metrics: tuple[str, ...]
+    spread: float = Field(gt=0)
+    before: dict[str, dict[str, float]]
+    after: dict[str, dict[str, float]]
+    out_of_sample: dict[str, dict[str, dict[str, float]]] = {}
+    moved: tuple[Moved, ...]
+
+
 class EfficiencyProfile(Profile):
     """How much of the hardware is reached, for everything (`global`), a generation or an accelerator, with or without
     a framework, a topology or a kind of link. A factor that a profile lacks is taken from the next wider one."""
@@ -228,6 +264,7 @@ class EfficiencyProfile(Profile):
     topology: Topology | None = None
     link: str | None = None
     factors: tuple[Factor, ...]
+    fit: FitReport | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> EfficiencyProfile:
@@ -386,7 +423,8 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
     """All profiles we ship.
 
     Args:
-        pins: profiles that are wanted in an older version, as folder/id@version: accelerators/h100-sxm@2026-11.
+        pins: profiles that are wanted in an older version, as folder/id@version: accelerators/h100-sxm@2026-11; or files of one's own
+            efficiency profiles.
 
     Raises:
         InputError: naming the file and field that is wrong, or a version there is not.
@@ -400,9 +438,13 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
                 raise InputError(f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}")
             found[name][item.id] = item
     for pin in pins:
+        if pin.lower().endswith((".yaml", ".yml")):
+            own = load(EfficiencyProfile, Path(pin))
+            found["efficiency"][own.id] = own
+            continue
         name, _, wanted = pin.partition("/")
         if name not in FOLDERS or "@" not in wanted:
-            raise InputError(f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version")
+            raise InputError(f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of an efficiency profile")
         item = load_version(name, wanted)
         found[name][item.id] = item
     chips = found["accelerators"].values()

@@ -93,6 +93,11 @@ class Case(Deployment):
         Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
     ] = None
     token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
+    max_requests: Annotated[
+        Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None,
+        Field(validation_alias=AliasChoices("max_requests", "max_num_seqs", "max_batch_size")),
+    ] = None
+    release: Literal["current", "before 2025-12"] | None = None
     waves: Annotated[float | None, Field(ge=0, le=1000, allow_inf_nan=False)] = None
     scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = None
     receive_interval: Annotated[Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))] = None
@@ -205,7 +210,7 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     defaults: dict[str, Any] = {
         "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
         "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
-        "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
+        "max_requests": 0, "release": "current", "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
         "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
         **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
@@ -226,9 +231,9 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
                 values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
-        for field, has in (("experts_dtype", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):
+        for field, has in (("experts_dtype", model.architecture.value("experts")), ("release", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):
             if field in given and not has:
-                raise InputError(f"{where}: field {field}: {model.id} has no {'experts' if field == 'experts_dtype' else 'vision tower'}")
+                raise InputError(f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}")
         _check(values, library, where)
         result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
                              overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides)))  # fmt: skip
