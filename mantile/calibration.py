@@ -22,6 +22,7 @@ from mantile.reconciliation import Batch, Prepared, errors, throughput
 Kept = Literal["config", "model", "system"]
 Level = Literal["global", "generation", "framework", "pair"]
 Array = np.ndarray[Any, np.dtype[np.float64]]
+LOSS = "soft_l1"
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
 RANGE = 10.0  # a factor changes at most so many times
@@ -178,7 +179,7 @@ class Problem:
 
         first = np.zeros(size) if start is None else start
         bounds = self.bounds()
-        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss="soft_l1", f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
+        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss=LOSS, f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
         hessian = found.jac.T @ found.jac / NOISE**2
         spreads = np.sqrt(np.diag(np.linalg.inv(hessian)))
         at_bound = tuple(bool(mask) for mask in found.active_mask)
@@ -355,15 +356,16 @@ def calibrate(
 def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
     """New versions of the profiles whose figures a fit moved.
 
-    What all runs share moves in every profile that has it. What a generation, a framework or a pair shares moves in the profiles of that
+    What all runs share moves in every profile that has it and holds for one of them. What a generation, a framework or a pair shares moves in the profiles of that
     group alone, which get the figures they lack from the next wider one.
     """
     profiles = {profile.id: profile for profile in library.efficiency}
+    reached = {key for run in problem.runs for key in _chain(run, library)}
     moved: dict[str, list[Moved]] = {}
     for (choice, group), offset, deviation, bound in zip(fit.names, fit.offsets, fit.deviations, fit.at_bound, strict=True):
         change, low, high = (float(np.exp(offset + sign * BAND * deviation)) for sign in (0, -1, 1))
         entry = Moved(factor=choice.factor, condition=choice.condition, change=round(change, 4), low=round(low, 4), high=round(high, 4), at_bound=bound)
-        for identifier in _homes(profiles, choice, group, library):
+        for identifier in _homes(profiles, choice, group, reached):
             profiles[identifier] = _scaled(profiles, identifier, choice, change, f"{report.source}; {report.runs} runs", on, library)
             moved.setdefault(identifier, []).append(entry)
     old = {profile.id: profile.version for profile in library.efficiency}
@@ -377,10 +379,18 @@ def _next(version: str | None) -> str:
     return "1" if version is None else str(int(version) + 1) if version.isdigit() else f"{version}.1"
 
 
-def _homes(profiles: dict[str, EfficiencyProfile], choice: Choice, group: str, library: Library) -> list[str]:
+def _chain(run: Run, library: Library) -> set[str]:
+    """Keys of the profiles that hold for a run."""
+    chip = library.accelerator(str(run.accelerator))
+    system = library.system(run.system) if run.system else library.usual_system(chip.id)
+    places = ("global", chip.generation, chip.id)
+    return {*places, *(f"{place}/{run.framework or 'vllm'}" for place in places), f"topology/{system.topology}", f"link/{system.link}"}
+
+
+def _homes(profiles: dict[str, EfficiencyProfile], choice: Choice, group: str, reached: set[str]) -> list[str]:
     """Ids of the profiles in which a factor moves; one that is not there yet is made."""
     if choice.level == "global":
-        return [profile.id for profile in profiles.values() if any(_meant(factor, choice) for factor in profile.factors)]
+        return [profile.id for profile in profiles.values() if profile.key in reached and any(_meant(factor, choice) for factor in profile.factors)]
     accelerator, _, framework = group.partition("--")
     place = {"generation": {"generation": group}, "framework": {"framework": group}, "pair": {"accelerator": accelerator, "framework": framework}}[choice.level]
     identifier = {"generation": group, "framework": f"global--{group}", "pair": group}[choice.level]
