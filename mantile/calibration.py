@@ -20,9 +20,9 @@ from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Libra
 from mantile.reconciliation import Batch, Prepared, errors, throughput
 
 Kept = Literal["config", "model", "system"]
+Loss = Literal["soft_l1", "cauchy"]
 Level = Literal["global", "generation", "framework", "pair"]
 Array = np.ndarray[Any, np.dtype[np.float64]]
-LOSS = "soft_l1"
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
 RANGE = 10.0  # a factor changes at most so many times
@@ -145,13 +145,15 @@ class Problem:
                 low[place] = max(low[place], np.log(kind.low / np.min(values))) if kind.low > 0 else low[place]
         return np.minimum(low, -1e-9), np.maximum(high, 1e-9)
 
-    def fit(self, rows: Array | None = None, spread: float = SPREAD, start: Array | None = None, steps: int = 12) -> Fit:
+    def fit(self, rows: Array | None = None, spread: float = SPREAD, start: Array | None = None, steps: int = 12, loss: Loss = "soft_l1") -> Fit:
         """The factors that explain runs best.
 
         Args:
             rows: which runs; all if None.
             spread: of a log factor around its parent's, before the runs are seen.
             start: log factors to begin from.
+            steps: of the least squares, at most.
+            loss: how outliers count: less than squared, or, where runs hold cold starts, hardly at all.
         """
         chosen = np.ones(len(self.runs), bool) if rows is None else rows
         size = len(self.names)
@@ -179,7 +181,7 @@ class Problem:
 
         first = np.zeros(size) if start is None else start
         bounds = self.bounds()
-        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss=LOSS, f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
+        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss=loss, f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
         hessian = found.jac.T @ found.jac / NOISE**2
         spreads = np.sqrt(np.diag(np.linalg.inv(hessian)))
         at_bound = tuple(bool(mask) for mask in found.active_mask)
@@ -265,16 +267,16 @@ def _configuration(run: Run) -> str:
     return repr(sorted((key, repr(value)) for key, value in fields.items()))
 
 
-def cross_validate(problem: Problem, by: Kept, spread: float = SPREAD,
+def cross_validate(problem: Problem, by: Kept, spread: float = SPREAD, loss: Loss = "soft_l1",
                    step: Callable[[int], None] = lambda part: None) -> Array:  # fmt: skip
     """Log ratios of runs as predicted without them: runs by targets, unweighted."""
     found = np.full((len(problem.runs), len(problem.weights)), np.nan)
-    whole = problem.fit(spread=spread)
+    whole = problem.fit(spread=spread, loss=loss)
     for number, kept in enumerate(folds(problem.runs, by)):
         step(number)
         if kept.all():
             raise InputError(f"--cross-validate {by}: all runs have the same {by}; expected at least two")
-        fit = problem.fit(~kept, spread, start=whole.offsets)
+        fit = problem.fit(~kept, spread, start=whole.offsets, loss=loss)
         found[kept] = problem.residuals(fit.offsets)[kept] / problem.weights
     return found
 
@@ -318,7 +320,7 @@ USUAL = {
 
 def calibrate(
     prepared: Prepared, library: Library, choices: Sequence[Choice] = (), spread: float = SPREAD, validate: Sequence[Kept] = (), source: str = "measured runs",
-    on: date | None = None, step: Callable[[str], None] = lambda what: None,
+    loss: Loss = "soft_l1", on: date | None = None, step: Callable[[str], None] = lambda what: None,
 ) -> Calibration:  # fmt: skip
     """Fit factors to runs and write them into new versions of profiles.
 
@@ -329,6 +331,7 @@ def calibrate(
         spread: of a log factor around its parent's, before any run is seen; the smaller, the closer they stay.
         validate: what to keep aside in turn, to say how runs not seen are predicted.
         source: what the runs are called in the profiles.
+        loss: how outliers count.
         on: the day, today if None.
         step: told what is worked on.
     """
@@ -342,12 +345,12 @@ def calibrate(
         choices = [Choice(name, level="pair") for name in names]
     problem = Problem(prepared, choices, targets)
     step("fitting")
-    fit = problem.fit(spread=spread)
+    fit = problem.fit(spread=spread, loss=loss)
     before, after = (problem.errors(problem.residuals(offsets)) for offsets in (np.zeros(len(problem.names)), fit.offsets))
     aside = {}
     for by in validate:
         step(f"cross-validation by {by}")
-        aside[by] = problem.errors(cross_validate(problem, by, spread) * problem.weights)
+        aside[by] = problem.errors(cross_validate(problem, by, spread, loss) * problem.weights)
     report = FitReport(runs=len(problem.runs), source=source, metrics=tuple(target.metric for target in targets), spread=spread, before=before,
                        after=after, out_of_sample=aside, moved=())  # fmt: skip
     return Calibration(revised(library, problem, fit, report, on or date.today()), fit, len(problem.runs), before, after, aside)
