@@ -367,7 +367,7 @@ def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on:
     moved: dict[str, list[Moved]] = {}
     for (choice, group), offset, deviation, bound in zip(fit.names, fit.offsets, fit.deviations, fit.at_bound, strict=True):
         change, low, high = (float(np.exp(offset + sign * BAND * deviation)) for sign in (0, -1, 1))
-        entry = Moved(factor=choice.factor, condition=choice.condition, change=round(change, 4), low=round(low, 4), high=round(high, 4), at_bound=bound)
+        entry = Moved(factor=choice.factor, condition=choice.condition, change=_rounded(change), low=_rounded(low), high=_rounded(high), at_bound=bound)
         for identifier in _homes(profiles, choice, group, reached):
             profiles[identifier] = _scaled(profiles, identifier, choice, change, f"{report.source}; {report.runs} runs", on, library)
             moved.setdefault(identifier, []).append(entry)
