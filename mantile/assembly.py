@@ -11,6 +11,7 @@ from mantile.equations.checks import Checks, checks
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
 from mantile.equations.efficiency import efficiency
+from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.formats import formats
 from mantile.equations.forward import Pass, forward
 from mantile.equations.hardware import hardware
@@ -43,6 +44,7 @@ class Equations:
     decode: Pass
     serving: Serving
     cost: Cost
+    evidence: Evidence
     checks: Checks
     model_parameters: Quantity
     active_parameters: Quantity
@@ -206,6 +208,8 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equa
     further = forward(phase, rows, ir, decoders)
     results = serving(ir, library, side, decoders, first, further, parts)
     money = cost(side, decoders, results)
+    known = evidence(library, decoders.inputs, ranks.disaggregated,
+                     {"tpot": results.tpot, "ttft": results.ttft, "throughput": results.output_tokens_per_s})  # fmt: skip
     lowest = floors(_dimensions(ir, side, decoders, first, further))
     standing = checks(ir, {"": side, "decode": decoders} if disaggregated else {"": side}, first, further, results, money, size.parameters,
                       lowest.ttft, lowest.tpot)  # fmt: skip
@@ -227,7 +231,7 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equa
         "Network": both(lambda of: of.network.sections),
         "Prefill": first.sections,
         "Decode": further.sections,
-        "Serving": (*results.sections, lowest.section, standing.section),
+        "Serving": (*results.sections, known.section, lowest.section, standing.section),
         "Cost": money.sections,
     }
     if disaggregated:
@@ -237,7 +241,7 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equa
         sheets = {name: tuple(_pruned(section, wanted) for section in sections) for name, sections in sheets.items()}
     figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]
     sheets["Inputs"] = (*input_sections, constants.section(ancestors(*figures)), *sheets["Inputs"][len(input_sections):])
-    return Equations(ir, library, (side,) if decoders is side else (side, decoders), first, further, results, money, standing, size.parameters,
+    return Equations(ir, library, (side,) if decoders is side else (side, decoders), first, further, results, money, known, standing, size.parameters,
                      size.active, sheets)  # fmt: skip
 
 

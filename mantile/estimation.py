@@ -121,6 +121,13 @@ class Estimate:
             "usd_per_month": number(money.usd_per_month),
             "output_tokens_per_usd": number(money.tokens_per_usd),
             "output_tokens_per_kwh": number(money.tokens_per_kwh),
+            "ttft_p50_s": number(served.ttft_p50),
+            "ttft_p95_s": number(served.ttft_p95),
+            "e2e_p50_s": number(served.e2e_p50),
+            "e2e_p95_s": number(served.e2e_p95),
+            "evidence": str(values[equations.evidence.name]),
+            "range_80": {metric: {percent: number(figure) for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)}
+                         for metric, band in equations.evidence.bands.items()},
             "efficiency_profile": str(values[side.efficiency.profile]),
             "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
         }  # fmt: skip

@@ -28,7 +28,8 @@ PIPE_WIDTH = 200  # columns where there is no terminal to ask
 WORST = 20  # mismatches listed; --json lists all
 
 
-def _console() -> Console:
+def open_console() -> Console:
+    """Stdout, without markup; in a pipe as wide as the tables need."""
     terminal = sys.stdout.isatty()
     return Console(width=None if terminal else PIPE_WIDTH, markup=False, highlight=False, emoji=False, soft_wrap=not terminal)
 
@@ -59,7 +60,8 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def _table(*heads: str, right: Iterable[int] = ()) -> Table:
+def new_table(*heads: str, right: Iterable[int] = ()) -> Table:
+    """An empty table in our look; `right` are the columns of numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     numbers = set(right)
     for index, head in enumerate(heads):
@@ -151,9 +153,9 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
 def print_estimate(estimate: Estimate) -> None:
     """The results of all columns side by side, then the checks that do not hold."""
     results = [estimate.results(column) for column in range(len(estimate.columns))]
-    console = _console()
+    console = open_console()
     console.print(Text(estimate.title, style="bold"))
-    table = _table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
     for label, path, unit in _RESULTS:
         head, _, rest = path.partition(".")
         table.add_row(label, *(_shown(result[head][rest] if rest else result[head], unit) for result in results))
@@ -164,7 +166,7 @@ def print_estimate(estimate: Estimate) -> None:
 def print_built(estimate: Estimate, path: Path) -> None:
     """A short summary of a workbook just written."""
     results = [estimate.results(column) for column in range(len(estimate.columns))]
-    console = _console()
+    console = open_console()
     console.print(f"{path}: {estimate.title}")
     for result in results:
         fits = "fits" if result["fits"] else "does not fit"
@@ -193,7 +195,7 @@ _SLICES = {
 
 def print_plan(plan: dict[str, Any], title: str) -> None:
     """The placement, eight accelerators side by side, the messages, and the checks that do not hold."""
-    console = _console()
+    console = open_console()
     console.print(Text(f"{title}, {plan['name']}: {plan['feasibility']}", style="bold"))
     for side in plan["sides"]:
         used = [accelerator for accelerator in side["accelerators"] if accelerator["in_use"]]
@@ -202,7 +204,7 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
                       + (f"; the first {len(used)} are shown" if len(used) < side["accelerators_in_use"] else ""))  # fmt: skip
         for start in range(0, len(used), 8):
             band = used[start : start + 8]
-            table = _table("slice", *(f"GPU {number(accelerator['number'])}" for accelerator in band), right=range(1, 9))
+            table = new_table("slice", *(f"GPU {number(accelerator['number'])}" for accelerator in band), right=range(1, 9))
             for key, label in _SLICES.items():
                 if key in band[0]:
                     table.add_row(label, *(number(accelerator[key], 4) for accelerator in band))
@@ -210,7 +212,7 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
     for phase, messages in plan["messages"].items():
         if messages:
             title = f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}"
-            table = _table(title, "between", "algorithm", "MB each", "number", "us each", "ms", right=(3, 4, 5, 6))
+            table = new_table(title, "between", "algorithm", "MB each", "number", "us each", "ms", right=(3, 4, 5, 6))
             for item in messages:
                 table.add_row(item["label"], item["between"], item["algorithm"] or "", number(item["bytes"] / 1e6, 4), number(item["count"]),
                               number(item["seconds_each"] * 1e6, 4), number(item["seconds"] * 1e3, 4))  # fmt: skip
@@ -220,7 +222,7 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
 
 def print_explanation(explained: Explanation, title: str) -> None:
     """A figure, how it is worked out, and its precedents."""
-    console = _console()
+    console = open_console()
     console.print(Text(explained.figure.label, style="bold"), f"({explained.figure.id})")
     console.print(f"for {title}")
     figure = explained.figure
@@ -253,7 +255,7 @@ def print_trace(root: Branch, title: str) -> None:
 
     tree = Tree(_line(root))
     grow(tree, root)
-    console = _console()
+    console = open_console()
     console.print(f"for {title}")
     console.print(tree)
 
@@ -267,7 +269,7 @@ def _line(branch: Branch) -> Text:
 
 def print_description(description: dict[str, Any]) -> None:
     """What a model is made of."""
-    console = _console()
+    console = open_console()
     console.print(Text(description["id"], style="bold"), f"({description['model_type']}, {description['layers']} layers)")
     counts, kv = description["parameters"], description["kv_bytes_per_token"]
     grid = Table.grid(padding=(0, 2))
@@ -285,29 +287,29 @@ def print_description(description: dict[str, Any]) -> None:
     for name, value in flops.items():
         grid.add_row(f"FLOPs of {number(tokens)} tokens, {name.replace('_', ' ')}", number(value))
     console.print(grid)
-    table = _table("fact", "value", "origin", "source", right=(1,))
+    table = new_table("fact", "value", "origin", "source", right=(1,))
     vision = {f"vision.{name}": fact for name, fact in description.get("vision", {}).items()}
     for name, fact in (description["facts"] | vision).items():
         table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
     console.print(table)
     if len(description["layer_groups"]) > 1:
-        table = _table("kind of layer", "times", right=(1,))
+        table = new_table("kind of layer", "times", right=(1,))
         for group in description["layer_groups"]:
             table.add_row(" + ".join(group["blocks"]), number(group["count"]))
         console.print(table)
-    table = _table("cache of", "layout", "values", "per", "looks back", "shared by", "layers", right=(2, 6))
+    table = new_table("cache of", "layout", "values", "per", "looks back", "shared by", "layers", right=(2, 6))
     for cache in description["caches"]:
         per = "token" if "values_per_token" in cache else "request"
         limits = [f"{kind} {number(cache[kind])}" for kind in ("sliding", "chunked", "selected") if kind in cache]
         table.add_row(cache["module"], cache["layout"], number(cache[f"values_per_{per}"]), per, *(limits or [""]), cache["shared_by"],
                       number(cache["layers"]))  # fmt: skip
     console.print(table)
-    table = _table("module", "kind", "times", right=(2,))
+    table = new_table("module", "kind", "times", right=(2,))
     for module in description["modules"]:
         table.add_row(module["label"], module["kind"], number(module["count"]))
     console.print(table)
     if "tensors" in description:
-        table = _table("tensor", "shape", "times", right=(2,))
+        table = new_table("tensor", "shape", "times", right=(2,))
         for tensor in description["tensors"]:
             table.add_row(tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"]))
         console.print(table)
@@ -315,14 +317,14 @@ def print_description(description: dict[str, Any]) -> None:
 
 def print_differences(found: dict[str, Any]) -> None:
     """Where two entries differ, field by field; unit and sources beside the figures where they are told."""
-    console = _console()
+    console = open_console()
     if not found["differences"]:
         console.print(f"{found['a']} and {found['b']} are the same")
         return
     first, *_ = found["differences"]
     extra = [key for key in first if key not in ("field", "a", "b")]
     heads = {"source_a": f"source of {found['a']}", "source_b": f"source of {found['b']}"}
-    table = _table("field", found["a"], found["b"], *(heads.get(key, key) for key in extra))
+    table = new_table("field", found["a"], found["b"], *(heads.get(key, key) for key in extra))
     for item in found["differences"]:
         table.add_row(item["field"], *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")),
                       *(item[key] or "" for key in extra))  # fmt: skip
@@ -341,10 +343,10 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
         heads.append(f"{words}, {unit}" if unit else words)
         scales.append(scale)
     figures = {index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)}
-    table = _table(*heads, right=figures)
+    table = new_table(*heads, right=figures)
     lines = [[number(value / scale if scale != 1 and value is not None else value) for value, scale in zip(row.values(), scales, strict=True)]
              for row in rows]  # fmt: skip
-    console = _console()
+    console = open_console()
     widths = [max(len(word) for text in texts for word in text.split()) for texts in zip(heads, *lines, strict=True)]
     if sum(widths) + 3 * len(widths) <= console.width:  # where there is room, lines break between words only: ids are for copying
         for index, column in enumerate(table.columns):
@@ -356,7 +358,7 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 def print_entry(entry: dict[str, Any]) -> None:
     """All that is known of one entry: single facts above, figures with their sources as tables."""
-    console = _console()
+    console = open_console()
     grid = Table.grid(padding=(0, 2))
     console.print(Text(str(entry["id"]), style="bold"))
     for key, value in entry.items():
@@ -386,7 +388,7 @@ def _cell(value: Any) -> str:
 
 def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
     keys = list(dict.fromkeys(key for figure in figures for key in figure if any(item.get(key) for item in figures)))
-    table = _table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
+    table = new_table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
     for figure in figures:
         table.add_row(*(_cell(figure.get(key)) if key == "value" or figure.get(key) not in (None, []) else "" for key in keys))
     console.print(table)
@@ -394,7 +396,7 @@ def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
 
 def print_datasheet(path: Path, problems: Sequence[str], doubts: Sequence[str], use: str) -> None:
     """What an accelerator's profile lacks, or how to use it."""
-    console = _console()
+    console = open_console()
     for problem in problems:
         console.print(f"  {problem}")
     for doubt in doubts:
@@ -404,9 +406,9 @@ def print_datasheet(path: Path, problems: Sequence[str], doubts: Sequence[str], 
 
 def print_report(report: Report, path: Path) -> None:
     """What verification found, sheet by sheet."""
-    found, console = report.to_dict(), _console()
+    found, console = report.to_dict(), open_console()
     edited = found["edited"]
-    table = _table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
+    table = new_table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
                    "edited formulas", "overwritten", right=range(1, 9))  # fmt: skip
     counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
     whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
@@ -434,9 +436,9 @@ def _one_line(item: dict[str, Any]) -> str:
 
 def print_findings(findings: Sequence[Finding], path: Path) -> None:
     """Every broken rule with its cell."""
-    console = _console()
+    console = open_console()
     if findings:
-        table = _table("rule", "sheet", "cell", "message")
+        table = new_table("rule", "sheet", "cell", "message")
         for finding in findings:
             table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
         console.print(table)

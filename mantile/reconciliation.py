@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -168,10 +168,22 @@ class Reconciliation:
         """What reading the runs took for granted, with the number of runs."""
         return {str(words): int(count) for words, count in self.table["assumptions"].explode().dropna().value_counts().items()}
 
-    def extremes(self, count: int = 10, metric: str = "tpot") -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The runs that are best and worst predicted."""
-        known = self.table[self.table[f"{metric}_ratio"].notna()]
-        order = np.log(known[f"{metric}_ratio"]).abs().sort_values().index
+    def modes(self) -> dict[str, pd.DataFrame]:
+        """The table of aggregated runs and that of disaggregated ones, as far as there are any; the first is the headline."""
+        parts = ((mode, self.table[self.table["mode"] == mode]) for mode in ("aggregated", "disaggregated"))
+        return {mode: part for mode, part in parts if len(part)}
+
+    def extremes(self, count: int = 10, metric: str = "tpot", table: pd.DataFrame | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The runs that are best and worst predicted.
+
+        Args:
+            count: how many of each.
+            metric: by which they are judged.
+            table: a part of the table instead of all runs.
+        """
+        part = self.table if table is None else table
+        known = part[part[f"{metric}_ratio"].notna()]
+        order = np.log(known[f"{metric}_ratio"]).abs().sort_values(kind="stable").index
         return known.loc[order[:count]], known.loc[order[::-1][:count]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,6 +192,7 @@ class Reconciliation:
         shown = ["id", *GROUPS, "tpot_measured", "tpot_predicted", "tpot_ratio"]
         return {
             "source": self.source, "where": list(self.where), "rows": self.rows, "answered": len(self.table), "metrics": self.metrics(),
+            "modes": {mode: {"answered": len(part), "metrics": self.metrics(part)} for mode, part in self.modes().items()},
             "groups": self.groups(), "assumptions": self.assumptions(), "best": best[shown].to_dict("records"), "worst": worst[shown].to_dict("records"),
             "unanswered": [{"id": broken.id, "reason": broken.reason} for broken in self.broken],
         }  # fmt: skip
@@ -214,9 +227,7 @@ def reconcile(measured: Measurements, where: Iterable[str] = (), library: Librar
         InputError: for a condition on a field there is not, or if no run is left.
     """
     conditions = tuple(where)
-    runs = [run for run in measured.runs if _holds(run, conditions)]
-    if not runs:
-        raise InputError(f"{source or 'measurements'}: no run with {' '.join(conditions)}")
+    runs = selected(measured.runs, conditions, source)
     prepared = prepare(runs, library, step)
     rows: list[dict[str, Any]] = []
     impossible: list[Broken] = []
@@ -278,6 +289,45 @@ def asked(case: Case) -> dict[str, Any]:
 _CONDITION_FIELDS = {"system": "accelerator", "isl": "input_tokens", "osl": "output_tokens", "precision": "weights_dtype"}
 
 
+def selected(runs: Sequence[Run], where: Iterable[str], source: str = "") -> list[Run]:
+    """The runs for which all conditions hold.
+
+    Args:
+        where: field=value or field!=value, several values with commas.
+        source: what the runs are called in errors.
+
+    Raises:
+        InputError: for a condition on a field there is not, or if no run is left.
+    """
+    conditions = tuple(where)
+    found = [run for run in runs if _holds(run, conditions)]
+    if not found:
+        raise InputError(f"{source or 'measurements'}: no run with {' '.join(conditions)}")
+    return found
+
+
+_UNSTATED = {"framework": "vllm", **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1)}
+
+
+def _stated(run: Run, field: str) -> Any:
+    """A field of a run, or what it is where the run leaves it out."""
+    if field == "mode":
+        return "disaggregated" if run.decode is not None else "aggregated"
+    value = getattr(run, field)
+    if value is not None or field != "weights_dtype":
+        return _UNSTATED.get(field) if value is None else value
+    return _stored_format(run.model)
+
+
+@cache
+def _stored_format(model: str) -> Any:
+    """Format of the weights of a checkpoint; None where there is no such model, which is said where the run is to be answered."""
+    try:
+        return load_model(model).architecture.choices["weights_dtype"].value
+    except InputError:
+        return None
+
+
 def _holds(run: Run, conditions: Iterable[str]) -> bool:
     for condition in conditions:
         name, equals, wanted = condition.partition("=")
@@ -286,8 +336,7 @@ def _holds(run: Run, conditions: Iterable[str]) -> bool:
         if not equals or not (field in Run.model_fields or field == "mode"):
             raise InputError(f"--where {condition}: {unknown('field', field, [*Run.model_fields, 'mode'])}" if equals else
                              f"--where {condition}: expected field=value")  # fmt: skip
-        value = ("disaggregated" if run.decode is not None else "aggregated") if field == "mode" else getattr(run, field)
-        if (str(value) in wanted.split(",")) == negated:
+        if (str(_stated(run, field)) in wanted.split(",")) == negated:
             return False
     return True
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mantile.floors
-from mantile.equations.workload import BASES
+from mantile.equations.workload import BASES, CURRENT, EARLY
 from mantile.estimation import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
 from mantile.library.models import model_ids
-from mantile.library.profiles import Library
-from mantile.library.scenario import CLASS_DTYPES, DEFAULT_SYSTEM, SAME
+from mantile.library.profiles import SCHEDULERS, Library
+from mantile.library.scenario import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
 
 Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
@@ -63,6 +63,10 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.hours_per_day": generator.uniform(0.01, 24, count),
         "inputs.input_tokens": prompts, "inputs.output_tokens": spread(16_384), "inputs.concurrency": spread(4_096),
         "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
+        "inputs.max_requests": np.where(generator.random(count) < 0.7, 0, spread(4_096)), "inputs.release": generator.choice([CURRENT, EARLY], count),
+        "inputs.waves": generator.choice([0, 0.3, 1, 10, 1000], count), "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
+        "inputs.receive_interval": generator.choice([0, 0, 1, 30, 10_000], count), "inputs.batch_wait": generator.choice([0, 0, 20, 10_000], count),
+        "inputs.length_spread": generator.choice([0, 0.2, 1], count), "inputs.long_outputs": generator.choice([1, 1.1, 100], count),
         **{f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count) for name in CLASS_DTYPES},
         "inputs.image_tokens": (prompts * generator.choice([0, 0.3, 1], count)).astype(int),
     }  # fmt: skip
@@ -112,7 +116,12 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
     # weights alone leave no room: what lies on the host does not help them.
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
-    np.testing.assert_allclose(figure("serving.requests_per_s") * figure("serving.e2e"), inputs["inputs.concurrency"], rtol=1e-12)
+    ramp = np.where(inputs["inputs.waves"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.waves"]), 1)  # requests run out at the end of a benchmark
+    np.testing.assert_allclose(figure("serving.requests_per_s") * figure("serving.e2e"), inputs["inputs.concurrency"] * ramp, rtol=1e-12)
+    named = sum(figure(part.id) for part in made.equations.serving.ttft_parts.values())
+    np.testing.assert_allclose(named, figure("serving.ttft"), rtol=1e-12)
+    for late, early in (("ttft_p95", "ttft_p50"), ("e2e_p95", "e2e_p50"), ("e2e", "ttft"), ("e2e_p50", "ttft_p50"), ("e2e_p95", "ttft_p95")):
+        assert (figure(f"serving.{late}") >= figure(f"serving.{early}") * (1 - tiny)).all(), late
 
 
 @settings(max_examples=25)

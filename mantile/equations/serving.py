@@ -56,8 +56,8 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     words = "0 in static batching" if apart is None else "0 in static batching and where decode is apart"
     kind = scheduler(library, inputs)
     pipes, chunk, occupied, through = _pipeline(prefill, side, ir)
-    alone = Quantity("serving.prefill", "Prefill of the prompt", "s", reached["prefill_alone"] * through,
-                     note="prefill of a lone prompt × time through the stages")  # fmt: skip
+    alone = Quantity("serving.prefill", "Prefill of the prompt", "s", through * where(continuous > 0, reached["prefill_alone"], 1),
+                     note="time through the stages × prefill of a lone prompt; a static batch has many")  # fmt: skip
     slowest = Quantity("serving.decode_stage", "Time of the fullest decode stage", "s", _stage_time(decode, decoders, ir),
                        note="layers' share of the pass × layers per stage ÷ layers, and the LM head")  # fmt: skip
     step = Quantity("serving.decode_step", "Decode step", "s", where(decoders.inputs.pp > 1, maximum(decode.time, microbatches * slowest), decode.time),
@@ -101,15 +101,17 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     limit = Quantity("serving.saturation", "Wait where prompts fill every step", "s",
                      together * (1 - locked) * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
                      note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}")  # fmt: skip
-    queue_words = "prefill queueing × closed form of the scheduler; in lockstep the prefills of those before me"
+    lined = Quantity("serving.line", "Prefills of all others", "s", others * occupied, note="other requests × prefill service time: their queue in lockstep")
 
-    def waits(statistic: str, label: str, before: Node) -> Quantity:
-        body = where(locked > 0, before * others * occupied, kind.wait(statistic, alone, given, others))
-        return Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * body, note=queue_words)
+    def waits(statistic: str, label: str, before: Node) -> tuple[Quantity, Quantity]:
+        form = Quantity(f"serving.form_{statistic}", f"{label}, closed form", "s", kind.wait(statistic, alone, given, others),
+                        note="factor × prefill of the prompt × share of the time ^ exponent × others ^ exponent")  # fmt: skip
+        return form, Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * where(locked > 0, before * lined, form),
+                              note="prefill queueing × closed form of the scheduler; in lockstep the prefills of those before me")  # fmt: skip
 
-    queue, median, bench = (waits(name, label, HALF) for name, label in (
+    (mean_form, queue), (half_form, median), (bench_form, bench) = (waits(name, label, HALF) for name, label in (
         ("mean", "Mean wait behind prompts"), ("p50", "Median wait behind prompts"), ("benchmark", "Median in a benchmark")))  # fmt: skip
-    tail = waits("p95", "Wait of one in twenty", NINETEEN_IN_TWENTY)
+    tail_form, tail = waits("p95", "Wait of one in twenty", NINETEEN_IN_TWENTY)
     behind = Quantity("serving.queue", "Wait behind other prompts", "s", maximum(queue, limit - base), note="mean wait; where prompts fill every step, "
                       "what is left of that wait")  # fmt: skip
     served = Quantity("serving.service_time", "Time in the batch", "s", base + rest, note="first token without a queue + generation after it")
@@ -119,9 +121,11 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     rates, line = _rates(side, decoders, occupied, tpot, served, seat) if apart is not None else ((), None)
     steady = Quantity("serving.ttft_steady", "TTFT of a service that runs on", "s", (base + behind + seat) if line is None else base + behind + seat + line,
                       note="first token without a queue + waits")  # fmt: skip
+    waiting_steps = Quantity("serving.burst_steps", "Full steps before a prompt of the first wave", "1", HALF * (held.batch / ONE_REQUEST / places + 1),
+                             note="half of (batch ÷ prompts in a full step + 1): all requests come at once")  # fmt: skip
     first_wave = Quantity("serving.burst", "TTFT of the first wave", "s",
-                          maximum(base, handling + HALF * full * (held.batch / ONE_REQUEST / places + 1) + step) + reached["cold_start"],
-                          note="all requests at once: half of (batch ÷ prompts per step + 1) full steps, and the cold start")  # fmt: skip
+                          maximum(base, handling + full * waiting_steps + step) + reached["cold_start"],
+                          note="request handling + full steps + decode step + cold start")  # fmt: skip
     first_share = Quantity("serving.first_share", "Share of the first wave", "1", where(inputs.waves > 0, together / maximum(1, inputs.waves), 0),
                            note="1 ÷ waves of a benchmark; 0 in a service that runs on")  # fmt: skip
     burst = Quantity("serving.burst_wait", "First wave of a benchmark", "s", first_share * (first_wave - steady),
@@ -163,9 +167,10 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                 "mean gap between tokens of one request", Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
         Section("First token without a queue", (*more, *ahead, base), "on its own, while others decode", Section.SUBTOTAL),
-        Section("Waits", (rest, given, full, per_prompt, limit, queue, median, tail, bench, behind, served, seat, *rates,
+        Section("Waits", (rest, given, full, per_prompt, limit, lined, mean_form, queue, half_form, median,
+                          tail_form, tail, bench_form, bench, behind, served, seat, *rates,
                           *([line] if line is not None else [])), "behind other requests"),
-        Section("Time to first token", (steady, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
+        Section("Time to first token", (steady, waiting_steps, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
         Section("One request", (e2e, half, late, half_e2e, late_e2e, interactivity), "as its user sees it; half, or one in twenty, see more than the "
                 "figures so called"),
         Section("Throughput", (ramp, requests, output, accelerators, each, all_tokens), "whole deployment, all replicas"),

@@ -213,19 +213,21 @@ def llama_bench(record: dict[str, Any], name: str) -> Iterable[Run]:
     notes: list[str] = []
     model = _model(record["model"], notes)
     chip = _accelerator(record["system"])
-    quant = _QUANTS.get(str(record["quant"]).upper(), str(record["quant"]).lower())
     gpus, batch, depth = (int(record.get(key) or fallback) for key, fallback in (("gpus", 1), ("batch", 1), ("depth", 0)))
-    fields: dict[str, Any] = {"accelerator": chip.id, "framework": _framework(record["framework"]), "pp": gpus, "concurrency": batch, "waves": 0}
+    fields: dict[str, Any] = {
+        "model": model, "accelerator": chip.id, "framework": _framework(record["framework"]), "pp": gpus, "concurrency": batch,
+        "token_budget": 512, **_quantised(model, str(record["quant"]).upper()),
+    }  # fmt: skip
     if gpus > 1:
-        notes.append("several accelerators: layers divided among them")
-    stored = _architecture(model).choices["weights_dtype"].value
-    if not (quant == "mxfp4" and stored == "mxfp4"):
-        fields |= {"weights_dtype": quant, "head_dtype": quant}
+        fields["microbatches"] = 1
+        notes.append("several accelerators: layers divided among them, one request goes through one after the other")
+    if batch > 1:
+        fields["batching"] = "static"
     found = []
-    if record.get("tg_tok_s") and record.get("gen_len"):
-        asked = fields | {"input_tokens": max(1, depth), "output_tokens": int(record["gen_len"])}
+    if record.get("tg_tok_s"):
+        asked = fields | {"input_tokens": max(1, depth), "output_tokens": int(record.get("gen_len") or 128)}
         found.append(_run(f"{name}-tg", record, asked, {"tpot_s": batch / float(record["tg_tok_s"])}, notes))
-    if record.get("pp_tok_s") and record.get("prompt_len") and batch == 1:
+    if record.get("pp_tok_s") and record.get("prompt_len") and batch == 1 and not depth:
         asked = fields | {"input_tokens": int(record["prompt_len"]), "output_tokens": 1}
         found.append(_run(f"{name}-pp", record, asked, {"prefill_s": float(record["prompt_len"]) / float(record["pp_tok_s"])}, notes))
     if not found:
@@ -233,13 +235,20 @@ def llama_bench(record: dict[str, Any], name: str) -> Iterable[Run]:
     return found
 
 
-_QUANTS = {"F16": "fp16", "FP16": "fp16", "4BIT": "int4-g64"}
+def _quantised(model: str, quant: str) -> dict[str, str]:
+    """Formats of a file of weights by its name; its embedding and head are quantised as well."""
+    if quant == "MXFP4":
+        return {"attention_dtype": "q8_0", "head_dtype": "q8_0"} if _architecture(model).choices["weights_dtype"].value == "mxfp4" else {"weights_dtype": "mxfp4"}
+    if quant in ("F16", "FP16"):
+        return {"weights_dtype": "fp16", "head_dtype": "fp16", "activation_dtype": "fp16"}
+    weights = {"4BIT": "int4-g64"}.get(quant, quant.lower())
+    return {"weights_dtype": weights, "head_dtype": {"q4_0": "q8_0", "nvfp4": "bf16", "int4-g64": "bf16"}.get(weights, weights)}
 
 
 # --- names --------------------------------------------------------------------------------------------------------------------
 
 _SUFFIXES = re.compile(r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|preview|dynamic|v2|0528|turbo)$")
-_SAME_SHAPE = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b", "qwen2.5-coder-7b": "qwen2.5-7b", "qwen3-coder-30b-a3b": "qwen3-coder-30b-a3b"}
+_SAME_SHAPE = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b", "qwen2.5-coder-7b": "qwen2.5-7b"}
 
 
 def _bare(name: str) -> str:

@@ -284,6 +284,41 @@ class EfficiencyProfile(Profile):
         return f"{place}/{self.framework}" if self.framework else place
 
 
+EVIDENCE_LEVELS = {"unseen": "framework not measured", "framework": "framework measured on other accelerators", "pair": "accelerator and framework measured"}
+BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
+
+
+class Pair(Strict):
+    """An accelerator and a framework of which serving runs were measured."""
+
+    accelerator: str
+    framework: str
+    runs: int = Field(ge=1)
+
+
+class Band(Strict):
+    """Measured ÷ predicted of runs that were not fitted: percentiles, averaged over groups kept aside."""
+
+    metric: Literal["tpot", "ttft", "throughput"]
+    level: Literal["unseen", "framework", "pair"]
+    p10: float = Field(gt=0)
+    p50: float = Field(gt=0)
+    p90: float = Field(gt=0)
+
+
+class EvidenceBase(Strict):
+    """What was measured, and how far predictions may be off by how much of it bears on a case."""
+
+    source: str = "no evidence given"
+    pairs: tuple[Pair, ...] = (Pair(accelerator="none", framework="none", runs=1),)
+    bands: tuple[Band, ...] = tuple(Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
+                                    for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
+
+    def band(self, metric: str, level: str) -> Band:
+        """The percentiles of a metric at a level."""
+        return next(band for band in self.bands if (band.metric, band.level) == (metric, level))
+
+
 class Library(Strict):
     """All profiles one estimate may choose among; travels inside the workbook."""
 
@@ -293,6 +328,7 @@ class Library(Strict):
     frameworks: tuple[Framework, ...]
     datatypes: tuple[DataType, ...]
     efficiency: tuple[EfficiencyProfile, ...]
+    evidence: EvidenceBase = EvidenceBase()
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:
@@ -455,6 +491,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         "systems": [*found["systems"].values(), *(single for single in singles if single.id not in found["systems"])],
         "frameworks": frameworks,
         "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
+        "evidence": load(EvidenceBase, folder / "evidence.yaml"),
     })  # fmt: skip
 
 

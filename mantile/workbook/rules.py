@@ -34,7 +34,7 @@ FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS"
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 # Results that nobody inside the book has to use.
-OUTPUTS = re.compile(r"^(serving\.|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
+OUTPUTS = re.compile(r"^(serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
                      r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
                      r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
 # Of a model of states only, without caches and FFNs.

@@ -13,6 +13,7 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    as_node,
     element,
     equal,
     join,
@@ -145,14 +146,21 @@ def _tiles(book: Book, sheet: Sheet) -> None:
                                                "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
     tile(2, "Memory per accelerator", held.used / GIGA, "GB1", join("KV cache ", text(held.kv / GIGA, "0.0"), " GB"),
          "weights, KV cache, activations and runtime, fullest one", "of which weights", held.weights / GIGA, "GB1", held.used)  # fmt: skip
-    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", join("floor ", text(floor_ttft * MILLI, "0"), " ms"),
-         "arrival to first token, mean, queueing included", "Prefill compute used, MFU", prefill.mfu, "percent", served.ttft)  # fmt: skip
-    tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", join("floor ", text(floor_tpot * MILLI, "0.0"), " ms"),
-         "mean gap between tokens of one request", "Decode bandwidth used, MBU", decode.mbu, "percent", served.tpot)  # fmt: skip
+    bands = equations.evidence.bands
+
+    def likely(metric: str, factor: Node, form: str, unit: str = "") -> Node:
+        low, _, high = bands[metric]
+        return join("80 %: ", text(low * factor, form), " to ", text(high * factor, form), unit)
+
+    one: Node = as_node(1)
+    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", likely("ttft", MILLI, "#,##0", " ms"),
+         join("arrival to first token, mean, queueing included; floor ", text(floor_ttft * MILLI, "0"), " ms"), "Prefill compute used, MFU", prefill.mfu, "percent", served.ttft)  # fmt: skip
+    tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", likely("tpot", MILLI, "0.0", " ms"),
+         join("mean gap between tokens of one request; floor ", text(floor_tpot * MILLI, "0.0"), " ms"), "Decode bandwidth used, MBU", decode.mbu, "percent", served.tpot)  # fmt: skip
     tile(5, "End to end", served.e2e, "s2", join(text(served.ttft / served.e2e, "0%"), " of it to the first token"),
          "TTFT and one TPOT for every further token", "Interactivity", served.interactivity, "per_user", served.e2e)  # fmt: skip
     tile(6, "Output tokens per second", served.output_tokens_per_s, "whole",
-         join(text(inputs.concurrency, "#,##0"), " requests in flight"), "whole deployment, all replicas",
+         likely("throughput", one, "#,##0"), join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
          "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
          join("on ", text(served.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
@@ -380,7 +388,7 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
         sheet.text(46, column, head, style.SECTION_HEAD)
     sheet.band(46, FIRST, LAST, style.SECTION_HEAD)
     sheet.formula(47, 1, join("Efficiency profile ", equations.side.efficiency.profile, ", wider ones where it is silent"), line)
-    sheet.text(48, 1, "Kernel figures are measured, serving scales fitted; each cell on Efficiency says which", line)
+    sheet.formula(48, 1, join("Serving runs: ", equations.evidence.name, "; four in five lie within the ranges above"), line)
     sheet.text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
     sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)
     served = equations.serving

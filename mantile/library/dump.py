@@ -1,0 +1,128 @@
+"""Files we write beside workbooks: they appear complete or not at all; efficiency profiles one line a factor, as those we ship."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mantile.library.errors import InputError
+from mantile.library.profiles import EfficiencyProfile, FitReport
+
+
+@contextmanager
+def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
+    """A new file beside `path` to write to; it takes the place of `path` once all went well, else nothing stays behind.
+
+    Args:
+        overwrite: whether a file of that name may be replaced.
+
+    Raises:
+        InputError: naming the file, if it cannot be written, or is there and must not be replaced.
+    """
+    try:
+        handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+    except OSError as error:
+        raise InputError(f"{path}: cannot write: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        if overwrite:
+            temporary.replace(path)
+        else:
+            path.hardlink_to(temporary)  # unlike a rename it fails where the name is taken
+    except FileExistsError as error:
+        raise InputError(f"{path}: there is such a file already; it is never overwritten") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def dump_profile(profile: EfficiencyProfile) -> str:
+    """A profile as YAML that `load` reads back: one line a factor, below them how they were fitted."""
+    lines = [f"{name}: {_scalar(value)}" for name in ("id", "version", "generation", "accelerator", "framework", "topology", "link")
+             if (value := getattr(profile, name)) is not None]  # fmt: skip
+    lines.append("factors:" if profile.factors else "factors: []")
+    lines += [f"  - {_flow(factor.model_dump(exclude_none=True))}" for factor in profile.factors]
+    if profile.fit is not None:
+        lines += ["fit:", *(f"  {line}" for line in _fit(profile.fit))]
+    return "\n".join(lines) + "\n"
+
+
+def _fit(fit: FitReport) -> Iterator[str]:
+    yield f"runs: {fit.runs}"
+    yield f"source: {_scalar(fit.source)}"
+    yield f"metrics: [{', '.join(fit.metrics)}]"
+    yield f"spread: {_scalar(fit.spread)}"
+    for name in ("before", "after"):
+        yield from _errors(name, getattr(fit, name))
+    if fit.out_of_sample:
+        yield "out_of_sample:"
+        for kept, found in fit.out_of_sample.items():
+            yield from (f"  {line}" for line in _errors(kept, found))
+    yield "moved:" if fit.moved else "moved: []"
+    for moved in fit.moved:
+        yield f"  - {_flow(moved.model_dump(exclude_none=True))}"
+
+
+def _errors(name: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Errors by metric; fractions with as many digits as mean something."""
+    known = {metric: figures for metric, figures in found.items() if figures.get("n") and all(map(math.isfinite, figures.values()))}
+    yield f"{name}:" if known else f"{name}: {{}}"
+    for metric, figures in known.items():
+        yield f"  {metric}: {_flow({key: int(value) if key == 'n' else float(f'{value:.4g}') for key, value in figures.items()})}"
+
+
+def _flow(fields: Mapping[str, Any]) -> str:
+    """A mapping on one line; the order is that of the profiles we ship."""
+    order = sorted(fields, key=lambda key: key in ("status", "date", "source"))
+    last = sorted(order[-3:], key=("status", "date", "source").index) if "source" in fields else []
+    keys = [key for key in order if key not in last] + last
+    return "{" + ", ".join(f"{key}: {_scalar(fields[key], key == 'source')}" for key in keys) + "}"
+
+
+def _scalar(value: Any, quoted: bool = False) -> str:
+    """One value as YAML; texts are quoted where plain ones would be read as something else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.12g}"
+    if not isinstance(value, str):
+        return str(value)
+    plain = not quoted and value.replace("-", "").replace(".", "").replace("_", "").isalnum() and not value.replace(".", "").replace("-", "").isdigit()
+    if plain and value[0].isalpha() and value.lower() not in ("true", "false", "null", "nan", "inf"):
+        return value
+    return str(yaml.safe_dump(value, default_style='"', width=math.inf, allow_unicode=True)).rstrip("\n")
+
+
+def write_profiles(profiles: Sequence[EfficiencyProfile], folder: Path) -> tuple[Path, ...]:
+    """Write profiles as FOLDER/id@version.yaml; the folder is made if need be.
+
+    Raises:
+        InputError: naming a file that is there already or cannot be written; none is then written.
+    """
+    files = tuple(folder / f"{profile.id}@{profile.version}.yaml" for profile in profiles)
+    for file in files:
+        if file.exists():
+            raise InputError(f"{file}: there is such a file already; it is never overwritten")
+    folder.mkdir(exist_ok=True)
+    done: list[Path] = []
+    try:
+        for profile, file in zip(profiles, files, strict=True):
+            with replacing(file, overwrite=False) as temporary:
+                temporary.write_text(dump_profile(profile), encoding="utf-8")
+            done.append(file)
+    except InputError:
+        for file in done:
+            file.unlink(missing_ok=True)
+        raise
+    return files
