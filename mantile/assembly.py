@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mantile.equations import constants
 from mantile.equations.checks import Checks, checks
+from mantile.equations.constants import ONE_REQUEST
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
 from mantile.equations.efficiency import efficiency
@@ -15,6 +16,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.formats import formats
 from mantile.equations.forward import Pass, forward
 from mantile.equations.hardware import hardware
+from mantile.equations.measured import Measured, measured
 from mantile.equations.memory import memory, tensors
 from mantile.equations.network import network
 from mantile.equations.power import power
@@ -45,6 +47,7 @@ class Equations:
     serving: Serving
     cost: Cost
     evidence: Evidence
+    measured: Measured
     checks: Checks
     model_parameters: Quantity
     active_parameters: Quantity
@@ -186,13 +189,14 @@ def _dimensions(ir: ModelGraph, side: Side, decoders: Side, first: Pass, further
     )  # fmt: skip
 
 
-def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equations:
+def build(ir: ModelGraph, library: Library, disaggregated: bool = False, open_loop: bool = False) -> Equations:
     """The equations of a model.
 
     Args:
         disaggregated: whether decode workers are described apart from those that prefill.
+        open_loop: whether requests may arrive at a rate; the Decode sheet then has a step with one request as well.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated)
+    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
     metal = hardware(library, inputs)
     kinds = formats(library, inputs, metal, ir)
     reached = efficiency(library, inputs, ranks, metal, kinds, ir)
@@ -206,11 +210,13 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equa
     first = forward(phase, rows, ir, side)
     phase, rows, parts = decode(decoders, ir)
     further = forward(phase, rows, ir, decoders)
-    results = serving(ir, library, side, decoders, first, further, parts)
+    single = _single(decoders, rows, further) if open_loop else None
+    results = serving(ir, library, side, decoders, first, further, parts, None if single is None else single.time)
     money = cost(side, decoders, results)
     known = evidence(library, decoders.inputs, ranks.disaggregated,
                      {"tpot": results.tpot, "ttft": results.ttft, "throughput": results.output_tokens_per_s})  # fmt: skip
-    lowest = floors(_dimensions(ir, side, decoders, first, further))
+    compared = measured(results)
+    lowest = floors(_dimensions(ir, side, decoders, first, further if single is None else single))
     standing = checks(ir, {"": side, "decode": decoders} if disaggregated else {"": side}, first, further, results, money, size.parameters,
                       lowest.ttft, lowest.tpot)  # fmt: skip
     facts = tuple(ir.facts.values())
@@ -230,19 +236,36 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False) -> Equa
         "Memory": both(lambda of: (*of.plan.sections, *of.stored.on_rank, *of.memory.sections)),
         "Network": both(lambda of: of.network.sections),
         "Prefill": first.sections,
-        "Decode": further.sections,
+        "Decode": (*further.sections, *(section for section in (single.sections if single is not None else ()) if section.rows)),
         "Serving": (*results.sections, known.section, lowest.section, standing.section),
         "Cost": money.sections,
+        "Calibration": compared.sections,
     }
     if disaggregated:
-        shown = [figure for name in ("Prefill", "Decode", "Serving", "Cost") for section in sheets[name] for figure in section.figures()]
+        shown = [figure for name in ("Prefill", "Decode", "Serving", "Cost", "Calibration") for section in sheets[name] for figure in section.figures()]
         wanted = set(ancestors(*shown, *(check.result for check in standing.checks), *(held.memory.fits for held in (side, decoders)),
                                side.efficiency.profile, decoders.memory.free, decoders.memory.outside))  # fmt: skip
         sheets = {name: tuple(_pruned(section, wanted) for section in sections) for name, sections in sheets.items()}
     figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]
     sheets["Inputs"] = (*input_sections, constants.section(ancestors(*figures)), *sheets["Inputs"][len(input_sections):])
-    return Equations(ir, library, (side,) if decoders is side else (side, decoders), first, further, results, money, known, standing, size.parameters,
+    return Equations(ir, library, (side,) if decoders is side else (side, decoders), first, further, results, money, known, compared, standing, size.parameters,
                      size.active, sheets)  # fmt: skip
+
+
+SINGLE = "single."  # before the ids of a decode step with one request
+
+
+def _single(side: Side, rows: tuple[Named, ...], step: Pass) -> Pass:
+    """A decode step with one request: what of a step depends on the batch, made again."""
+    figures = [figure for section in step.sections for figure in section.figures()]
+    made = Mirror({side.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", (*rows, *figures)).of(step)
+    needed = [node for node in ancestors(made.time, made.phase.requests) if isinstance(node, Quantity) and node.id.startswith(SINGLE)]
+    shown = {figure for section in made.sections for figure in section.figures()}
+    sections = (
+        Section("What enters, one request", tuple(node for node in needed if node not in shown), "a decode step with one request in the batch"),
+        *(replace(section, rows=tuple(row for row in section.rows if row in needed), total=0) for section in made.sections),
+    )  # fmt: skip
+    return replace(made, sections=sections)
 
 
 def _pruned(section: Section, wanted: set[Node]) -> Section:

@@ -22,7 +22,7 @@ from mantile.reconciliation import Batch, Prepared, errors, throughput
 Kept = Literal["config", "model", "system"]
 Loss = Literal["soft_l1", "cauchy"]
 Level = Literal["global", "generation", "framework", "pair"]
-Array = np.ndarray[Any, np.dtype[np.float64]]
+Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
 RANGE = 10.0  # a factor changes at most so many times
@@ -117,7 +117,8 @@ class Problem:
 
     def residuals(self, offsets: Array) -> Array:
         """Weighted log ratios, predicted over measured: runs by targets; NaN where not measured."""
-        return self._evaluate(offsets[None, :])[0]
+        found: Array = self._evaluate(offsets[None, :])[0]
+        return found
 
     def _evaluate(self, points: Array) -> Array:
         """Residuals at several points at once: points by runs by targets."""
@@ -127,7 +128,8 @@ class Problem:
             factors = np.exp(points[:, self.place[:, start : start + size]])  # points by choices by runs
             found.append(batch.residuals(factors))
             start += size
-        return np.concatenate(found, axis=1) * self.weights
+        weighted: Array = np.concatenate(found, axis=1) * self.weights
+        return weighted
 
     def errors(self, residuals: Array) -> dict[str, dict[str, float]]:
         """Errors of each metric, from residuals."""
@@ -138,7 +140,7 @@ class Problem:
         low, high = np.full(len(self.names), -np.log(RANGE)), np.full(len(self.names), np.log(RANGE))
         known = {kind.name: kind for kind in KINDS}
         for place, (choice, _) in enumerate(self.names):
-            values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ()) if float(figure.value or 0) > 0]
+            values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ()) if figure.value]
             if values:
                 kind = known[choice.factor]
                 high[place] = min(high[place], np.log(kind.high / np.max(values)))
@@ -189,10 +191,12 @@ class Problem:
 
     @cached_property
     def _measured(self) -> Array:
-        return np.isfinite(self.residuals(np.zeros(len(self.names))))
+        found: Array = np.isfinite(self.residuals(np.zeros(len(self.names))))
+        return found
 
     def _known(self, chosen: Array) -> Array:
-        return self._measured[chosen].reshape(-1)
+        known: Array = self._measured[chosen].reshape(-1)
+        return known
 
 
 STEP = 1e-4
@@ -227,7 +231,8 @@ class _Batch:
         values = self.program.sweep(inputs, self.outputs)
         with np.errstate(invalid="ignore", divide="ignore"):
             predicted = np.stack([np.log(np.broadcast_to(values[node], points * runs)) for node in self.outputs], axis=-1)
-        return predicted.reshape(points, runs, -1) - self.measured
+        ratios: Array = predicted.reshape(points, runs, -1) - self.measured
+        return ratios
 
 
 def _measured(run: Run, values: Mapping[str, Any], metric: str) -> float:
@@ -276,7 +281,7 @@ def cross_validate(problem: Problem, by: Kept, spread: float = SPREAD, loss: Los
         step(number)
         if kept.all():
             raise InputError(f"--cross-validate {by}: all runs have the same {by}; expected at least two")
-        fit = problem.fit(~kept, spread, start=whole.offsets, loss=loss)
+        fit = problem.fit(np.logical_not(kept), spread, start=whole.offsets, loss=loss)
         found[kept] = problem.residuals(fit.offsets)[kept] / problem.weights
     return found
 
@@ -316,11 +321,12 @@ USUAL = {
     "ttft_s": ("gemm_compute", "first_token", "queueing"),
     "prefill_s": ("gemm_compute",),
 }  # fmt: skip
+USUAL |= {"ttft_p50_s": USUAL["ttft_s"], "output_tokens_per_s_per_accelerator": USUAL["tpot_s"]}
 
 
 def calibrate(
     prepared: Prepared, library: Library, choices: Sequence[Choice] = (), spread: float = SPREAD, validate: Sequence[Kept] = (), source: str = "measured runs",
-    loss: Loss = "soft_l1", on: date | None = None, step: Callable[[str], None] = lambda what: None,
+    loss: Loss = "soft_l1", on: date | None = None, step: Callable[[str], None] = lambda what: None, fitted: Sequence[str] = FITTED,
 ) -> Calibration:  # fmt: skip
     """Fit factors to runs and write them into new versions of profiles.
 
@@ -334,11 +340,12 @@ def calibrate(
         loss: how outliers count.
         on: the day, today if None.
         step: told what is worked on.
+        fitted: metrics that count, as far as they were measured.
     """
     measured = {field for case in prepared.cases for field in case.run.metrics.given()}
-    targets = tuple(Target(field) for field in FITTED if field in measured)
+    targets = tuple(Target(field) for field in fitted if field in measured)
     if not targets:
-        raise InputError(f"{source}: expected runs with one of {', '.join(FITTED)}")
+        raise InputError(f"{source}: expected runs with one of {', '.join(fitted)}")
     if not choices:
         needed = {kind.name for batch in prepared.batches for kind in batch.equations.side.efficiency.kinds()}
         names = dict.fromkeys(name for target in targets for name in USUAL[target.metric] if name in needed)
@@ -347,13 +354,14 @@ def calibrate(
     step("fitting")
     fit = problem.fit(spread=spread, loss=loss)
     before, after = (problem.errors(problem.residuals(offsets)) for offsets in (np.zeros(len(problem.names)), fit.offsets))
-    aside = {}
+    aside: dict[str, dict[str, dict[str, float]]] = {}
     for by in validate:
         step(f"cross-validation by {by}")
         aside[by] = problem.errors(cross_validate(problem, by, spread, loss) * problem.weights)
     report = FitReport(runs=len(problem.runs), source=source, metrics=tuple(target.metric for target in targets), spread=spread, before=before,
                        after=after, out_of_sample=aside, moved=())  # fmt: skip
-    return Calibration(revised(library, problem, fit, report, on or date.today()), fit, len(problem.runs), before, after, aside)
+    profiles = revised(library, problem, fit, report, on or date.today())
+    return Calibration(profiles, fit, len(problem.runs), before, after, aside)
 
 
 def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:

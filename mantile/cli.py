@@ -212,7 +212,7 @@ def ir(
 
 Measured = Annotated[
     list[str],
-    typer.Argument(metavar="MEASUREMENTS [FIELD=VALUE]...", help="Measured runs, .csv, .json or .yaml; more conditions of --where may follow."),
+    typer.Argument(metavar="MEASUREMENTS", help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow."),
 ]
 Where = Annotated[
     list[str] | None,
@@ -296,11 +296,9 @@ def calibrate(
         raise InputError(f"{path}: expected measured runs, .csv, .json or .yaml")
     if not (output.is_dir() or (output.parent.is_dir() and not output.exists())):
         raise InputError(f"{output}: expected a folder" if output.exists() else f"{output}: there is no folder {output.parent}")
-    kept: list[Literal["config", "model", "system"]] = []
-    for word in cross_validate or ():
-        if word not in ("config", "model", "system"):
-            raise InputError(f"--cross-validate {word}: expected config, model or system")
-        kept.append(word)
+    wrong = [word for word in cross_validate or () if word not in ("config", "model", "system")]
+    if wrong:
+        raise InputError(f"--cross-validate {wrong[0]}: expected config, model or system")
     from mantile import calibration
     from mantile.library.dump import write_profiles
     from mantile.library.measurements import load_measurements
@@ -319,7 +317,7 @@ def calibrate(
         if not prepared.cases:
             first = prepared.refused[0]
             raise InputError(f"{path}: none of {len(runs)} runs can be answered; the first: {first.id}: {first.reason}")
-        made = calibration.calibrate(prepared, library, choices, spread, kept, path.name, loss, step=step)
+        made = calibration.calibrate(prepared, library, choices, spread, [*(cross_validate or ())], path.name, loss, step=step)
     files = write_profiles(made.profiles, output)
     if as_json:
         print_json(made.to_dict() | {"files": [str(file) for file in files]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -56,6 +56,7 @@ class Estimate:
         for override in chosen.overrides:
             if not override.id.startswith("model."):
                 values[f"{override.id}.override"] = override.value
+        values |= {self.equations.measured.values[field].id: value for field, value in chosen.measured.given().items()}
         return values
 
     @cached_property
@@ -128,6 +129,7 @@ class Estimate:
             "evidence": str(values[equations.evidence.name]),
             "range_80": {metric: {percent: number(figure) for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)}
                          for metric, band in equations.evidence.bands.items()},
+            **({"load": number(served.load.load), "load_state": str(values[equations.figures["load.state"]])} if served.load is not None else {}),
             "efficiency_profile": str(values[side.efficiency.profile]),
             "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
         }  # fmt: skip
@@ -169,7 +171,7 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build(build_ir(changed), library, scenario.disaggregated)
+    equations = build(build_ir(changed), library, scenario.disaggregated, scenario.open_loop)
     found = columns(scenario, model, library, name)
     known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
     for column in found:
@@ -183,4 +185,34 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
             if not figure.minimum <= override.value <= figure.maximum:
                 raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
                                  f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
-    return Estimate(scenario, model, library, found, equations)
+    made = Estimate(scenario, model, library, found, equations)
+    return made if equations.serving.load is None else replace(made, columns=_settled(made))
+
+
+def _settled(made: Estimate) -> tuple[Column, ...]:
+    """Columns with the concurrency that follows from their request rate, where none is given: the batch on the Decode sheet is then the one there is.
+
+    The more requests the Decode sheet has, the flatter its line of step times, and the fewer requests follow from it: halving finds where
+    both agree, or all seats where more would arrive than are served.
+    """
+    load = made.equations.serving.load
+    assert load is not None and load.in_flight is not None
+    flying = load.in_flight
+    program = Program([flying, load.seats])
+    found = list(made.columns)
+
+    def follows(number: int, concurrency: int) -> tuple[float, float]:
+        column = made.columns[number]
+        asked = column.model_copy(update={"values": column.values | {"concurrency": concurrency}})
+        values = program.run(replace(made, columns=(asked,)).inputs(0))
+        return float(values[flying]), float(values[load.seats])
+
+    for number, column in enumerate(found):
+        if not column.values["request_rate"] or "concurrency" in column.given:
+            continue
+        low, high = 1, max(1, int(follows(number, 1)[1]))
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if follows(number, middle)[0] >= middle else (low, middle - 1)
+        found[number] = column.model_copy(update={"values": column.values | {"concurrency": low}})
+    return tuple(found)

@@ -60,6 +60,7 @@ def _flags(
     input_tokens: Annotated[int | None, _option("Mean prompt length per request.", "--input-tokens", "--isl", "--input-len")] = None,
     output_tokens: Annotated[int | None, _option("Mean generated length per request.", "--output-tokens", "--osl", "--output-len")] = None,
     concurrency: Annotated[int | None, _option("Requests in flight over all replicas.", "--concurrency", "--max-concurrency")] = None,
+    request_rate: Annotated[float | None, _option("Requests that arrive per second, instead of a concurrency.", "--request-rate", "--qps")] = None,
     token_budget: Annotated[int | None, _option("Most tokens in one engine step.  [default: 8192]", "--token-budget", "--max-num-batched-tokens")] = None,
     max_requests: Annotated[int | None, _option("Most requests in a batch.  [default: as many as memory holds]", "--max-requests", "--max-num-seqs")] = None,
     release: Annotated[str | None, _option("current or 'before 2025-12', whose kernels for experts were slower.  [default: current]")] = None,
@@ -154,7 +155,7 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
     from mantile.library.scenario import Case, parse_scenario
 
     if Path(what).suffix.lower() not in (".yaml", ".yml"):
-        missing = [_flag(field) for field in REQUIRED if field not in flags]
+        missing = [_flag(field) for field in REQUIRED if field not in flags and not (field == "concurrency" and "request_rate" in flags)]
         if missing:
             raise InputError(f"{what}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them")
         return parse_scenario({"model": what, **flags}, "command line"), "command line"

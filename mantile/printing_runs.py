@@ -23,6 +23,7 @@ FIELDS = {"tpot_s": "TPOT", "ttft_s": "TTFT", "prefill_s": "prefill"}  # as a fi
 FIGURES = {"mape": "MAPE", "median": "median", "p90": "p90", "bias": "bias", "symmetric": "symmetric", "rmse": "RMSE"}
 IN_GROUPS = ("tpot", "ttft", "throughput")
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
+LONGEST = 140  # characters of a reason
 
 
 @contextmanager
@@ -53,7 +54,8 @@ def percent(value: float, signed: bool = False) -> str:
     """A fraction as percent with one place, without where it is large."""
     if value != value:
         return "–"
-    return f"{value * 100:{'+' if signed else ''},.{0 if abs(value) >= 10 else 1}f}"
+    shown = f"{value * 100:{'+' if signed else ''},.{0 if abs(value) >= 10 else 1}f}"
+    return "0.0" if shown in ("-0.0", "+0.0") else shown
 
 
 def print_reconciliation(found: Reconciliation, unread: int, written: Sequence[Path]) -> None:
@@ -65,7 +67,7 @@ def print_reconciliation(found: Reconciliation, unread: int, written: Sequence[P
     """
     out = open_console()
     modes = found.modes()
-    head = next(iter(modes))
+    head = next((mode for mode, part in modes.items() if found.metrics(part)), next(iter(modes)))
     where = f", where {' '.join(found.where)}" if found.where else ""
     out.print(Text(f"{found.source}{where}: {number(len(found.table))} of {number(found.rows)} runs answered", style="bold"))
     if unread:
@@ -147,7 +149,8 @@ def print_unanswered(broken: Sequence[Broken]) -> None:
     counts = Counter(item.reason for item in broken)
     table = new_table("not answered because", "runs", "such as", right=(1,))
     for reason, count in counts.most_common(REASONS):
-        table.add_row(reason, number(count), next(item.id for item in broken if item.reason == reason))
+        shown = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} …"
+        table.add_row(shown, number(count), next(item.id for item in broken if item.reason == reason))
     out.print(table)
     if len(counts) > REASONS:
         out.print(f"  {len(counts) - REASONS} more reasons: in --json")
@@ -173,7 +176,7 @@ def print_calibration(found: dict[str, Any], broken: Sequence[Broken], files: Se
     out.print(table)
     table = new_table("factor", "group", "new ÷ old", "80 % range", "", right=(2,))
     for item in found["moved"]:
-        says = "at its bound" if item["at_bound"] else "no change is in the range" if item["low"] <= 1 <= item["high"] else ""
+        says = "at its bound" if item["at_bound"] else "may be no change" if item["low"] <= 1 <= item["high"] else ""
         table.add_row(item["factor"], item["group"], f"{item['change']:.3f}", f"{item['low']:.3f} … {item['high']:.3f}", says)
     out.print(table)
     for line in certainty(found):

@@ -14,6 +14,7 @@ from mantile.assembly import Equations, build
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
 from mantile.ir.build import build_ir
+from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.measurements import Broken, Measurements, Run
 from mantile.library.models import load_model
@@ -85,24 +86,27 @@ class Prepared:
         return tuple(case for batch in self.batches for case in batch.cases)
 
 
-def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[[str], None] = lambda model: None) -> Prepared:
+def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[[str], None] = lambda model: None,
+            models: Mapping[str, Model] | None = None) -> Prepared:  # fmt: skip
     """Runs to graphs and their inputs.
 
     Args:
         library: instead of the profiles we ship.
         step: told the model whose graph is made.
+        models: by name, instead of loading them.
     """
     shipped = library or load_library()
-    grouped: dict[tuple[str, bool], list[Run]] = {}
+    grouped: dict[tuple[str, bool, bool], list[Run]] = {}
     for run in runs:
-        grouped.setdefault((run.model, run.scenario().disaggregated), []).append(run)
+        asked_for = run.scenario()
+        grouped.setdefault((run.model, asked_for.disaggregated, asked_for.open_loop), []).append(run)
     batches: list[Batch] = []
     refused: list[Broken] = []
-    for (name, apart), members in grouped.items():
+    for (name, apart, rated), members in grouped.items():
         step(name)
         try:
-            model = load_model(name)
-            equations = build(build_ir(model), shipped, apart)
+            model = (models or {}).get(name) or load_model(name)
+            equations = build(build_ir(model), shipped, apart, rated)
         except InputError as error:
             refused += [Broken(run.id, str(error)) for run in members]
             continue
@@ -213,7 +217,7 @@ def errors(ratios: np.ndarray) -> dict[str, float]:
     }  # fmt: skip
 
 
-def reconcile(measured: Measurements, where: Iterable[str] = (), library: Library | None = None, source: str = "",
+def reconcile(measured: Measurements, where: Iterable[str] = (), library: Library | None = None, source: str = "", changes: Mapping[str, float] | None = None,
               step: Callable[[str], None] = lambda model: None) -> Reconciliation:  # fmt: skip
     """Predict measured runs and compare.
 
@@ -221,6 +225,7 @@ def reconcile(measured: Measurements, where: Iterable[str] = (), library: Librar
         where: conditions field=value or field!=value on what was asked; several values with commas; all must hold.
         library: instead of the profiles we ship.
         source: what the runs are called.
+        changes: figures by id that replace the library's in all runs, in the unit of their cells.
         step: told the model that is worked on.
 
     Raises:
@@ -231,8 +236,12 @@ def reconcile(measured: Measurements, where: Iterable[str] = (), library: Librar
     prepared = prepare(runs, library, step)
     rows: list[dict[str, Any]] = []
     impossible: list[Broken] = []
-    for batch in prepared.batches:
-        values = batch.predict()
+    replaced = [_replaced(batch, changes or {}) for batch in prepared.batches]
+    lost = set(changes or {}) - {identifier for _, found in replaced for identifier in found}
+    if lost and prepared.batches:
+        raise InputError(f"--set: {unknown('figure', min(lost), {figure.id for figure in prepared.batches[0].equations.all_inputs()})}")
+    for batch, (inputs, _) in zip(prepared.batches, replaced, strict=True):
+        values = batch.predict(inputs)
         for place, case in enumerate(batch.cases):
             verdict = str(values[batch.equations.checks.feasibility][place])
             if verdict == "invalid":
@@ -242,6 +251,14 @@ def reconcile(measured: Measurements, where: Iterable[str] = (), library: Librar
             rows.append(_row(case, predicted, verdict))
     kept = tuple(broken for broken in measured.broken) if not conditions else ()
     return Reconciliation(pd.DataFrame(rows, columns=_COLUMNS), len(runs) + len(kept), (*kept, *prepared.refused, *impossible), source, conditions)
+
+
+def _replaced(batch: Batch, changes: Mapping[str, float]) -> tuple[dict[str, float], set[str]]:
+    """Inputs of a graph for figures that are replaced, by their override cell or as they stand in the library; and which figures it has."""
+    known = {figure.id for figure in batch.equations.all_inputs()}
+    found = {identifier: f"{identifier}.override" if f"{identifier}.override" in known else identifier for identifier in changes}
+    had = {identifier for identifier, cell in found.items() if cell in known}
+    return {found[identifier]: changes[identifier] for identifier in had}, had
 
 
 _COLUMNS = ["id", "mode", *GROUPS, "input_tokens", "output_tokens", "waves", "feasibility",
@@ -334,7 +351,7 @@ def _holds(run: Run, conditions: Iterable[str]) -> bool:
         negated = name.endswith("!")
         field = _CONDITION_FIELDS.get(name.rstrip("!"), name.rstrip("!"))
         if not equals or not (field in Run.model_fields or field == "mode"):
-            raise InputError(f"--where {condition}: {unknown('field', field, [*Run.model_fields, 'mode'])}" if equals else
+            raise InputError(f"--where {condition}: {unknown('field', field, [*Run.model_fields, *_CONDITION_FIELDS, 'mode'])}" if equals else
                              f"--where {condition}: expected field=value")  # fmt: skip
         if (str(_stated(run, field)) in wanted.split(",")) == negated:
             return False

@@ -114,6 +114,13 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     return report
 
 
+def edited_formulas(file: File) -> list[dict[str, Any]]:
+    """Formulas that differ from what the bundle emits, and constants typed over formulas or labels; nothing is recomputed."""
+    report = Report(str(file.path), "none")
+    _texts(file, report, {name: SheetReport(name) for name in file.book.sheets})
+    return report.formulas + report.overwritten
+
+
 def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
     """Every formula's text and every fixed content against what the bundle emits; formulas where none belong."""
     book = file.book

@@ -164,7 +164,11 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
 @pytest.mark.parametrize("changed", ["hardware.memory_bandwidth", "hardware.peak_bf16", "hardware.link_bandwidth",
                                      "hardware.scale_out_bandwidth"])  # fmt: skip
 def test_better_hardware_never_makes_anything_slower(library: Library, make: Make, model: str, changed: str) -> None:
-    """Bandwidth, peak, link and network, times 1.5, all else equal."""
+    """Bandwidth, peak, link and network, times 1.5, all else equal.
+
+    Only the first token may come later, and only where the token budget is what limits: requests that decode faster come back sooner, and
+    wait longer, for the same end to end.
+    """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=5)
     inputs["inputs.activation_dtype"] = np.full(CASES, "bf16")
@@ -173,9 +177,12 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
     unit = 1e12 if "peak" in changed else 1e9
     after = made.program.sweep(inputs | {f"{changed}.override": before[own] / unit * 1.5})
     np.testing.assert_allclose(after[own], before[own] * 1.5, rtol=1e-12)
-    for name in ("serving.tpot", "serving.ttft", "prefill.time", "decode.time", "floor.ttft", "floor.tpot"):
+    full = after[made.figure("serving.saturation")] > after[made.figure("serving.base")]
+    assert full.mean() < 0.2
+    for name in ("serving.tpot", "serving.e2e", "serving.base", "serving.ttft", "prefill.time", "decode.time", "floor.ttft", "floor.tpot"):
         figure = made.figure(name)
-        assert (after[figure] <= before[figure] * (1 + 1e-12)).all(), name
+        faster = after[figure] <= before[figure] * (1 + 1e-12)
+        assert (faster | full if name == "serving.ttft" else faster).all(), name
     moved = made.figure("decode.p2p.time" if "link" in changed or "scale" in changed else "decode.time" if "bandwidth" in changed else "prefill.time")
     assert (after[moved] < before[moved] * 0.999).any()
 
@@ -183,14 +190,21 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"])
 def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library: Library, make: Make, model: str) -> None:
     """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse. Of plans that can be, and
-    while no cache lies on the host."""
+    while no cache lies on the host. Prompts are not held back to fill a step: there more and longer ones wait less.
+
+    Where the token budget is what limits, requests pass at the rate of full steps; those grow with what decodes beside.
+    """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=11, count=3000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
-    tpot, ttft, output, requests, capacity, host, invalid = (
-        made.figure(name) for name in ("serving.tpot", "serving.ttft", "serving.output_tokens_per_s", "memory.requests",
-                                       "memory.capacity_sequences", "memory.host_kv", "checks.invalid")
+    inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait")}
+    tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
+        made.figure(name) for name in (
+            "serving.tpot", "serving.ttft", "serving.ttft_steady", "serving.output_tokens_per_s", "memory.capacity_sequences", "memory.host_kv",
+            "checks.invalid", "serving.base", "serving.saturation", "serving.saturated", "serving.prompts_per_token", "serving.prompts_per_step",
+        )
     )  # fmt: skip
+    requests = made.figure("memory.requests")
     before = made.program.sweep(inputs)
 
     def holds(values: dict[Any, np.ndarray]) -> np.ndarray:
@@ -198,15 +212,23 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library:
         assert held.sum() > 50
         return held
 
+    tiny = 1e-12
     after = made.program.sweep(inputs | {"inputs.concurrency": inputs["inputs.concurrency"] * 2})
     held = holds(after)
-    assert (after[output] >= before[output] * (1 - 1e-12))[held].all()
-    assert (after[tpot] >= before[tpot] * (1 - 1e-12))[held].all()
+    full = after[limit] > after[base]
+    assert (full & held).sum() < 0.2 * held.sum()
+    assert (after[output] >= before[output] * (1 - tiny))[held & ~full].all()
+    assert (after[output] * after[served] >= before[output] * before[served] * (1 - tiny))[held & full].all()
+    assert (after[tpot] >= before[tpot] * (1 - tiny))[held].all()
+    assert (after[ttft] >= before[ttft] * (1 - tiny))[held].all()
     longer = made.program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
-    held = holds(longer)
-    assert (longer[ttft] >= before[ttft] * (1 - 1e-12))[held].all()
-    assert (longer[output] <= before[output] * (1 + 1e-12))[held].all()
-    assert (longer[capacity] <= before[capacity] * (1 + 1e-12)).all()
+    held = holds(longer) & (before[share] <= before[places])
+    long = inputs["inputs.input_tokens"] > 512  # of shorter ones a first wave shares what ours counts for each: weights read, launches
+    assert (held & long).sum() > 20
+    assert (longer[steady] >= before[steady] * (1 - tiny))[held].all()
+    assert (longer[ttft] >= before[ttft] * (1 - tiny))[held & long].all()
+    assert (longer[output] <= before[output] * (1 + tiny))[held & long].all()
+    assert (longer[capacity] <= before[capacity] * (1 + tiny)).all()
 
 
 def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:

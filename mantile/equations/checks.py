@@ -153,6 +153,8 @@ def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, 
         Check("PREFILL_MBU", "Plausibility", "Bandwidth used in prefill is at most 1", prefill.mbu, "at most", one, True),
         Check("DECODE_MBU", "Plausibility", "Bandwidth used in decode is at most 1", decode.mbu, "at most", one, True),
         Check("ERROR_VALUE", "Plausibility", "No error value among the results", errors, "exactly", made.fixed(0, "flag"), True),
+        *([Check("SATURATED", "Alerts", "The load can be borne", results.load.load, "at most", made.fixed(0.8, "1"), False)] if results.load is not None
+          else []),
         Check("KV_QUEUE", "Alerts", "The KV cache holds all requests", last.memory.requests, "at most", last.memory.capacity_sequences, False),
         Check("TTFT_FAR_FROM_FLOOR", "Alerts", f"TTFT is under {far.value} times its floor", ttft_times, "at most", far, False),
         Check("TPOT_FAR_FROM_FLOOR", "Alerts", f"TPOT is under {far.value} times its floor", tpot_times, "at most", far, False),

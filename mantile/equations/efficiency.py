@@ -269,6 +269,7 @@ def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity
                 reached = fraction(f"gemm_bandwidth.{name}", f"GEMM bandwidth, {words}", factor * factors["gemm_bandwidth_scale"])
                 rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
     if "moe_launch" in factors:
+        assert inputs.release is not None
         slower = Quantity("efficiency.rate.moe_slower", "Expert kernels against current ones", "1", where(equal(inputs.release, EARLY), factors["moe_early"], 1),
                           note="time of early kernels where the engine is one", name="expert kernels against current ones")  # fmt: skip
         rates["moe_slower"] = slower

@@ -54,7 +54,7 @@ KINDS = (
     FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(Experts,)),
     FactorKind("moe_early", "Early expert kernels", "1", "time of grouped products in engines released before December 2025 against later ones",
                1, 3, needs=(Experts,)),
-    FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 1,
+    FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 20,
                needs=(Experts,)),
     FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(Experts,)),
     FactorKind("attention_launch", "Attention launch overhead", "us", "time an attention kernel takes before its first byte",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.workload import DEFAULT, SCHEDULERS, Workload
+from mantile.equations.workload import Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, element, equal, position, span, where
-from mantile.library.profiles import Library
+from mantile.library.profiles import SCHEDULERS, Library
+from mantile.library.scenario import DEFAULT
 
 PREFILL_FIRST = "prefill-first"
 assert PREFILL_FIRST in SCHEDULERS

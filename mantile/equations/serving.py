@@ -7,8 +7,9 @@ Disaggregated: decode is not interrupted; a request passes a prefill worker, han
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mantile.equations.arrivals import Arrivals, arrivals
 from mantile.equations.constants import HALF, NEVER, NINETEEN_IN_TWENTY, ONE_REQUEST, QUARTER, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import OVERHEAD
@@ -40,12 +41,15 @@ class Serving:
     e2e_p50: Quantity
     e2e_p95: Quantity
     sections: tuple[Section, ...]
+    load: Arrivals | None = None
 
 
-def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefill: Pass, decode: Pass, microbatches: Quantity) -> Serving:
+def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefill: Pass, decode: Pass, microbatches: Quantity,
+            single: Quantity | None = None) -> Serving:  # fmt: skip
     """The rows of the Serving sheet.
 
     Args:
+        single: time of a decode step with one request, where requests may arrive at a rate.
         side: accelerators that prefill.
         decoders: those that decode; the same where none are apart.
         microbatches: into which a pipeline of decoders cuts its batch.
@@ -81,25 +85,32 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     stall = Quantity("serving.stall", "Prefill stall per token", "s",
                      together * reached["interference"] * rate * delay * (1 - HALF * locked),
                      note=f"interference × prompts in a step × delay of each, half in lockstep: those prefilled before mine do not count; {words}")  # fmt: skip
-    tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", step + stall, note="decode step + prefill stall per token",
+    load, pace, held_up = None, step, stall
+    loaded: tuple[Quantity, ...] = ()
+    if single is not None:
+        load = arrivals(inputs, held, decoders.inputs.dp, step, single, together * reached["interference"] * delay, occupied)
+        pace = Quantity("serving.step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step), note="at the request rate, or of the batch")
+        held_up = Quantity("serving.stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall), note="at the request rate, or of the batch")
+        loaded = (pace, held_up)
+    tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", pace + held_up, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip
     rest = Quantity("serving.generation", "Generation after the first token", "s", (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
                     note="(output tokens − 1) × TPOT")  # fmt: skip
     handling = Quantity("serving.first_token", "Request handling", "s", reached["first_token"], note="first-token overhead")
-    running = Quantity("serving.first_step", "Running step", "s", continuous * reached["step_lag"] * step,
+    running = Quantity("serving.first_step", "Running step", "s", continuous * reached["step_lag"] * pace,
                        note="first-step lag × decode step: rest of the one that runs, and the token's way out; 0 in static batching")  # fmt: skip
     held_back, more = _held_back(inputs, tpot, share, places, continuous)
     hand_over, transfer = _transfer(side, decoders) if apart is not None else ((), None)
     ahead = [handling, alone, running, held_back, *([transfer] if transfer is not None else [])]
     base = Quantity("serving.base", "First token without a queue", "s", total(span(ahead)), note="sum of the rows above")
-    given = Quantity("serving.prefill_share", "Share of the time given to prompts of others", "1", stall / tpot, note="prefill stall ÷ TPOT")
+    given = Quantity("serving.prefill_share", "Share of the time given to prompts of others", "1", held_up / tpot, note="prefill stall ÷ TPOT")
     full = Quantity("serving.full_step", "Step full of prompts", "s",
                     where(kind.first > 0, occupied * maximum(1, places), step + added * places),
                     note="decode step + prompts × what each adds; where decode stops, its prompts alone")  # fmt: skip
     per_prompt = Quantity("serving.saturated", "Service time of a prompt in full steps", "s", where(kind.first > 0, occupied, full / places),
                           note="full step ÷ prompts in it")  # fmt: skip
     limit = Quantity("serving.saturation", "Wait where prompts fill every step", "s",
-                     together * (1 - locked) * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
+                     together * (1 - locked) * (1 if load is None else 1 - load.open) * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
                      note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}")  # fmt: skip
     lined = Quantity("serving.line", "Prefills of all others", "s", others * occupied, note="other requests × prefill service time: their queue in lockstep")
 
@@ -112,8 +123,10 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     (mean_form, queue), (half_form, median), (bench_form, bench) = (waits(name, label, HALF) for name, label in (
         ("mean", "Mean wait behind prompts"), ("p50", "Median wait behind prompts"), ("benchmark", "Median in a benchmark")))  # fmt: skip
     tail_form, tail = waits("p95", "Wait of one in twenty", NINETEEN_IN_TWENTY)
-    behind = Quantity("serving.queue", "Wait behind other prompts", "s", maximum(queue, limit - base), note="mean wait; where prompts fill every step, "
-                      "what is left of that wait")  # fmt: skip
+    shut: Node = maximum(queue, limit - base)
+    behind = Quantity("serving.queue", "Wait behind other prompts", "s", shut if load is None else where(load.open > 0, load.wait, shut),
+                      note="mean wait; where prompts fill every step, what is left of that wait"
+                      + ("" if load is None else "; at a request rate that of random arrivals"))  # fmt: skip
     served = Quantity("serving.service_time", "Time in the batch", "s", base + rest, note="first token without a queue + generation after it")
     seat = Quantity("serving.seat_wait", "Wait for a seat", "s", (held.requests - held.batch) / held.batch * served,
                     note="(requests − batch) ÷ batch × time in the batch: more requests than memory holds",
@@ -137,9 +150,9 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                     name="TTFT")  # fmt: skip
     e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
     others_wait: Node = seat if line is None else seat + line
-    half = Quantity("serving.ttft_p50", "TTFT, median", "s", maximum(base + where(inputs.waves > 0, bench, median), limit) + others_wait,
+    half = Quantity("serving.ttft_p50", "TTFT, median", "s", (base + where(load.open > 0, load.wait_p50, median) if load is not None else maximum(base + where(inputs.waves > 0, bench, median), limit)) + others_wait,
                     note="first token without a queue + median wait, of a benchmark where there are waves; other waits as in the mean")  # fmt: skip
-    late = Quantity("serving.ttft_p95", "TTFT, one in twenty", "s", maximum(base + tail, limit) + others_wait,
+    late = Quantity("serving.ttft_p95", "TTFT, one in twenty", "s", (base + where(load.open > 0, load.wait_p95, tail) if load is not None else maximum(base + tail, limit)) + others_wait,
                     note="first token without a queue + the wait of one in twenty; other waits as in the mean")  # fmt: skip
     half_e2e = Quantity("serving.e2e_p50", "End to end, median", "s", half + rest, note="median TTFT + generation of a mean output")
     late_e2e = Quantity("serving.e2e_p95", "End to end, one in twenty", "s", maximum(late + rest, half + inputs.long_outputs * rest),
@@ -148,8 +161,13 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                              note="1 ÷ TPOT, tokens per second one user sees")  # fmt: skip
     ramp = Quantity("serving.ramp", "Mean load of a benchmark", "1", where(inputs.waves > 0, 1 - QUARTER / maximum(1, inputs.waves), 1),
                     note="1 − a quarter ÷ waves: requests run out at its end; 1 in a service that runs on")  # fmt: skip
-    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s", ramp * inputs.concurrency / e2e,
-                        note="concurrency ÷ end to end × mean load", source="Little's law")  # fmt: skip
+    requests = Quantity("serving.requests_per_s", "Requests per second", "request/s",
+                        ramp * inputs.concurrency / e2e if load is None else where(load.open > 0, load.served, ramp * inputs.concurrency / e2e),
+                        note="concurrency ÷ end to end × mean load" + ("" if load is None else "; at a request rate as they are served"),
+                        source="Little's law")  # fmt: skip
+    if load is not None:
+        flying = Quantity("load.in_flight", "Requests in flight", "request", where(load.open > 0, load.served * e2e, inputs.concurrency),
+                          note="requests per second that are served × end to end; all replicas", source="Little's law")  # fmt: skip
     output = Quantity("serving.output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens)
     count: Node = side.ranks.deployment
     if apart is not None:
@@ -163,7 +181,9 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     sections = (
         Section("Pipeline", (*pipes, *chunk, slowest), "what uneven stages and chunks cost"),
         *kind.sections,
-        Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, locked, stall, tpot),
+        Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, locked, stall), "of a closed loop"),
+        *([Section("Load", load.rows, "one replica; requests arrive at random, whatever is in flight")] if load is not None else []),
+        Section("TPOT", (*loaded, tpot),
                 "mean gap between tokens of one request", Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
         Section("First token without a queue", (*more, *ahead, base), "on its own, while others decode", Section.SUBTOTAL),
@@ -173,10 +193,10 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
         Section("Time to first token", (steady, waiting_steps, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
         Section("One request", (e2e, half, late, half_e2e, late_e2e, interactivity), "as its user sees it; half, or one in twenty, see more than the "
                 "figures so called"),
-        Section("Throughput", (ramp, requests, output, accelerators, each, all_tokens), "whole deployment, all replicas"),
+        Section("Throughput", (ramp, requests, *((flying,) if load is not None else ()), output, accelerators, each, all_tokens), "whole deployment, all replicas"),
     )  # fmt: skip
-    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (step, stall), half, late, half_e2e,
-                   late_e2e, sections)  # fmt: skip
+    return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (pace, held_up), half, late, half_e2e,
+                   late_e2e, sections, None if load is None else replace(load, in_flight=flying))  # fmt: skip
 
 
 def _held_back(inputs: Workload, tpot: Quantity, arrivals: Quantity, places: Quantity, continuous: Quantity) -> tuple[Quantity, tuple[Quantity, ...]]:

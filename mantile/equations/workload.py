@@ -65,6 +65,7 @@ class Workload:
     electricity_price: Input
     pue: Input
     hours_per_day: Input
+    request_rate: Input | None = None
     serving: Input | None = None
     decode_accelerator: Input | None = None
     decode_system: Input | None = None
@@ -112,11 +113,12 @@ class Ranks:
         return (self.groups, self.stage, self.replica, self.deployment)
 
 
-def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Workload, Ranks, tuple[Section, ...]]:
+def workload(library: Library, ir: ModelGraph, disaggregated: bool, open_loop: bool = False) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
     Args:
         disaggregated: whether decode workers get inputs of their own.
+        open_loop: whether requests may arrive at a rate.
     """
     classes = ir.weight_classes()
 
@@ -162,6 +164,9 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
         apart = {f"{DECODE}{name}": figure for name, figure in deployed(DECODE, ", decode").items()}
         apart["serving"] = given("serving", "Serving", "1", DISAGGREGATED, "disaggregated: prefill and decode have workers of their own; "
                                  "aggregated: the same accelerators do both", choices=(AGGREGATED, DISAGGREGATED))  # fmt: skip
+    if open_loop:
+        apart["request_rate"] = given("request_rate", "Request rate", "request/s", 0, "requests that arrive per second, over all replicas, whatever is in "
+                                      "flight; 0: concurrency is kept", minimum=0, maximum=1_000_000)  # fmt: skip
     inputs = Workload(
         **deployed("", ""), **apart,
         weights_dtype=given("weights_dtype", "Weights", "1", "bf16", "data type of the matrices; classes of them may differ",
@@ -236,7 +241,7 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool) -> tuple[Wor
     ranks = Ranks(continuous, own, groups, stage, replica, deployment)
     found = inputs.named()
     money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
-    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "token_budget", "image_tokens", "microbatches", "max_requests", "release", "waves", "scheduler",
+    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "request_rate", "token_budget", "image_tokens", "microbatches", "max_requests", "release", "waves", "scheduler",
             "receive_interval", "batch_wait", "length_spread", "long_outputs")
     first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))

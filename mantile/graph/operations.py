@@ -187,6 +187,7 @@ _TABLE = (
     Operation("minimum",          _minimum,                 "MIN({all})",              "the smallest of {all:and}",                ATOM,       "same"),
     Operation("total",            _total,                   "SUM({all})",              "sum of {all:and}",                         ATOM,       "same"),
     Operation("absolute",         np.abs,                   "ABS({0})",                "size of {0}",                              ATOM,       "same"),
+    Operation("logarithm",        np.log,                   "LN({0})",                 "natural logarithm of {0}",                 ATOM,       "number"),
     Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
     Operation("whole",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
     Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),

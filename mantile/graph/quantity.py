@@ -296,6 +296,11 @@ def if_error(operand: Operand, otherwise: Operand) -> Apply:
     return apply("if_error", operand, otherwise)
 
 
+def logarithm(operand: Operand) -> Apply:
+    """Natural logarithm of a plain number above 0."""
+    return apply("logarithm", operand)
+
+
 def absolute(operand: Operand) -> Apply:
     return apply("absolute", operand)
 

@@ -85,6 +85,7 @@ class Run(Case):
     source: Words
     date: Words | None = None
     status: Literal["measured"] = "measured"
+    measured: None = None  # type: ignore[assignment]  # a scenario's; a run has metrics
     assumptions: tuple[str, ...] = ()
 
     @field_validator("date", mode="before")

@@ -250,7 +250,7 @@ class FitReport(Strict):
     spread: float = Field(gt=0)
     before: dict[str, dict[str, float]]
     after: dict[str, dict[str, float]]
-    out_of_sample: dict[str, dict[str, dict[str, float]]] = {}
+    out_of_sample: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)
     moved: tuple[Moved, ...]
 
 

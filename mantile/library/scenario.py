@@ -48,6 +48,19 @@ class Override(Strict):
     reason: Text = "no reason given"
 
 
+class Measured(Strict):
+    """What was measured of a column: means in ms unless they say otherwise, and tokens per second of the whole deployment."""
+
+    ttft_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+    ttft_p50_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+    tpot_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+    output_tokens_per_s: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+
+    def given(self) -> dict[str, float]:
+        """The values there are."""
+        return {name: value for name in Measured.model_fields if (value := getattr(self, name)) is not None}
+
+
 class Deployment(Strict):
     """Accelerators and how a model is spread over them. `accelerator` is an id, or a file of one's own: path/to/chip.yaml."""
 
@@ -68,9 +81,10 @@ Amount = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
 
 
 class Case(Deployment):
-    """The fields of one column. What a variant leaves out follows the base.
+    """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is aggregated.
+    `without` are ids of overrides of the base that a variant does not follow.
     """
 
     name: Text | None = None
@@ -91,6 +105,10 @@ class Case(Deployment):
     concurrency: Annotated[
         Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None,
         Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
+    ] = None
+    request_rate: Annotated[
+        Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None,
+        Field(validation_alias=AliasChoices("request_rate", "qps", "rps")),
     ] = None
     token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
     max_requests: Annotated[
@@ -113,11 +131,13 @@ class Case(Deployment):
     hours_per_day: Annotated[float | None, Field(gt=0, le=24, allow_inf_nan=False)] = None
     decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
+    without: tuple[Text, ...] = ()
+    measured: Measured = Measured()
 
 
 SAME = "same"  # a class of matrices that has the data type of the weights
 CLASS_DTYPES = ("attention_dtype", "ffn_dtype", "experts_dtype")
-FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "decode", "overrides"))
+FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "decode", "overrides", "without", "measured"))
 APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
 
 
@@ -137,13 +157,18 @@ class Scenario(Case):
     @model_validator(mode="after")
     def _complete(self) -> Scenario:
         for field in ("accelerator", "input_tokens", "output_tokens", "concurrency"):
-            if getattr(self, field) is None:
+            if getattr(self, field) is None and not (field == "concurrency" and self.request_rate):
                 raise ValueError(f"{field} is missing")
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
                 raise ValueError(f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base")
         return self
 
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether requests arrive at a rate, in some column at least."""
+        return any(case.request_rate for case in (self, *self.variants))
 
     @property
     def disaggregated(self) -> bool:
@@ -158,6 +183,7 @@ class Column(Strict):
     values: dict[str, str | int | float]
     given: tuple[str, ...]
     overrides: tuple[Override, ...]
+    measured: Measured = Measured()
 
 
 def load_scenario(path: str) -> Scenario:
@@ -210,7 +236,7 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     defaults: dict[str, Any] = {
         "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
         "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
-        "max_requests": 0, "release": "current", "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
+        "max_requests": 0, "release": "current", "request_rate": 0, "concurrency": 1, "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
         "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
         **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
@@ -236,7 +262,8 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
                 raise InputError(f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}")
         _check(values, library, where)
         result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
-                             overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides)))  # fmt: skip
+                             measured=case.measured,
+                             overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides, case.without)))  # fmt: skip
     return tuple(result)
 
 
@@ -257,8 +284,8 @@ def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
     return {field: value for field, value in stored.items() if value in ("bf16", "fp16") and field != "activation_dtype"}
 
 
-def _merge(base: tuple[Override, ...], own: tuple[Override, ...]) -> tuple[Override, ...]:
-    merged = {override.id: override for override in base} | {override.id: override for override in own}
+def _merge(base: tuple[Override, ...], own: tuple[Override, ...], without: tuple[str, ...]) -> tuple[Override, ...]:
+    merged = {override.id: override for override in base if override.id not in without} | {override.id: override for override in own}
     return tuple(override for override in merged.values() if not override.id.startswith("model."))
 
 

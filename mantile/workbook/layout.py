@@ -7,6 +7,7 @@ from mantile.estimation import Estimate
 from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Book, Sheet, reference
 from mantile.workbook.sheets.assumptions import assumptions_sheet
+from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet, verdict
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.layers import layers_sheet
@@ -52,16 +53,17 @@ def lay_out(estimate: Estimate) -> Book:
              (*sheets["Serving"], made.section), master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", sheets["Cost"], master)  # fmt: skip
+    error = calibration_sheet(book, master)
     assumptions_sheet(book, master)
     checks_sheet(book, says)
     summary_sheet(book, says, made)
     log_sheet(book, made, master)
     fill_cover(book, says)
-    book.names = _names(book, equations.inputs, says.master)
+    book.names = _names(book, equations.inputs, says.master, error)
     return book
 
 
-def _names(book: Book, inputs: Workload, master: Quantity) -> dict[str, str]:
+def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     equations = book.estimate.equations
     served, held, money = equations.serving, equations.decoders.memory, equations.cost
@@ -72,6 +74,6 @@ def _names(book: Book, inputs: Workload, master: Quantity) -> dict[str, str]:
         "interactivity": served.interactivity, "memory_per_accelerator": held.used,
         "memory_capacity": equations.decoders.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
         "fits": held.fits, "feasibility": equations.checks.feasibility, "power": money.power, "usd_per_hour": money.usd_per_hour,
-        "usd_per_million_tokens": money.usd_per_million_output, "master_check": master,
+        "usd_per_million_tokens": money.usd_per_million_output, "master_check": master, "calibration_error": error,
     }  # fmt: skip
     return names | {name: book.address(figure, 0, None) for name, figure in results.items()}

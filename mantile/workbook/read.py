@@ -133,7 +133,7 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
                 continue
             value = _coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value
-            if not _equal(value, expected) and (column == 0 or not figure.shared):
+            if not same(value, expected) and (column == 0 or not figure.shared):
                 edited.append({"id": identifier, "cell": address, "scenario": book.estimate.columns[column].name,
                                "generated": expected, "found": value})  # fmt: skip
             elif cell.reference is not None:
@@ -171,7 +171,8 @@ def _expected(figure: Input) -> str:
     return f"a number{'' if figure.unit == '1' else f' in {figure.unit}'}"
 
 
-def _equal(left: Any, right: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
+    """Whether a cell still holds what was written to it; files keep sixteen digits."""
     if isinstance(left, str) or isinstance(right, str) or left is None or right is None:
         return bool(left == right)
     return bool(abs(left - right) <= 1e-12 * max(abs(left), abs(right)))

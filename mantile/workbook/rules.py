@@ -25,16 +25,17 @@ from mantile.workbook.read import require_workbook
 
 FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (*FRONT, "Plan", "Layers", "Assumptions", "Log")
-WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Network", "Prefill", "Decode", "Serving", "Cost",
+            "Calibration")
 ORDER = ("Cover", "Summary", "Checks", "Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Plan", "Memory", "Network", "Prefill", "Decode",
-         "Layers", "Serving", "Cost", "Assumptions", "Log")  # fmt: skip
+         "Layers", "Serving", "Cost", "Calibration", "Assumptions", "Log")  # fmt: skip
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS", "SUMPRODUCT", "INDEX", "MATCH", "ABS", "ROUNDUP",
              "INT", "MOD", "EXP", "LN", "SQRT", "CHOOSE", "LARGE", "RANK", "ISERROR", "ISNUMBER"}  # fmt: skip
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 # Results that nobody inside the book has to use.
-OUTPUTS = re.compile(r"^(serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
+OUTPUTS = re.compile(r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|measured\.error_of_all$|evidence\.\w+\.p\d+$|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
                      r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
                      r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
 # Of a model of states only, without caches and FFNs.

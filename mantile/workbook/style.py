@@ -30,7 +30,7 @@ _BY_UNIT = {
     "token/s/accelerator": "#,##0.0", "token/request/s": "#,##0.0", "request/s": "0.000", "request": "#,##0.0",
     "s/B": "0.00E+00;-0.00E+00;0", "USD/h": "#,##0.00", "USD/Mtoken": "#,##0.000", "USD/kWh": "0.000", "USD/day": "#,##0.00", "USD/month": "#,##0",
     "J/token": "0.000",
-    "token/USD": _WHOLE, "token/kWh": _WHOLE, "h/day": "0.0", "W": "#,##0.0", "token/s/W": "0.0000", "s/h": _WHOLE, "W/kW": _WHOLE,
+    "ms": "#,##0.00", "token/USD": _WHOLE, "token/kWh": _WHOLE, "h/day": "0.0", "W": "#,##0.0", "token/s/W": "0.0000", "s/h": _WHOLE, "W/kW": _WHOLE,
     "token/Mtoken": _ENGINEERING, "day/month": "0.0000",
     "B/request": _WHOLE, "B/token": "#,##0.00", "tolerance": "0E+0", "flag": "0", "level": "0", "number": "0",
 }  # fmt: skip
@@ -57,6 +57,7 @@ FRONT = {
     "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "held": "#,##0.0;-#,##0.0;", "usd": '"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
     "kilowatt": '#,##0.0" kW"',
     "joule": '#,##0.0" J per token"',
+    "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
     "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
 }  # fmt: skip
 

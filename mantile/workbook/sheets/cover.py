@@ -23,7 +23,7 @@ _CONTENTS = (
     ("workings", (("Plan", "which accelerator holds what"), ("Memory", "shards, weights, KV cache, activations"), ("Network", "what each collective costs"),
                   ("Prefill", "module by module"), ("Decode", "module by module"), ("Layers", "the same times, by layer"),
                   ("Serving", "TTFT, TPOT, queueing, throughput"))),
-    ("outputs", (("Cost", "power, price, cost per token and month"),)),
+    ("outputs", (("Cost", "power, price, cost per token and month"), ("Calibration", "measured beside predicted"))),
     ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
 )  # fmt: skip
 _USE = (

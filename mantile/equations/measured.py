@@ -1,0 +1,58 @@
+"""What was measured of a scenario beside what is predicted: ratios, and how far off all of it is, in one figure that a solver can make small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constants import MILLI
+from mantile.equations.serving import Serving
+from mantile.graph.quantity import Input, Quantity, Section, both, is_number, logarithm, span, total, where
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measured values, empty until somebody types them, and how far predictions are from them.
+
+    Args:
+        values: the cells, by the field of a scenario's `measured`.
+        error: sum of squared log ratios; 0 where nothing was measured.
+        sections: the blocks of the Calibration sheet.
+    """
+
+    values: dict[str, Input]
+    error: Quantity
+    sections: tuple[Section, ...]
+
+
+def measured(served: Serving) -> Measured:
+    """The rows of the Calibration sheet."""
+    results = {
+        "ttft_ms": ("TTFT, mean", "ms", served.ttft * MILLI),
+        "ttft_p50_ms": ("TTFT, median", "ms", served.ttft_p50 * MILLI),
+        "tpot_ms": ("TPOT", "ms", served.tpot * MILLI),
+        "output_tokens_per_s": ("Output tokens per second", "token/s", served.output_tokens_per_s),
+    }
+    given: dict[str, Input] = {}
+    predicted: list[Quantity] = []
+    ratios: list[Quantity] = []
+    errors: list[Quantity] = []
+    for field, (label, unit, body) in results.items():
+        name = field.removesuffix("_ms")
+        mine = Input(f"measured.{name}", f"Measured: {label}", unit, None, "empty: not measured" + (
+                     "; of the whole deployment" if unit == "token/s" else "; mean of all requests" if name != "ttft_p50" else "; half of the requests wait less"),
+                     "scenario", "given", minimum=0, maximum=1e9, name=f"measured {label}")  # fmt: skip
+        given[field] = mine
+        predicted.append(Quantity(f"measured.predicted.{name}", f"Predicted: {label}", unit, body, name=f"predicted {label}",
+                                  note="of Serving" + ("" if unit == "token/s" else ", × 1000")))  # fmt: skip
+        ratios.append(Quantity(f"measured.ratio.{name}", f"Ratio: {label}", "1",
+                               where(both(is_number(mine), mine > 0), predicted[-1] / mine, 0), name=f"ratio of {label}",
+                               note="above 1: more is predicted than was measured; 0: not measured"))  # fmt: skip
+        errors.append(Quantity(f"measured.error.{name}", f"Squared log ratio: {label}", "1", where(ratios[-1] > 0, logarithm(ratios[-1]) ** 2, 0),
+                               note="ln(ratio)², in which twice and half as much weigh the same; 0: not measured"))  # fmt: skip
+    whole = Quantity("measured.error", "Error of the scenario", "1", total(span(errors)), note="sum of the rows above", name="error of the scenario")
+    return Measured(given, whole, (
+        Section("Measured", tuple(given.values()), "type what was measured of this very scenario; an empty cell is left out"),
+        Section("Predicted", tuple(predicted), "as it stands now"),
+        Section("Predicted ÷ measured", tuple(ratios), "1 where both agree"),
+        Section("How far off", (*errors, whole), "what `mantile calibrate` makes small, and Excel's Solver can", Section.SUBTOTAL),
+    ))  # fmt: skip
