@@ -6,26 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mantile.calibration import calibrate
     from mantile.estimation import estimate
     from mantile.explanation import explain
     from mantile.library.errors import InputError
+    from mantile.library.measurements import load_measurements
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
+    from mantile.reconciliation import prepare, reconcile
     from mantile.verification import verify
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
 __version__ = "0.3.0"
-__all__ = ["InputError", "__version__", "build_workbook", "estimate", "explain", "lint", "load_model", "load_scenario", "verify"]
+__all__ = ["InputError", "__version__", "build_workbook", "calibrate", "estimate", "explain", "lint", "load_measurements", "load_model",
+           "load_scenario", "prepare", "reconcile", "verify"]  # fmt: skip
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "InputError": "mantile.library.errors",
     "build_workbook": "mantile.workbook.write",
+    "calibrate": "mantile.calibration",
     "estimate": "mantile.estimation",
     "explain": "mantile.explanation",
     "lint": "mantile.workbook.rules",
+    "load_measurements": "mantile.library.measurements",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
+    "prepare": "mantile.reconciliation",
+    "reconcile": "mantile.reconciliation",
     "verify": "mantile.verification",
 }
 

@@ -367,7 +367,8 @@ def calibrate(
 def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
     """New versions of the profiles whose figures a fit moved.
 
-    What all runs share moves in every profile that has it and holds for one of them. What a generation, a framework or a pair shares moves in the profiles of that
+    What all runs share moves in every profile that has it and holds for one of them. What a generation,
+    a framework or a pair shares moves in the profiles of that
     group alone, which get the figures they lack from the next wider one.
     """
     profiles = {profile.id: profile for profile in library.efficiency}

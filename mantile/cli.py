@@ -14,7 +14,7 @@ import typer
 
 import mantile
 from mantile.flags import scenario as scenario_of
-from mantile.flags import with_flags
+from mantile.flags import replaced_figure, with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -232,6 +232,9 @@ def reconcile(
         list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help="A report, .xlsx, or the table of all runs, .csv; repeatable.")
     ] = None,
     profile: Profiles = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", metavar="ID=VALUE", help="Replace a figure in all runs, in its cell's unit; repeatable.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare predictions with measured runs: how far off, and where. A row that cannot be read is reported and skipped."""
@@ -256,7 +259,7 @@ def reconcile(
         found = load_measurements(path)
         graphs = len({(run.model, run.scenario().disaggregated) for run in selected(found.runs, conditions, str(path))})
     with progress("predicting", graphs) as step:
-        compared = compare(found, conditions, library, str(path), step)
+        compared = compare(found, conditions, library, str(path), dict(replaced_figure(text) for text in override or ()), step)
     if not len(compared.table):
         first = compared.broken[0]
         raise InputError(f"{path}: none of {compared.rows} runs can be answered; the first: {first.id}: {first.reason}")
@@ -287,13 +290,16 @@ def calibrate(
     spread: Annotated[float, typer.Option(min=0.001, max=10, help="Of a log factor around the profile it starts from; the smaller, the closer.")] = 0.3,
     loss: Annotated[Literal["soft_l1", "cauchy"], typer.Option(help="How outliers count: less than squared, or hardly at all.")] = "soft_l1",
     profile: Profiles = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the profiles are written.")] = Path("calibrated"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the profiles are written; of a workbook FILE.xlsx, the new one.  [default of a workbook: NAME-calibrated.xlsx]")] = Path("calibrated"),
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
     path, conditions = _measured(measurements, where)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
-        raise InputError(f"{path}: expected measured runs, .csv, .json or .yaml")
+        if conditions or cross_validate or profile:
+            raise InputError(f"{path}: --where, --cross-validate and --profile are for files of measured runs, not for a workbook")
+        _calibrate_workbook(path, None if output == Path("calibrated") else output, factor or [], spread, loss, as_json)
+        return
     if not (output.is_dir() or (output.parent.is_dir() and not output.exists())):
         raise InputError(f"{output}: expected a folder" if output.exists() else f"{output}: there is no folder {output.parent}")
     wrong = [word for word in cross_validate or () if word not in ("config", "model", "system")]
@@ -323,6 +329,23 @@ def calibrate(
         print_json(made.to_dict() | {"files": [str(file) for file in files]})
     else:
         print_calibration(made.to_dict(), [*(() if conditions else found.broken), *prepared.refused], files)
+
+
+def _calibrate_workbook(path: Path, output: Path | None, factors: list[str], spread: float, loss: Literal["soft_l1", "cauchy"], as_json: bool) -> None:
+    """Fit to what was typed on the Calibration sheet of a workbook, and write a new workbook."""
+    from mantile.calibration import Choice
+    from mantile.printing import print_json
+    from mantile.printing_runs import print_calibration, progress
+    from mantile.recalibration import calibrate_workbook, calibrated_name
+
+    target = output or calibrated_name(path)
+    choices = [Choice.parse(text) for text in factors]
+    with progress("calibrating", None) as step:
+        made = calibrate_workbook(path, target, choices, spread, loss, step)
+    if as_json:
+        print_json(made.to_dict() | {"files": [str(target)]})
+    else:
+        print_calibration(made.to_dict(), (), [target])
 
 
 def _measured(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:

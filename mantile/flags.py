@@ -121,7 +121,12 @@ def _flag(field: str) -> str:
     return "--set" if field == "overrides" else f"--{field.replace('_', '-')}"
 
 
-def _override(text: str) -> dict[str, Any]:
+def replaced_figure(text: str) -> tuple[str, float]:
+    """ID=VALUE to both.
+
+    Raises:
+        InputError: if it is not of that form.
+    """
     from math import isfinite
 
     identifier, equals, value = text.partition("=")
@@ -131,7 +136,12 @@ def _override(text: str) -> dict[str, Any]:
         number = float("nan")
     if not (identifier.strip() and equals and isfinite(number)):
         raise InputError(f"--set {text}: expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7")
-    return {"id": identifier.strip(), "value": number, "reason": "set on the command line"}
+    return identifier.strip(), number
+
+
+def _override(text: str) -> dict[str, Any]:
+    identifier, number = replaced_figure(text)
+    return {"id": identifier, "value": number, "reason": "set on the command line"}
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:

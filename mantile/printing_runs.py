@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mantile.reconciliation import Reconciliation
 
 NAMES = {"tpot": "TPOT", "ttft": "TTFT", "ttft_p50": "TTFT median", "throughput": "throughput", "prefill": "prefill", "e2e": "end to end"}
-FIELDS = {"tpot_s": "TPOT", "ttft_s": "TTFT", "prefill_s": "prefill"}  # as a fit names what it fits
+FIELDS = {"tpot_s": "TPOT", "ttft_s": "TTFT", "prefill_s": "prefill", "ttft_p50_s": "TTFT median",
+          "output_tokens_per_s_per_accelerator": "throughput"}  # as a fit names what it fits
 FIGURES = {"mape": "MAPE", "median": "median", "p90": "p90", "bias": "bias", "symmetric": "symmetric", "rmse": "RMSE"}
 IN_GROUPS = ("tpot", "ttft", "throughput")
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
@@ -183,6 +184,8 @@ def print_calibration(found: dict[str, Any], broken: Sequence[Broken], files: Se
         out.print(line)
     for path in files:
         out.print(f"{path}: written")
+    if any(path.suffix == ".xlsx" for path in files):
+        return  # a workbook holds its profiles
     use = " ".join(f"--profile {path}" for path in files)
     out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
 

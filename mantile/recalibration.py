@@ -47,7 +47,7 @@ def calibrate_workbook(
         InputError: naming file and cell or field, if nothing was measured, a formula was edited, or the file is no workbook of ours.
     """
     source = Path(path)
-    target = Path(output) if output is not None else source.with_name(f"{source.stem}-calibrated.xlsx")
+    target = Path(output) if output is not None else calibrated_name(source)
     if target.suffix != ".xlsx":
         raise InputError(f"{target}: expected a file name that ends in .xlsx")
     if target.exists():
@@ -72,6 +72,11 @@ def calibrate_workbook(
     with replacing(target, overwrite=False) as temporary:
         build_workbook(better, temporary)
     return made
+
+
+def calibrated_name(path: Path) -> Path:
+    """Where the new workbook goes unless something else is asked for."""
+    return path.with_name(f"{path.stem}-calibrated.xlsx")
 
 
 def _read(path: Path) -> Estimate:

@@ -193,9 +193,11 @@ class Reconciliation:
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
         best, worst = self.extremes()
+        apart = self.table["mode"] == "disaggregated"
+        headline = self.table[~apart] if not apart.all() else self.table
         shown = ["id", *GROUPS, "tpot_measured", "tpot_predicted", "tpot_ratio"]
         return {
-            "source": self.source, "where": list(self.where), "rows": self.rows, "answered": len(self.table), "metrics": self.metrics(),
+            "source": self.source, "where": list(self.where), "rows": self.rows, "answered": len(self.table), "metrics": self.metrics(headline),
             "modes": {mode: {"answered": len(part), "metrics": self.metrics(part)} for mode, part in self.modes().items()},
             "groups": self.groups(), "assumptions": self.assumptions(), "best": best[shown].to_dict("records"), "worst": worst[shown].to_dict("records"),
             "unanswered": [{"id": broken.id, "reason": broken.reason} for broken in self.broken],

@@ -267,7 +267,8 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
 
 @pytest.mark.parametrize(("text", "choice"), [
     ("launch_scale", Choice("launch_scale")), ("gemm_compute[fp8]", Choice("gemm_compute", "fp8")), ("queueing@pair", Choice("queueing", level="pair")),
-    ("one_shot_latency[4]@generation", Choice("one_shot_latency", "4", "generation")), ("attention_decode[fp8]@framework", Choice("attention_decode", "fp8", "framework")),
+    ("one_shot_latency[4]@generation", Choice("one_shot_latency", "4", "generation")), ("attention_decode[fp8]@framework", Choice("attention_decode", "fp8",
+                                                                                                                                  "framework")),
 ])  # fmt: skip
 def test_a_choice_is_read_from_words(text: str, choice: Choice) -> None:
     assert Choice.parse(text) == choice
@@ -325,7 +326,8 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
         assert not models.search(path.name), path
         found = models.search(path.read_text(encoding="utf-8"))
         assert found is None, f"{path}: names {found and found.group()}"
-    words = {word for model in model_ids() for word in (model, *model.split("-")) if len(word) > 2 and not word[0].isdigit()} - {"nano", "flash", "next", "super", "large"}
+    words = {word for model in model_ids() for word in (model, *model.split("-")) if len(word) > 2 and not word[0].isdigit()} - {"nano", "flash", "next",
+                                                                                                                                 "super", "large"}
     for kind in KINDS:
         assert not words & set(kind.name.split("_")), kind.name
     chips, frameworks = ({item.id for item in items} for items in (library.accelerators, library.frameworks))

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import HALF, HALF_LEFT, MOST_LOAD, MOST_REQUESTS, NEVER, ONE_IN_TWENTY, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.constants import (
+    HALF,
+    HALF_LEFT,
+    MOST_LOAD,
+    MOST_REQUESTS,
+    NEVER,
+    ONE_IN_TWENTY,
+    ONE_REQUEST,
+    SMALLEST,
+    TOKENS_PER_STEP,
+)
 from mantile.equations.memory import Memory
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import Node, Quantity, Section, both, logarithm, maximum, minimum, where
@@ -73,21 +83,26 @@ def arrivals(inputs: Workload, held: Memory, replicas: Node, full: Quantity, alo
     limit = Quantity("load.limit", "Most requests per second of a replica", "request/s",
                      ONE_REQUEST / (delay + tokens * full_step / (most / ONE_REQUEST)),
                      note="1 ÷ (delay by a prompt + output tokens × step with all seats taken ÷ seats): saturation")  # fmt: skip
-    prompts = Quantity("load.prompts", "Share of the time prompts are prefilled", "1", rate * occupied / ONE_REQUEST, note="requests per second × prefill service time")
+    prompts = Quantity("load.prompts", "Share of the time prompts are prefilled",
+                       "1", rate * occupied / ONE_REQUEST, note="requests per second × prefill service time")
     load = Quantity("load.utilisation", "Load", "1", maximum(rate / limit, prompts), note="requests per second ÷ most, or share of prompts, the larger")
     worst = Quantity("load.worst", "TPOT with all seats taken", "s", full_step + delay * (most / ONE_REQUEST) / tokens,
                      note="step with all seats taken + prompts of all others × delay by each ÷ output tokens")  # fmt: skip
     tpot = Quantity("load.tpot", "TPOT at this rate", "s", minimum(fixed / left, worst),
                     note="step time without requests ÷ share left, at most that with all seats taken")  # fmt: skip
-    flying = Quantity("load.decoding", "Requests that decode", "request", minimum(most, rate * tokens * tpot), note="requests per second × output tokens × TPOT",
+    flying = Quantity("load.decoding", "Requests that decode",
+                      "request", minimum(most, rate * tokens * tpot), note="requests per second × output tokens × TPOT",
                       source="Little's law")  # fmt: skip
-    step = Quantity("load.step", "Decode step at this rate", "s", fixed + spread * (flying / ONE_REQUEST), note="step time without requests + requests that decode × "
+    step = Quantity("load.step", "Decode step at this rate",
+                    "s", fixed + spread * (flying / ONE_REQUEST), note="step time without requests + requests that decode × "
                     "step time of each")  # fmt: skip
     stall = Quantity("load.stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step), note="TPOT − decode step")
     free = Quantity("load.free", "Share of the time without prompts", "1", maximum(SMALLEST, 1 - prompts), note="1 − share of the time prompts are prefilled")
     wait = Quantity("load.wait", "Mean wait at this rate", "s", minimum(NEVER, HALF * prompts * occupied / free),
-                    note="half × share of prompts × prefill service time ÷ share without", source="single server, fixed service time, random arrivals")  # fmt: skip
-    drain = Quantity("load.drain", "Time in which the queue falls by e", "s", HALF * occupied / free, note="half × prefill service time ÷ share without prompts")
+                    note="half × share of prompts × prefill service time ÷ share without",
+                    source="single server, fixed service time, random arrivals")  # fmt: skip
+    drain = Quantity("load.drain", "Time in which the queue falls by e",
+                     "s", HALF * occupied / free, note="half × prefill service time ÷ share without prompts")
     half = Quantity("load.wait_p50", "Median wait at this rate", "s", minimum(NEVER, drain * maximum(0, logarithm(maximum(SMALLEST, prompts / HALF_LEFT)))),
                     note="queue's time × ln(share of prompts ÷ 0.5), at least 0: the tail of the wait is exponential")  # fmt: skip
     tail = Quantity("load.wait_p95", "Wait of one in twenty at this rate", "s",
@@ -98,7 +113,8 @@ def arrivals(inputs: Workload, held: Memory, replicas: Node, full: Quantity, alo
     calm = Quantity("load.calm", "State below saturation", "1", where(flag > 0, "stable", "closed loop"), note="stable, or driven by concurrency")
     state = Quantity("load.state", "State", "1", where(both(flag > 0, load > MOST_LOAD), "saturated", calm),
                      note="saturated beyond a load of 0.8, where waits are no longer what the forms say")  # fmt: skip
-    rows = (flag, rate, delay, spread, fixed, per_request, left, most, seats, full_step, limit, prompts, load, worst, tpot, flying, step, stall, free, wait, drain, half, tail,
+    rows = (flag, rate, delay, spread, fixed, per_request, left, most, seats, full_step, limit, prompts, load, worst, tpot, flying, step, stall, free, wait,
+            drain, half, tail,
             served, calm, state)  # fmt: skip
     return Arrivals(flag, step, tpot, stall, wait, half, tail, load, served, seats, rows)
 

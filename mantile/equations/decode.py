@@ -13,7 +13,8 @@ from mantile.ir.modules import ModelGraph, Reach
 def decode(side: Side, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...], Quantity]:
     """One token for every request of a micro-batch; the phase, its rows, and the number of micro-batches of a pipeline."""
     inputs = side.inputs
-    parts = Quantity("decode.microbatches", "Micro-batches", "number", where(inputs.microbatches > 0, inputs.microbatches, minimum(inputs.pp, maximum(1, side.memory.batch / ONE_REQUEST))),
+    parts = Quantity("decode.microbatches", "Micro-batches",
+                     "number", where(inputs.microbatches > 0, inputs.microbatches, minimum(inputs.pp, maximum(1, side.memory.batch / ONE_REQUEST))),
                      note="as asked, or as many as stages, at most the batch")  # fmt: skip
     requests = Quantity("decode.requests", "Requests in the pass", "request", maximum(1, side.memory.batch / parts),
                         note="batch ÷ micro-batches: each stage works on one of them, at least 1 request")  # fmt: skip

@@ -270,7 +270,8 @@ def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity
                 rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
     if "moe_launch" in factors:
         assert inputs.release is not None
-        slower = Quantity("efficiency.rate.moe_slower", "Expert kernels against current ones", "1", where(equal(inputs.release, EARLY), factors["moe_early"], 1),
+        slower = Quantity("efficiency.rate.moe_slower", "Expert kernels against current ones",
+                          "1", where(equal(inputs.release, EARLY), factors["moe_early"], 1),
                           note="time of early kernels where the engine is one", name="expert kernels against current ones")  # fmt: skip
         rates["moe_slower"] = slower
         rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"] * slower)

@@ -41,7 +41,8 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
     frameworks = tuple(_fact(f"evidence.framework.{one.accelerator}.{one.framework}", f"Framework of {one.accelerator}/{one.framework}", "1", one.framework,
                              "of the pair", known.source, "their frameworks") for one in known.pairs)  # fmt: skip
     mine = Quantity("evidence.pair_runs", "Measured runs of the pair", "number",
-                    sum_where(span(counts), span(pairs), join(inputs.accelerator, "/", inputs.framework)), note="of this accelerator with this framework")  # fmt: skip
+                    sum_where(span(counts), span(pairs), join(inputs.accelerator,
+                                                              "/", inputs.framework)), note="of this accelerator with this framework")  # fmt: skip
     others = Quantity("evidence.framework_runs", "Measured runs of the framework", "number", sum_where(span(counts), span(frameworks), inputs.framework),
                       note="on any accelerator")  # fmt: skip
     level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)

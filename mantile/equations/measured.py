@@ -27,20 +27,19 @@ class Measured:
 def measured(served: Serving) -> Measured:
     """The rows of the Calibration sheet."""
     results = {
-        "ttft_ms": ("TTFT, mean", "ms", served.ttft * MILLI),
-        "ttft_p50_ms": ("TTFT, median", "ms", served.ttft_p50 * MILLI),
-        "tpot_ms": ("TPOT", "ms", served.tpot * MILLI),
-        "output_tokens_per_s": ("Output tokens per second", "token/s", served.output_tokens_per_s),
+        "ttft_ms": ("TTFT, mean", "ms", "mean of all requests", served.ttft * MILLI),
+        "ttft_p50_ms": ("TTFT, median", "ms", "half of the requests wait less", served.ttft_p50 * MILLI),
+        "tpot_ms": ("TPOT", "ms", "mean of all requests, without their first token", served.tpot * MILLI),
+        "output_tokens_per_s": ("Output tokens per second", "token/s", "of the whole deployment", served.output_tokens_per_s),
     }
     given: dict[str, Input] = {}
     predicted: list[Quantity] = []
     ratios: list[Quantity] = []
     errors: list[Quantity] = []
-    for field, (label, unit, body) in results.items():
+    for field, (label, unit, says, body) in results.items():
         name = field.removesuffix("_ms")
-        mine = Input(f"measured.{name}", f"Measured: {label}", unit, None, "empty: not measured" + (
-                     "; of the whole deployment" if unit == "token/s" else "; mean of all requests" if name != "ttft_p50" else "; half of the requests wait less"),
-                     "scenario", "given", minimum=0, maximum=1e9, name=f"measured {label}")  # fmt: skip
+        mine = Input(f"measured.{name}", f"Measured: {label}", unit, None, f"empty: not measured; {says}", "scenario", "given", minimum=0, maximum=1e9,
+                     name=f"measured {label}")  # fmt: skip
         given[field] = mine
         predicted.append(Quantity(f"measured.predicted.{name}", f"Predicted: {label}", unit, body, name=f"predicted {label}",
                                   note="of Serving" + ("" if unit == "token/s" else ", × 1000")))  # fmt: skip

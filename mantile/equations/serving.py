@@ -90,7 +90,8 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     if single is not None:
         load = arrivals(inputs, held, decoders.inputs.dp, step, single, together * reached["interference"] * delay, occupied)
         pace = Quantity("serving.step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step), note="at the request rate, or of the batch")
-        held_up = Quantity("serving.stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall), note="at the request rate, or of the batch")
+        held_up = Quantity("serving.stall_in_use", "Prefill stall in use",
+                           "s", where(load.open > 0, load.stall, stall), note="at the request rate, or of the batch")
         loaded = (pace, held_up)
     tpot = Quantity("serving.tpot", "Time per output token, TPOT", "s", pace + held_up, note="decode step + prefill stall per token",
                     name="TPOT")  # fmt: skip
@@ -150,9 +151,15 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                     name="TTFT")  # fmt: skip
     e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
     others_wait: Node = seat if line is None else seat + line
-    half = Quantity("serving.ttft_p50", "TTFT, median", "s", (base + where(load.open > 0, load.wait_p50, median) if load is not None else maximum(base + where(inputs.waves > 0, bench, median), limit)) + others_wait,
+    early: Node = maximum(base + where(inputs.waves > 0, bench, median), limit)
+    late_wait: Node = maximum(base + tail, limit)
+    if load is not None:
+        early, late_wait = base + where(load.open > 0, load.wait_p50, median), base + where(load.open > 0, load.wait_p95, tail)
+    half = Quantity("serving.ttft_p50", "TTFT, median",
+                    "s", early + others_wait,
                     note="first token without a queue + median wait, of a benchmark where there are waves; other waits as in the mean")  # fmt: skip
-    late = Quantity("serving.ttft_p95", "TTFT, one in twenty", "s", (base + where(load.open > 0, load.wait_p95, tail) if load is not None else maximum(base + tail, limit)) + others_wait,
+    late = Quantity("serving.ttft_p95", "TTFT, one in twenty",
+                    "s", late_wait + others_wait,
                     note="first token without a queue + the wait of one in twenty; other waits as in the mean")  # fmt: skip
     half_e2e = Quantity("serving.e2e_p50", "End to end, median", "s", half + rest, note="median TTFT + generation of a mean output")
     late_e2e = Quantity("serving.e2e_p95", "End to end, one in twenty", "s", maximum(late + rest, half + inputs.long_outputs * rest),
@@ -193,7 +200,8 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
         Section("Time to first token", (steady, waiting_steps, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
         Section("One request", (e2e, half, late, half_e2e, late_e2e, interactivity), "as its user sees it; half, or one in twenty, see more than the "
                 "figures so called"),
-        Section("Throughput", (ramp, requests, *((flying,) if load is not None else ()), output, accelerators, each, all_tokens), "whole deployment, all replicas"),
+        Section("Throughput", (ramp, requests, *((flying,) if load is not None else ()), output, accelerators, each, all_tokens),
+                "whole deployment, all replicas"),
     )  # fmt: skip
     return Serving(ttft, tpot, e2e, interactivity, requests, output, each, all_tokens, accelerators, parts, (pace, held_up), half, late, half_e2e,
                    late_e2e, sections, None if load is None else replace(load, in_flight=flying))  # fmt: skip

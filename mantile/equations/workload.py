@@ -241,7 +241,8 @@ def workload(library: Library, ir: ModelGraph, disaggregated: bool, open_loop: b
     ranks = Ranks(continuous, own, groups, stage, replica, deployment)
     found = inputs.named()
     money = ("price_basis", "utilisation", "electricity_price", "pue", "hours_per_day")
-    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "request_rate", "token_budget", "image_tokens", "microbatches", "max_requests", "release", "waves", "scheduler",
+    load = ("serving", "batching", "input_tokens", "output_tokens", "concurrency", "request_rate", "token_budget", "image_tokens", "microbatches",
+            "max_requests", "release", "waves", "scheduler",
             "receive_interval", "batch_wait", "length_spread", "long_outputs")
     first = tuple(figure for name, figure in found.items() if name not in (*money, *load) and not name.startswith(DECODE))
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))

@@ -52,7 +52,8 @@ def serving(record: dict[str, Any], name: str) -> Iterable[Run]:
     model = _model(record["model"], notes)
     chip = _accelerator(record["system"])
     fields: dict[str, Any] = {
-        "model": model, **_deployment(record, chip, model, apart, notes), **_formats(model, chip, str(record["precision"]), str(record.get("moe_precision", "")), notes),
+        "model": model, **_deployment(record, chip, model, apart, notes), **_formats(model, chip, str(record["precision"]), str(record.get("moe_precision",
+                                                                                                                                           "")), notes),
         "concurrency": int(record["concurrency"] or _missing("concurrency")), "kv_dtype": _cache_format(record, notes),
     }  # fmt: skip
     drawn = "uniform" in str(record.get("len_sampling", "uniform"))
@@ -238,7 +239,8 @@ def llama_bench(record: dict[str, Any], name: str) -> Iterable[Run]:
 def _quantised(model: str, quant: str) -> dict[str, str]:
     """Formats of a file of weights by its name; its embedding and head are quantised as well."""
     if quant == "MXFP4":
-        return {"attention_dtype": "q8_0", "head_dtype": "q8_0"} if _architecture(model).choices["weights_dtype"].value == "mxfp4" else {"weights_dtype": "mxfp4"}
+        return {"attention_dtype": "q8_0",
+                "head_dtype": "q8_0"} if _architecture(model).choices["weights_dtype"].value == "mxfp4" else {"weights_dtype": "mxfp4"}
     if quant in ("F16", "FP16"):
         return {"weights_dtype": "fp16", "head_dtype": "fp16", "activation_dtype": "fp16"}
     weights = {"4BIT": "int4-g64"}.get(quant, quant.lower())

@@ -173,9 +173,12 @@ def _rows(text: str, path: Path) -> Iterator[dict[str, Any]]:
         for row in reader:
             if None in row or None in row.values():
                 row = {str(key): value if value is not None else "" for key, value in row.items() if key is not None}
-            yield {key: _value(value) for key, value in row.items()}
+            yield {key: value.strip() if key in _TEXTS else _value(value) for key, value in row.items()}
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: not a table: {error}") from error
+
+
+_TEXTS = {*Environment.model_fields, "id", "row_id", "name", "source", "source_ref", "date", "measured_on", "notes", "version"}  # 0.10 is not 0.1
 
 
 def _value(text: str) -> Any:

@@ -236,7 +236,8 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
     defaults: dict[str, Any] = {
         "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
         "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
-        "max_requests": 0, "release": "current", "request_rate": 0, "concurrency": 1, "waves": 0, "scheduler": DEFAULT, "receive_interval": 0, "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
+        "max_requests": 0, "release": "current", "request_rate": 0, "concurrency": 1, "waves": 0, "scheduler": DEFAULT, "receive_interval": 0,
+        "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
         "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
         **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
     }  # fmt: skip
@@ -257,7 +258,8 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
                 values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
-        for field, has in (("experts_dtype", model.architecture.value("experts")), ("release", model.architecture.value("experts")), ("image_tokens", model.architecture.vision)):
+        for field, has in (("experts_dtype", model.architecture.value("experts")), ("release", model.architecture.value("experts")), ("image_tokens",
+                                                                                                                                      model.architecture.vision)):
             if field in given and not has:
                 raise InputError(f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}")
         _check(values, library, where)

@@ -35,9 +35,12 @@ FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS"
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
 # Results that nobody inside the book has to use.
-OUTPUTS = re.compile(r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|measured\.error_of_all$|evidence\.\w+\.p\d+$|stamp\.|floor\.|check|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use"
-                     r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|model\.active_parameters|memory\.kv_bytes_per_token|tensors\.(vision|prediction|buffers)"
-                     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))")
+OUTPUTS = re.compile(
+    r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
+    r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.profile_in_use|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
+    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
+)
 # Of a model of states only, without caches and FFNs.
 NO_CACHE = {"hardware.kv_bytes", "efficiency.kv_format_in_use", "memory.sequence_length", "decode.length", "prefill.tokens", "decode.tokens",
             "network.stage.inside", "efficiency.gather_latency.stage"}  # fmt: skip

@@ -154,9 +154,11 @@ def _tiles(book: Book, sheet: Sheet) -> None:
 
     one: Node = as_node(1)
     tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", likely("ttft", MILLI, "#,##0", " ms"),
-         join("arrival to first token, mean, queueing included; floor ", text(floor_ttft * MILLI, "0"), " ms"), "Prefill compute used, MFU", prefill.mfu, "percent", served.ttft)  # fmt: skip
+         join("arrival to first token, mean, queueing included; floor ", text(floor_ttft * MILLI, "0"), " ms"), "Prefill compute used, MFU", prefill.mfu,
+         "percent", served.ttft)  # fmt: skip
     tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", likely("tpot", MILLI, "0.0", " ms"),
-         join("mean gap between tokens of one request; floor ", text(floor_tpot * MILLI, "0.0"), " ms"), "Decode bandwidth used, MBU", decode.mbu, "percent", served.tpot)  # fmt: skip
+         join("mean gap between tokens of one request; floor ", text(floor_tpot * MILLI, "0.0"), " ms"), "Decode bandwidth used, MBU", decode.mbu,
+         "percent", served.tpot)  # fmt: skip
     tile(5, "End to end", served.e2e, "s2", join(text(served.ttft / served.e2e, "0%"), " of it to the first token"),
          "TTFT and one TPOT for every further token", "Interactivity", served.interactivity, "per_user", served.e2e)  # fmt: skip
     tile(6, "Output tokens per second", served.output_tokens_per_s, "whole",
