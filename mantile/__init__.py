@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = ["InputError", "__version__", "build_workbook", "calibrate", "estimate", "explain", "lint", "load_measurements", "load_model",
            "load_scenario", "prepare", "reconcile", "verify"]  # fmt: skip
 

@@ -180,12 +180,14 @@ def print_calibration(found: dict[str, Any], broken: Sequence[Broken], files: Se
         says = "at its bound" if item["at_bound"] else "may be no change" if item["low"] <= 1 <= item["high"] else ""
         table.add_row(item["factor"], item["group"], f"{item['change']:.3f}", f"{item['low']:.3f} … {item['high']:.3f}", says)
     out.print(table)
+    workbook = any(path.suffix == ".xlsx" for path in files)  # it holds its profiles
     for line in certainty(found):
-        out.print(line)
+        if not (workbook and "--cross-validate" in line):
+            out.print(line)
     for path in files:
         out.print(f"{path}: written")
-    if any(path.suffix == ".xlsx" for path in files):
-        return  # a workbook holds its profiles
+    if workbook:
+        return
     use = " ".join(f"--profile {path}" for path in files)
     out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
 

@@ -115,10 +115,12 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
 
 
 def edited_formulas(file: File) -> list[dict[str, Any]]:
-    """Formulas that differ from what the bundle emits, and constants typed over formulas or labels; nothing is recomputed."""
+    """Formulas that differ from what the bundle emits, and constants typed over formulas or what they refer to; nothing is recomputed."""
     report = Report(str(file.path), "none")
     _texts(file, report, {name: SheetReport(name) for name in file.book.sheets})
-    return report.formulas + report.overwritten
+    used = {_place(file.book.sheets[home.sheet], home.row, home.column) for home in file.book.homes.values() if home.column is not None}
+    labels = [item for item in report.overwritten if item["cell"] not in used and not str(item["generated"]).startswith("=")]
+    return report.formulas + [item for item in report.overwritten if item not in labels]
 
 
 def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:

@@ -27,6 +27,7 @@ from mantile.reconciliation import Prepared, prepare, reconcile
 
 DAY = date(2026, 11, 21)
 SCALES = {"gemm_bandwidth_scale": 0.85, "attention_decode_scale": 1.2, "interference": 1.4}  # what the runs below are made with, over what we ship
+LOOSE = 2.0  # a spread that lets few runs say what they have to
 Changes = Mapping[str, float]
 
 
@@ -76,7 +77,7 @@ def known() -> Prepared:
 @cache
 def fitted() -> Calibration:
     """Their factors, found for everything."""
-    return calibrate(known(), load_library(), [Choice(name) for name in SCALES], on=DAY, source="known runs", validate=("model", "config"))
+    return calibrate(known(), load_library(), [Choice(name) for name in SCALES], LOOSE, ("model", "config"), "known runs", on=DAY)
 
 
 def replaced(library: Library, profiles: Sequence[EfficiencyProfile]) -> Library:
@@ -95,7 +96,7 @@ def test_known_factors_are_found_again() -> None:
         offset, deviation = moved[name]
         assert np.exp(offset) == pytest.approx(truth, rel=0.04), name
         assert abs(offset - np.log(truth)) < BAND * deviation
-        assert 0 < deviation < 0.15
+        assert 0 < deviation < 0.3
     assert made.before["tpot_s"]["mape"] > 0.08 > 0.01 > made.after["tpot_s"]["mape"]
     assert made.after["ttft_s"]["mape"] < made.before["ttft_s"]["mape"]
     assert made.aside["model"]["tpot_s"]["mape"] < 0.02 and made.aside["config"]["tpot_s"]["mape"] < 0.02
@@ -113,7 +114,7 @@ def test_factors_of_pairs_are_told_apart() -> None:
     prepared = measured(runs, {"launch_scale@hopper": 1.5, "launch_scale@blackwell": 0.7})
     for level, groups in (("pair", ("h100-sxm--vllm", "b200-sxm--sglang")), ("generation", ("hopper", "blackwell")), ("framework", ("vllm", "sglang"))):
         problem = Problem(prepared, [Choice("launch_scale", level=level)])  # type: ignore[arg-type]
-        fit = problem.fit()
+        fit = problem.fit(spread=LOOSE)
         found = {group: float(np.exp(offset)) for (_, group), offset in zip(fit.names, fit.offsets, strict=True)}
         assert found == {groups[0]: pytest.approx(1.5, rel=0.04), groups[1]: pytest.approx(0.7, rel=0.04)}
     every = Problem(prepared, [Choice("launch_scale")])
@@ -125,7 +126,7 @@ def test_a_factor_of_a_condition_moves_alone() -> None:
     runs = [run.model_copy(update={"id": f"{run.id}-{kind}", "weights_dtype": kind}) for run in asked(10) for kind in ("bf16", "fp8")]
     prepared = measured(runs, {"gemm_bandwidth@hopper.fp8": 0.8})
     problem = Problem(prepared, [Choice.parse("gemm_bandwidth[fp8]"), Choice.parse("gemm_bandwidth[bf16]")])
-    assert np.exp(problem.fit().offsets) == pytest.approx([0.8, 1], rel=0.03)
+    assert np.exp(problem.fit(spread=LOOSE).offsets) == pytest.approx([0.8, 1], rel=0.02)
 
 
 def test_few_runs_move_a_factor_little_and_say_so() -> None:
@@ -161,19 +162,20 @@ def test_an_outlier_pulls_with_constant_force() -> None:
 
 def test_factors_end_at_their_bounds(library: Library) -> None:
     """No figure leaves the range of its factor, however slow the runs; that it would have gone further is said."""
-    runs = [run.model_copy(update={"metrics": Metrics(tpot_s=1e-4)}) for run in asked(8)]
-    made = calibrate(prepare(runs), library, [Choice("gemm_bandwidth_scale"), Choice("interference")], on=DAY)
     kinds = {kind.name: kind for kind in KINDS}
-    assert made.fit.at_bound == (True, True)
-    for profile in made.profiles:
-        assert profile.fit is not None and all(entry.at_bound for entry in profile.fit.moved)
-        for factor in profile.factors:
-            assert kinds[factor.factor].low <= factor.value <= kinds[factor.factor].high, factor
-    highest = [factor.value for profile in made.profiles for factor in profile.factors if factor.factor == "gemm_bandwidth_scale"]
-    assert max(highest) == kinds["gemm_bandwidth_scale"].high
-    lowest = [factor.value for profile in made.profiles for factor in profile.factors if factor.factor == "interference"]
-    before = next(factor.value for profile in library.efficiency for factor in profile.factors if profile.key == "global" and factor.factor == "interference")
-    assert lowest == [pytest.approx(before / 10, rel=1e-3)]  # at most ten times
+    for seconds, end in ((1e-4, kinds["gemm_bandwidth_scale"].high), (100.0, kinds["gemm_bandwidth_scale"].low)):
+        runs = [run.model_copy(update={"metrics": Metrics(tpot_s=seconds)}) for run in asked(8)]
+        made = calibrate(prepare(runs), library, [Choice("gemm_bandwidth_scale"), Choice("gemm_bandwidth")], LOOSE, on=DAY)
+        assert made.fit.at_bound == (True, True)
+        for profile in made.profiles:
+            assert profile.fit is not None and all(entry.at_bound for entry in profile.fit.moved)
+            for factor in profile.factors:
+                assert kinds[factor.factor].low <= factor.value <= kinds[factor.factor].high, factor
+        (found,) = (factor.value for profile in made.profiles for factor in profile.factors if factor.factor == "gemm_bandwidth_scale")
+        assert found == pytest.approx(end, rel=1e-3)
+    runs = [run.model_copy(update={"metrics": Metrics(ttft_s=1000)}) for run in asked(8)]
+    made = calibrate(prepare(runs), library, [Choice("first_token", level="pair")], LOOSE, on=DAY)
+    assert made.fit.at_bound == (True,) and np.exp(made.fit.offsets) == pytest.approx([10])  # at most ten times
 
 
 # --- what is written --------------------------------------------------------------------------------------------------------------
@@ -211,9 +213,8 @@ def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
                 assert (factor.status, factor.date) == ("fitted", DAY) and factor.source.startswith("fit to ") and "; was " in factor.source
     one = calibrate(known(), library, [Choice("gemm_bandwidth", "fp8"), Choice("launch_scale")], on=DAY)
     hopper = next(profile for profile in one.profiles if profile.id == "hopper")
-    same = {(factor.factor, factor.format): factor for factor in old["hopper"].factors}
-    assert all(factor == same[factor.factor, factor.format] for factor in hopper.factors if (factor.factor, factor.format) != ("launch_scale", None)
-               and factor.format != "fp8")  # fmt: skip
+    fresh = [factor for factor in hopper.factors if factor not in old["hopper"].factors]
+    assert sorted((factor.factor, str(factor.format)) for factor in fresh) == [("gemm_bandwidth", "fp8"), ("launch_scale", "None")]
 
 
 def test_versions_are_new_and_files_are_never_overwritten(library: Library, tmp_path: Path) -> None:
@@ -318,18 +319,18 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
     assert not [name for name in FitReport.model_fields if "model" in name]
     assert set(get_args(Level)) == {"global", "generation", "framework", "pair"}
     assert {field.name for field in fields(Choice)} == {"factor", "condition", "level"}
-    assert set(CONDITIONS) == set(DOMAINS) == {None, "format", "kv", "ranks"}
+    assert {*CONDITIONS, None} == set(DOMAINS) == {None, "format", "kv", "ranks"}
     models = re.compile(r"(?<![\w.-])(" + "|".join(map(re.escape, model_ids())) + r")(?![\w-])", re.IGNORECASE)
     files = [*(data_folder("profiles") / "efficiency").rglob("*.yaml")]
     assert len(files) > 30
     for path in files:
         assert not models.search(path.name), path
-        found = models.search(path.read_text(encoding="utf-8"))
-        assert found is None, f"{path}: names {found and found.group()}"
-    words = {word for model in model_ids() for word in (model, *model.split("-")) if len(word) > 2 and not word[0].isdigit()} - {"nano", "flash", "next",
-                                                                                                                                 "super", "large"}
-    for kind in KINDS:
-        assert not words & set(kind.name.split("_")), kind.name
+        data = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        for factor in (*data["factors"], *(data.get("fit") or {}).get("moved", ())):
+            told = " ".join(f"{key} {value}" for key, value in factor.items() if key != "source")  # where a figure was measured may be said
+            assert not models.search(told), (path, told)
+        assert not models.search(" ".join(str(value) for key, value in data.items() if key not in ("factors", "fit"))), path
+    assert not [kind.name for kind in KINDS if models.search(kind.name.replace("_", "-"))]
     chips, frameworks = ({item.id for item in items} for items in (library.accelerators, library.frameworks))
     places = {"global", *chips, *(chip.generation for chip in library.accelerators)}
     for profile in library.efficiency:

@@ -1,0 +1,221 @@
+"""Measured values typed into a workbook: what the Calibration sheet says of them, and the workbook whose profiles were fitted to them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from live import few
+
+from mantile.engines import soffice
+from mantile.estimation import Estimate, estimate
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.recalibration import calibrate_workbook
+from mantile.verification import verify
+from mantile.workbook.edits import edited
+from mantile.workbook.read import File, open_file, typed_inputs
+from mantile.workbook.rules import lint
+from mantile.workbook.write import build_workbook
+
+BASE = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8, "date": "2026-11-21"}
+VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
+SLOWER = 1.2  # measured TPOT over predicted
+
+
+@pytest.fixture(scope="module")
+def made() -> Estimate:
+    """A small model on one accelerator, in two scenarios."""
+    return estimate(parse_scenario(BASE | VARIANTS, "scenario"), library=few())
+
+
+@pytest.fixture(scope="module")
+def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its workbook, nothing typed."""
+    return build_workbook(made, tmp_path_factory.mktemp("typed") / "run.xlsx")
+
+
+@pytest.fixture(scope="module")
+def typed(made: Estimate, workbook: Path) -> Path:
+    """The same, in which somebody typed that both scenarios are a fifth slower than predicted, and a TTFT."""
+    tpot = [float(made.results(column)["tpot_s"]) * 1e3 * SLOWER for column in (0, 1)]
+
+    def change(book: Any) -> None:
+        for column, value in enumerate(tpot):
+            _cell(book, "Calibration", "measured.tpot", 8 + column).value = value
+        _cell(book, "Calibration", "measured.ttft").value = float(made.results()["ttft_s"]) * 1e3 * 0.8
+        _cell(book, "Calibration", "measured.output_tokens_per_s").value = 0  # as good as empty
+
+    return _edit(workbook, workbook.with_name("typed.xlsx"), change)
+
+
+def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        book = openpyxl.load_workbook(source)
+        change(book)
+        book.save(target)
+    return target
+
+
+def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
+    found = next(row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier)
+    return book[sheet].cell(found, column)
+
+
+def _figures(file: File, column: int) -> dict[str, float]:
+    """The rows of the Calibration sheet, as the cells say."""
+    values = file.book.values(typed_inputs(file)[0])[column]
+    known = file.book.estimate.equations.measured
+    return {figure.id: float(values[figure]) for section in known.sections[1:] for figure in section.figures()}
+
+
+def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
+    """Empty cells are no error values; the sheet follows the rules."""
+    values = made.values()
+    assert [float(values[figure]) for section in made.equations.measured.sections[2:] for figure in section.figures()] == [0.0] * 9
+    assert lint(workbook) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(workbook)
+    assert all(not _cell(book, "Calibration", f"measured.{name}", column).protection.locked and _cell(book, "Calibration", f"measured.{name}").value is None
+               for name in ("ttft", "ttft_p50", "tpot", "output_tokens_per_s") for column in (8, 9))  # fmt: skip
+    place = book.defined_names["calibration_error"].attr_text
+    assert _cell(book, "Calibration", "measured.error_of_all", 7).coordinate == place.partition("!")[2].replace("$", "")
+    assert _cell(book, "Calibration", "measured.error_of_all", 7).value.count("+") == 1  # both scenarios
+
+
+def test_typed_values_are_compared(typed: Path) -> None:
+    """Ratios and errors as worked out by hand; verification takes the values for edited inputs."""
+    report = verify(typed)
+    assert report.ok
+    assert {edit["id"] for edit in report.inputs} == {"measured.tpot", "measured.ttft", "measured.output_tokens_per_s"}
+    file = open_file(typed)
+    base, busy = _figures(file, 0), _figures(file, 1)
+    assert base["measured.ratio.tpot"] == pytest.approx(1 / SLOWER) == busy["measured.ratio.tpot"]
+    assert base["measured.ratio.ttft"] == pytest.approx(1 / 0.8)
+    assert base["measured.ratio.output_tokens_per_s"] == 0 == busy["measured.ratio.ttft"]
+    assert base["measured.error"] == pytest.approx(math.log(SLOWER) ** 2 + math.log(0.8) ** 2)
+    assert busy["measured.error"] == pytest.approx(math.log(SLOWER) ** 2)
+
+
+@pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+def test_typed_values_in_libreoffice(typed: Path) -> None:
+    """The second engine agrees."""
+    assert verify(typed, "libreoffice").ok
+
+
+def test_the_new_workbook_is_nearer(typed: Path) -> None:
+    """New versions of profiles, fitted with their ranges; the old workbook stays as it was."""
+    before, file = typed.read_bytes(), open_file(typed)
+    then = [_figures(file, column) for column in (0, 1)]
+    target = typed.with_name("typed-calibrated.xlsx")
+    found = calibrate_workbook(typed)
+    assert typed.read_bytes() == before
+    report = verify(target)
+    assert report.ok and report.inputs == [] and lint(target) == []
+
+    new = open_file(target)
+    now = [_figures(new, column) for column in (0, 1)]
+    for old, fresh in zip(then, now, strict=True):
+        assert fresh["measured.error"] < old["measured.error"] / 3
+        assert old["measured.ratio.tpot"] < fresh["measured.ratio.tpot"] < 1.1
+    assert then[0]["measured.ratio.ttft"] > now[0]["measured.ratio.ttft"]
+    assert now[0]["measured.predicted.tpot"] / now[0]["measured.ratio.tpot"] == pytest.approx(then[0]["measured.predicted.tpot"] * SLOWER)  # measured: the same
+
+    old_library, new_library = file.book.estimate.library, new.book.estimate.library
+    versions = {profile.id: profile.version for profile in old_library.efficiency}
+    changed = [profile for profile in new_library.efficiency if versions.get(profile.id) != profile.version]
+    assert [f"{profile.id}@{profile.version}" for profile in changed] == found.to_dict()["profiles"] != []
+    for profile in changed:
+        assert profile.fit is not None and profile.fit.source == "typed.xlsx" and profile.fit.runs == found.runs == 2
+        assert all(moved.low < moved.change < moved.high for moved in profile.fit.moved)
+    assert new_library.accelerators == old_library.accelerators
+    with pytest.raises(InputError, match="never overwritten"):
+        calibrate_workbook(typed)
+
+
+def test_edits_are_carried_over(workbook: Path, tmp_path: Path) -> None:
+    """The scenario and library of an edited workbook give the cells as they stand, each in its own column."""
+
+    def change(book: Any) -> None:
+        book["Summary"]["H7"] = 700
+        _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
+        _cell(book, "Inputs", "inputs.weights_dtype", 9).value = "fp8"
+        _cell(book, "Efficiency", "efficiency.step_host.override").value = 900  # in the base only
+        _cell(book, "Efficiency", "efficiency.launch_scale.override", 9).value = 0.5
+        _cell(book, "Hardware", "library.h100-sxm.memory_bandwidth", 7).value = 3000
+        _cell(book, "Model", "model.layers", 7).value = 16
+        _cell(book, "Calibration", "measured.ttft_p50", 9).value = 88.8
+
+    file = open_file(_edit(workbook, tmp_path / "edited.xlsx", change))
+    scenario, library = edited(file)
+    made = estimate(scenario, file.book.estimate.model, library)
+    again = open_file(build_workbook(made, tmp_path / "again.xlsx"))
+    mine, edits = typed_inputs(again)
+    assert edits == []
+    for column, wanted in enumerate(typed_inputs(file)[0]):
+        assert {key: value for key, value in wanted.items() if mine[column].get(key) != value} == {}
+    base, variant = (made.results(column) for column in (0, 1))
+    assert (base["input_tokens"], variant["input_tokens"], variant["concurrency"], variant["weights_dtype"]) == (700, 700, 3, "fp8")
+    assert variant["activation_dtype"] == base["activation_dtype"]  # in a live workbook it does not follow the weights
+    assert [{override.id for override in column.overrides} & {"efficiency.step_host", "efficiency.launch_scale"} for column in made.columns] == [
+        {"efficiency.step_host"}, {"efficiency.launch_scale"}]  # fmt: skip
+    assert library.accelerator("h100-sxm").version.endswith("-edited")
+    assert made.columns[1].measured.ttft_p50_ms == 88.8 and made.columns[0].measured.given() == {}
+    values, then = made.values(0), file.book.values(typed_inputs(file)[0])[0]
+    assert float(values[made.equations.serving.tpot]) == pytest.approx(float(then[file.book.estimate.equations.serving.tpot]))
+
+
+def _formula(book: Any) -> None:
+    _cell(book, "Serving", "serving.e2e").value = "=1+1"
+    _cell(book, "Calibration", "measured.tpot").value = 9
+
+
+def _bundle(book: Any) -> None:
+    book["_bundle"]["A2"] = "nonsense"
+
+
+def _negative(book: Any) -> None:
+    _cell(book, "Calibration", "measured.tpot").value = -9
+
+
+def _tolerance(book: Any) -> None:
+    _cell(book, "Serving", "evidence.tpot.p10.pair", 7).value = 0.5
+
+
+def _words(book: Any) -> None:
+    _cell(book, "Calibration", "measured.tpot").value = "9 ms"
+
+
+def _impossible(book: Any) -> None:
+    book["Summary"]["B7"] = 3
+    _cell(book, "Calibration", "measured.tpot").value = 9
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda book: None, r"run\.xlsx: sheet Calibration: no measured value"), (_formula, r"Serving!H\d+: holds '=1\+1' instead of"),
+    (_bundle, "sheet _bundle"), (_negative, r"field measured\.tpot_ms: .*greater than 0"), (_tolerance, r"Serving!G\d+ \(evidence\.tpot\.p10\.pair\)"),
+    (_words, r"Calibration!H\d+ \(measured\.tpot\)"), (_impossible, "the plan is not possible"),
+], ids=["nothing", "formula", "bundle", "negative", "evidence", "words", "plan"])  # fmt: skip
+def test_what_cannot_be_calibrated_is_named(workbook: Path, tmp_path: Path, change: Callable[[Any], None], words: str) -> None:
+    """File and cell or field; nothing is written."""
+    with pytest.raises(InputError, match=words):
+        calibrate_workbook(_edit(workbook, tmp_path / "run.xlsx", change))
+    assert [file.name for file in tmp_path.iterdir()] == ["run.xlsx"]
+
+
+def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
+    """Decode workers of their own and a typed throughput: the fit follows it; a scenario file may hold what was measured."""
+    fields = BASE | {"decode": {"tp": 2}, "measured": {"output_tokens_per_s": 900}}
+    source = build_workbook(estimate(parse_scenario(fields, "scenario"), library=few()), tmp_path / "apart.xlsx")
+    then = _figures(open_file(source), 0)["measured.ratio.output_tokens_per_s"]
+    assert then > 1.05
+    found = calibrate_workbook(source, tmp_path / "new.xlsx")
+    now = _figures(open_file(tmp_path / "new.xlsx"), 0)["measured.ratio.output_tokens_per_s"]
+    assert found.runs == 1 and abs(math.log(now)) < math.log(then) * 0.7
