@@ -259,7 +259,7 @@ def reconcile(
         found = load_measurements(path)
         graphs = len({(run.model, run.scenario().disaggregated) for run in selected(found.runs, conditions, str(path))})
     with progress("predicting", graphs) as step:
-        compared = compare(found, conditions, library, str(path), dict(replaced_figure(text) for text in override or ()), step)
+        compared = compare(found, conditions, library, path.name, dict(replaced_figure(text) for text in override or ()), step)
     if not len(compared.table):
         first = compared.broken[0]
         raise InputError(f"{path}: none of {compared.rows} runs can be answered; the first: {first.id}: {first.reason}")

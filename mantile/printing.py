@@ -132,8 +132,16 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("Memory used", "memory_per_accelerator_bytes", "GB"),
     ("Memory", "memory_capacity_bytes", "GB"),
     ("KV cache holds", "kv_capacity_sequences", "requests"),
+    ("Request rate", "request_rate", "requests/s"),
+    ("Load", "load", "%"),
     ("TTFT", "ttft_s", "ms"),
+    ("TTFT, 80 % from", "range_80.ttft.p10", "ms"),
+    ("to", "range_80.ttft.p90", "ms"),
+    ("TTFT, median", "ttft_p50_s", "ms"),
+    ("TTFT, one in twenty", "ttft_p95_s", "ms"),
     ("TPOT", "tpot_s", "ms"),
+    ("TPOT, 80 % from", "range_80.tpot.p10", "ms"),
+    ("to", "range_80.tpot.p90", "ms"),
     ("End to end", "e2e_s", "ms"),
     ("Interactivity", "interactivity_tokens_per_s", "tokens/s/user"),
     ("Output", "output_tokens_per_s", "tokens/s"),
@@ -147,6 +155,7 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("Price of output", "usd_per_million_tokens.output", "USD per million tokens"),
     ("Utilisation", "utilisation", "%"),
     ("Efficiency profile", "efficiency_profile", ""),
+    ("Evidence", "evidence", ""),
 )
 
 
@@ -157,10 +166,17 @@ def print_estimate(estimate: Estimate) -> None:
     console.print(Text(estimate.title, style="bold"))
     table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
     for label, path, unit in _RESULTS:
-        head, _, rest = path.partition(".")
-        table.add_row(label, *(_shown(result[head][rest] if rest else result[head], unit) for result in results))
+        if path.partition(".")[0] in results[0]:
+            table.add_row(label, *(_shown(_at(result, path), unit) for result in results))
     console.print(table)
     _print_checks(console, results)
+
+
+def _at(result: dict[str, Any], path: str) -> Any:
+    """The entry of nested results that keys joined by dots lead to."""
+    for key in path.split("."):
+        result = result[key]
+    return result
 
 
 def print_built(estimate: Estimate, path: Path) -> None:

@@ -16,7 +16,7 @@ from mantile.library.scenario import DEFAULT
 PREFILL_FIRST = "prefill-first"
 assert PREFILL_FIRST in SCHEDULERS
 
-_SOURCE = "fit to a step-by-step simulation of the scheduler in a closed loop, 2026-11"
+_SOURCE = "simulation, 2026-11"
 # wait = a x prefill alone x (share of time given to other prompts)^b x (other requests)^c, by scheduler; error of the fit against it
 _WAITS: dict[str, tuple[str, str, dict[str, tuple[float, float, float]]]] = {
     "mean": ("Mean wait", "median error 5 %",
