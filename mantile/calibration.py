@@ -181,11 +181,18 @@ class Problem:
             values = clean(both(offsets))
             return np.vstack([((values[1:] - values[0]) / STEP).T, prior * np.eye(size)])
 
+        def weigh(squares: Array) -> Array:
+            """The loss of runs, and of the prior its square: value, slope and curvature."""
+            runs, kept = squares[:-size], squares[-size:]
+            return np.hstack([np.array(_LOSSES[loss](runs)), np.array([kept, np.ones(size), np.zeros(size)])])
+
         first = np.zeros(size) if start is None else start
         bounds = self.bounds()
-        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss=loss, f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
-        hessian = found.jac.T @ found.jac / NOISE**2
-        spreads = np.sqrt(np.diag(np.linalg.inv(hessian)))
+        found = least_squares(function, np.clip(first, *bounds), jacobian, bounds, loss=weigh, f_scale=NOISE, max_nfev=steps, xtol=1e-4, ftol=1e-5)
+        values = clean(both(found.x))
+        slopes = (values[1:] - values[0]) / STEP
+        weights = np.array(_LOSSES[loss]((values[0] / NOISE) ** 2))[1]
+        spreads = np.sqrt(np.diag(np.linalg.inv((slopes * weights) @ slopes.T / NOISE**2 + np.eye(size) / spread**2)))
         at_bound = tuple(bool(mask) for mask in found.active_mask)
         return Fit(self.names, found.x, spreads, at_bound)
 
@@ -200,6 +207,10 @@ class Problem:
 
 
 STEP = 1e-4
+_LOSSES: dict[Loss, Callable[[Array], tuple[Array, Array, Array]]] = {
+    "soft_l1": lambda z: (2 * (np.sqrt(1 + z) - 1), 1 / np.sqrt(1 + z), -0.5 / (1 + z) ** 1.5),
+    "cauchy": lambda z: (np.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2),
+}
 
 
 class _Batch:

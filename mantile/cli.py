@@ -290,7 +290,8 @@ def calibrate(
     spread: Annotated[float, typer.Option(min=0.001, max=10, help="Of a log factor around the profile it starts from; the smaller, the closer.")] = 0.3,
     loss: Annotated[Literal["soft_l1", "cauchy"], typer.Option(help="How outliers count: less than squared, or hardly at all.")] = "soft_l1",
     profile: Profiles = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the profiles are written; of a workbook FILE.xlsx, the new one.  [default of a workbook: NAME-calibrated.xlsx]")] = Path("calibrated"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER|FILE.xlsx", help="Folder for the profiles; of a workbook, the new one, by default "
+                                                "NAME-calibrated.xlsx.")] = Path("calibrated"),
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mantile.equations.efficiency import FORMATS, KINDS
@@ -141,12 +143,88 @@ def test_a_decode_step_is_what_plain_arithmetic_says(make: Make, all_reduce: Cal
     step = (layers * layer + small(2 * hidden) + small(4 * hidden) + product(hidden, vocabulary // tp) + reduce
             + e["step_host"] + batch * e["step_row"])  # fmt: skip
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
-    prefill = at("prefill.time")
-    tpot = step + e["interference"] * 15 * prefill / 256
-    ttft = e["first_token"] + prefill + e["queueing"] * 15 * prefill + step
+    assert at("serving.decode_step") == at("decode.time")
+    prefill, launches = at("prefill.time"), at("prefill.bound.overhead")
+    tpot = step + e["interference"] * 15 / 256 * (prefill - launches)
+    alone = e["prefill_alone"] * prefill
+    base = e["first_token"] + alone + e["step_lag"] * step
+    ttft = base + e["queueing"] * 0.086 * alone * (1 - step / tpot) ** 0.68 * 15**0.52
     assert at("serving.tpot") == pytest.approx(tpot, rel=1e-12)
     assert at("serving.ttft") == pytest.approx(ttft, rel=1e-12)
     assert at("serving.output_tokens_per_s") == pytest.approx(16 * 256 / (ttft + 255 * tpot), rel=1e-12)
+
+
+# wait = a x prefill alone x (share of the time given to prompts of others) ^ b x (other requests) ^ c
+WAITS = {
+    "mixed": {"mean": (0.086, 0.68, 0.52), "p50": (0.021, 0.81, 0.73), "p95": (0.72, 0.66, 0.32), "benchmark": (0.10, 0.90, 0.60)},
+    "prefill-first": {"mean": (0.098, 0.80, 0.44), "p50": (0.018, 1.04, 0.69), "p95": (0.92, 0.70, 0.24), "benchmark": (0.16, 1.30, 0.49)},
+    "whole-prompts": {"mean": (0.069, 0.65, 0.51), "p50": (0.007, 0.82, 0.88), "p95": (0.86, 0.61, 0.25), "benchmark": (0.05, 0.92, 0.68)},
+}
+
+
+def served(made: Estimate, scheduler: str, requests: int, batch: int, asked: tuple[int, int, int], waves: float = 0, receive: float = 0,
+           fill: float = 0, alike: bool = False) -> dict[str, float]:  # fmt: skip
+    """What users see, written out once more from the times of the passes and the factors.
+
+    Args:
+        asked: input tokens, output tokens, token budget.
+    """
+    at, reached = look(made), made.equations.side.efficiency.factors
+    e = {name: float(at(reached[name].id)) for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")}
+    prompt, outputs, budget = asked
+    whole, launches, step = at("prefill.time"), at("prefill.bound.overhead"), at("decode.time")
+    first, others = scheduler == "prefill-first", batch - 1
+    delay = whole if first else whole - launches
+    places, arriving = budget / prompt, others / outputs
+    locked = first and alike
+    tpot = step + e["interference"] * (arriving if first else min(arriving, places)) * delay * (0.5 if locked else 1)
+    rest = (outputs - 1) * tpot
+    alone, share = e["prefill_alone"] * whole, 1 - step / tpot
+    steps = min(fill, places / arriving) if arriving else fill
+    held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
+    base = e["first_token"] + alone + e["step_lag"] * step + held
+
+    def full(prompts: float) -> float:
+        return float(whole * max(1, prompts) if first else step + prompts * delay)
+
+    limit = 0 if locked else max(0, batch * (whole if first else full(places) / places) - rest)
+
+    def wait(statistic: str, before: float) -> float:
+        a, b, c = WAITS[scheduler][statistic]
+        return float(e["queueing"] * (before * others * whole if locked else a * alone * share**b * others**c))
+
+    seat = (requests - batch) / batch * (base + rest)
+    steady = max(base + wait("mean", 0.5), limit) + seat
+    together = min(places, batch)
+    burst = max(base, e["first_token"] + full(together) * (batch / together + 1) / 2 + step) + e["cold_start"]
+    ttft = steady + (burst - steady) / max(1, waves) if waves else steady
+    p50 = max(base + wait("benchmark" if waves else "p50", 0.5), limit) + seat
+    p95 = max(p50, max(base + wait("p95", 0.95), limit) + seat)
+    return {
+        "tpot": tpot, "ttft": ttft, "e2e": ttft + rest, "ttft_p50": p50, "ttft_p95": p95, "e2e_p50": p50 + rest, "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
+        "burst": burst, "requests_per_s": requests / (ttft + rest) * (1 - 0.25 / max(1, waves) if waves else 1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("fields", "more"), [
+    ({}, {}), ({"framework": "sglang"}, {}), ({"framework": "trtllm"}, {}), ({"framework": "sglang", "scheduler": "mixed"}, {}),
+    ({"waves": 10}, {"waves": 10}), ({"framework": "sglang", "waves": 10, "receive_interval": 10}, {"waves": 10, "receive": 10}),
+    ({"framework": "trtllm", "waves": 0.5, "batch_wait": 20}, {"waves": 0.5, "fill": 20}), ({"batch_wait": 1000}, {"fill": 1000}),
+    ({"framework": "sglang", "length_spread": 0, "waves": 10}, {"alike": True, "waves": 10}), ({"length_spread": 0}, {}),
+    ({"concurrency": 3, "token_budget": 32_768, "waves": 10}, {"waves": 10}), ({"concurrency": 300, "output_tokens": 20, "token_budget": 512}, {}),
+    ({"framework": "sglang", "concurrency": 300, "output_tokens": 20}, {}), ({"concurrency": 200, "max_requests": 64, "waves": 10}, {"waves": 10, "batch": 64}),
+    ({"concurrency": 1, "waves": 10}, {"waves": 10}),
+])  # fmt: skip
+def test_what_users_see_is_what_plain_arithmetic_says(make: Make, fields: dict[str, Any], more: dict[str, Any]) -> None:
+    """Base, waits, first wave, seats, lockstep and saturation, for three schedulers, in a service and in a benchmark."""
+    made = make(**fields)
+    usual = {"vllm": "mixed", "sglang": "prefill-first", "trtllm": "whole-prompts"}[fields.get("framework", "vllm")]
+    requests = fields.get("concurrency", 16)
+    asked = (2048, fields.get("output_tokens", 256), fields.get("token_budget", 8192))
+    expected = served(made, fields.get("scheduler", usual), requests, asked=asked, **{"batch": requests} | more)
+    at = look(made)
+    for name, value in expected.items():
+        assert at(f"serving.{name}") == pytest.approx(value, rel=1e-11), name
 
 
 def test_one_rank_and_one_stage_send_nothing(make: Make) -> None:
@@ -177,7 +255,11 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
     assert at("memory.batch") == capacity
     waiting = (400 - capacity) / capacity * at("serving.service_time")
     assert at("serving.seat_wait") == pytest.approx(waiting, rel=1e-12)
-    assert at("serving.requests_per_s") == pytest.approx(capacity / at("serving.service_time"), rel=1e-12)
+    assert at("serving.service_time") == pytest.approx(at("serving.base") + 255 * at("serving.tpot"), rel=1e-12)
+    # Waiting behind prompts is all that keeps it below what the batch gives.
+    assert 1 / at("serving.requests_per_s") == pytest.approx(at("serving.service_time") / capacity + at("serving.queue") / 400, rel=1e-12)
+    alone = look(make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=int(capacity), input_tokens=4096))
+    assert at("serving.tpot") == pytest.approx(alone("serving.tpot"), rel=0.1)
     assert {alert["code"] for alert in made.results()["checks"]["alerts"]} >= {"KV_QUEUE"}
 
 
@@ -240,18 +322,20 @@ def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
     """A profile of an accelerator with a framework is the end of the chain."""
     factor = library.efficiency[0].factors[0].model_copy(
         update={"factor": "step_host", "value": 123.0, "format": None, "kv": None, "ranks": None})  # fmt: skip
-    own = EfficiencyProfile(id="h100-sxm--vllm", version="1", accelerator="h100-sxm", framework="vllm", factors=(factor,))
-    wider = EfficiencyProfile(id="any--vllm", version="1", framework="vllm", factors=(factor.model_copy(update={"value": 7.0}),))
+    own = EfficiencyProfile(id="h100-sxm--atom", version="1", accelerator="h100-sxm", framework="atom", factors=(factor,))
+    wider = EfficiencyProfile(id="any--atom", version="1", framework="atom", factors=(factor.model_copy(update={"value": 7.0}),))
+    assert not {"h100-sxm/atom", "global/atom"} & {profile.key for profile in library.efficiency}
     extended = library.model_copy(update={"efficiency": (*library.efficiency, wider, own)})
 
     def using(**fields: object) -> Estimate:
-        base = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 100, "output_tokens": 10, "concurrency": 1}
+        base = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "atom", "input_tokens": 100, "output_tokens": 10, "concurrency": 1}
         return estimate(parse_scenario(base | fields, "scenario"), library=extended)
 
-    assert deciding(using(), "step_host") == ("h100-sxm/vllm", 123.0, 7)
-    assert using().results()["efficiency_profile"] == "h100-sxm/vllm"
-    assert deciding(using(accelerator="h200-sxm"), "step_host") == ("global/vllm", 7.0, 2)
-    assert deciding(using(framework="sglang"), "step_host") == ("global", 300.0, 1)
+    assert deciding(using(), "step_host") == ("h100-sxm/atom", 123.0, 7)
+    assert using().results()["efficiency_profile"] == "h100-sxm/atom"
+    assert deciding(using(accelerator="h200-sxm"), "step_host") == ("global/atom", 7.0, 2)
+    (shipped,) = (held.value for profile in library.efficiency if profile.key == "global" for held in profile.factors if held.factor == "step_host")
+    assert deciding(using(framework="sglang"), "step_host") == ("global", shipped, 1)
 
 
 @pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "nemotron-3-nano"])
@@ -287,12 +371,28 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         assert found == (wanted if conditions[name] == "format" else groups[name] if conditions[name] == "ranks" else {""}), name
 
 
+@pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "gpt-oss-120b", "nemotron-3-nano"])
+def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: Library, model: str) -> None:
+    """Factors times scales, on every accelerator with every framework and format: nothing moves bytes faster than the datasheet says."""
+    made = make(model=model)
+    chips, frameworks = [chip.id for chip in library.accelerators], [framework.id for framework in library.frameworks]
+    weights, activations = ([kind.id for kind in library.datatypes if role in kind.roles] for role in ("weights", "activations"))
+    cases = np.array([*product(chips, frameworks, weights, activations, ("bf16", "fp8"))])
+    names = ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype")
+    fractions = [figure for name, figure in made.equations.figures.items() if name.startswith("efficiency.fraction.")]
+    assert len(fractions) > 10
+    values = made.program.sweep(made.inputs(0) | {f"inputs.{name}": cases[:, place] for place, name in enumerate(names)}, fractions)
+    beyond = {figure.id: float(np.max(values[figure])) for figure in fractions if np.max(values[figure]) > 1}
+    assert not beyond
+    assert min(float(np.min(values[figure])) for figure in fractions) > 0
+
+
 def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
     def names(model: str, **fields: Any) -> set[str]:
         return set(make(model=model, **fields).equations.side.efficiency.factors)
 
-    experts = {"moe_launch", "moe_compute", "moe_bandwidth", "moe_launch_scale", "moe_bandwidth_scale", "routing_spread",
+    experts = {"moe_launch", "moe_compute", "moe_bandwidth", "moe_launch_scale", "moe_bandwidth_scale", "moe_early", "routing_spread",
                "expert_imbalance", "all_to_all_latency", "all_to_all_bandwidth", "all_to_all_overlap"}  # fmt: skip
     latent, state = {"latent_launch", "latent_decode", "latent_compute"}, {"state_launch", "state_bandwidth"}
     cache = {"attention_launch", "attention_decode"}
@@ -434,7 +534,7 @@ def test_an_odd_plan_raises_exactly_its_reason_codes(
 TYPED: tuple[tuple[str, float, list[str], list[str]], ...] = (
     ("efficiency.gemm_compute", 1.2, ["EFFICIENCY_ABOVE_ONE"], []),
     ("efficiency.gemm_bandwidth", 1.4, ["EFFICIENCY_ABOVE_ONE"], []),
-    ("efficiency.attention_prefill", 0.0005, ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR"]),
+    ("efficiency.attention_prefill", 0.0005, ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
     ("efficiency.step_host", 300_000, [], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
     ("hardware.memory_bandwidth", 0, [*BROKEN, "ERROR_VALUE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
 )  # fmt: skip
@@ -495,11 +595,12 @@ def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
     slowest = (two("prefill.time") - head) / 2 + head
     assert two("serving.prefill_service") == pytest.approx(slowest, rel=1e-12)
     assert two("prefill.time") == pytest.approx(one("prefill.time") + sent, rel=1e-12)
-    assert two("serving.prefill") == two("prefill.time")  # a prompt of one chunk crosses one stage after the other
+    assert two("serving.prefill_through") == two("prefill.time")  # a prompt of one chunk crosses one stage after the other
+    assert two("serving.prefill") == pytest.approx(two("efficiency.prefill_alone") * two("prefill.time"), rel=1e-12)
     chunks = look(make(model="llama-3.1-8b", tp=1, pp=2, token_budget=512))
     assert chunks("serving.prefill_chunks") == 4
     again = (chunks("prefill.bound.overhead") + chunks("prefill.host.time")) / 2  # launches are paid for every chunk
-    assert chunks("serving.prefill") == pytest.approx(5 * ((slowest - again) / 4 + again), rel=1e-12)
+    assert chunks("serving.prefill_through") == pytest.approx(5 * ((slowest - again) / 4 + again), rel=1e-12)
     step = (two("decode.time") - two("decode.lm_head.time")) / 2 + two("decode.lm_head.time")
     assert two("serving.decode_step") == pytest.approx(2 * step, rel=1e-12)  # two micro-batches, each waiting for the last stage
     layer, ends = one("memory.layer_weights.attention.ffn"), one("memory.embedding_weights")
