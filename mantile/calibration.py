@@ -17,6 +17,7 @@ from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError, unknown
 from mantile.library.measurements import Run
 from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved, load_library
+from mantile.library.scenario import DEFAULT_SYSTEM
 from mantile.reconciliation import Batch, Prepared, errors, throughput
 
 Kept = Literal["config", "model", "system"]
@@ -405,7 +406,7 @@ def _next(version: str | None) -> str:
 def _chain(run: Run, library: Library) -> set[str]:
     """Keys of the profiles that hold for a run."""
     chip = library.accelerator(str(run.accelerator))
-    system = library.system(run.system) if run.system else library.usual_system(chip.id)
+    system = library.system(str(run.system)) if run.system not in (None, DEFAULT_SYSTEM) else library.usual_system(chip.id)
     places = ("global", chip.generation, chip.id)
     return {*places, *(f"{place}/{run.framework or 'vllm'}" for place in places), f"topology/{system.topology}", f"link/{system.link}"}
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import mantile
-from mantile.flags import scenario as scenario_of
 from mantile.flags import replaced_figure, with_flags
+from mantile.flags import scenario as scenario_of
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:

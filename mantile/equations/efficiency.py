@@ -167,11 +167,11 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
             by_user[kind.name, user] = results[user]
         factors[kind.name] = results["ffn"] if "ffn" in results else next(iter(results.values()))
         sections.append(Section(kind.label, (*rows, mine, *results.values()), kind.note, Section.SUBTOTAL))
-    rates, fractions = _rates(factors, by_user, inputs, hardware, formats)
+    rates, fractions, early = _rates(factors, by_user, inputs, hardware, formats)
     largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(fractions)), note="of a peak; must not exceed 1")
     smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(fractions)), note="of a peak; must exceed 0")
     sections += [
-        Section("Fractions of a peak", (*fractions, largest, smallest), "factor × scale; what the checks look at"),
+        Section("Fractions of a peak", (*early, *fractions, largest, smallest), "factor × scale; what the checks look at"),
         Section("What is reached", tuple(rates.values()), "fraction × datasheet figure"),
     ]
     return Efficiency(factors, by_user, figures, in_use, rates, largest, smallest, best, tuple(sections), tuple(overrides))
@@ -244,9 +244,10 @@ def _in_use(kind: FactorKind, mine: Input, picked: Node, user: str) -> Quantity:
 
 
 def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity], inputs: Workload, hardware: Hardware,
-           formats: Formats) -> tuple[dict[str, Quantity], list[Quantity]]:  # fmt: skip
-    """What factors and hardware come to, once for all blocks; and the fractions of a peak to be checked."""
+           formats: Formats) -> tuple[dict[str, Quantity], list[Quantity], list[Quantity]]:  # fmt: skip
+    """What factors and hardware come to, once for all blocks; the fractions of a peak to be checked; and what those need."""
     rates: dict[str, Quantity] = {}
+    early: list[Quantity] = []
     fractions: dict[str, Quantity] = {}
     bandwidth = hardware.memory_bandwidth
 
@@ -270,10 +271,10 @@ def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity
                 rate(f"gemm_bytes.{name}", f"GEMM bandwidth reached, {words}", "B/s", reached * bandwidth)
     if "moe_launch" in factors:
         assert inputs.release is not None
-        slower = Quantity("efficiency.rate.moe_slower", "Expert kernels against current ones",
+        slower = Quantity("efficiency.moe_slower", "Expert kernels against current ones",
                           "1", where(equal(inputs.release, EARLY), factors["moe_early"], 1),
                           note="time of early kernels where the engine is one", name="expert kernels against current ones")  # fmt: skip
-        rates["moe_slower"] = slower
+        early.append(slower)
         rate("moe_launch_time", "Expert launch time", "s", factors["moe_launch"] * factors["moe_launch_scale"] * slower)
         reached = fraction("moe_compute", "expert compute", factors["moe_compute"] / slower)
         rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", reached * formats.classes["experts"].linear_peak)
@@ -307,7 +308,7 @@ def _rates(factors: dict[str, Quantity], by_user: dict[tuple[str, str], Quantity
             alone = len(links[name].groups) == 1 or links[name].condition is None
             words = links[name].label.removesuffix(" efficiency").lower()
             fraction(name if alone else f"{name}.{user}", words if alone else f"{words}, {user}", factor)
-    return rates, list(fractions.values())
+    return rates, list(fractions.values()), early
 
 
 _LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
