@@ -141,7 +141,9 @@ class Problem:
         low, high = np.full(len(self.names), -np.log(RANGE)), np.full(len(self.names), np.log(RANGE))
         known = {kind.name: kind for kind in KINDS}
         for place, (choice, _) in enumerate(self.names):
-            values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ()) if figure.value]
+            homes = {f"efficiency.{choice.factor}.{key}" for key in self._reached}
+            values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ())
+                      if figure.value and homes & {figure.id, figure.id.rpartition(".")[0]}]  # fmt: skip
             if values:
                 kind = known[choice.factor]
                 high[place] = min(high[place], np.log(kind.high / np.max(values)))
@@ -196,6 +198,12 @@ class Problem:
         spreads = np.sqrt(np.diag(np.linalg.inv((slopes * weights) @ slopes.T / NOISE**2 + np.eye(size) / spread**2)))
         at_bound = tuple(bool(mask) for mask in found.active_mask)
         return Fit(self.names, found.x, spreads, at_bound)
+
+    @cached_property
+    def _reached(self) -> set[str]:
+        """Keys of the profiles that hold for some run: only their figures bound what a factor may do."""
+        library = self.batches[0].batch.equations.library
+        return {key for run in self.runs for key in _chain(run, library)}
 
     @cached_property
     def _measured(self) -> Array:
