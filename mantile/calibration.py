@@ -141,13 +141,14 @@ class Problem:
         low, high = np.full(len(self.names), -np.log(RANGE)), np.full(len(self.names), np.log(RANGE))
         known = {kind.name: kind for kind in KINDS}
         for place, (choice, _) in enumerate(self.names):
-            homes = {f"efficiency.{choice.factor}.{key}" for key in self._reached}
+            homes = self._homes(choice.factor)
             values = [float(figure.value) for batch in self.batches for figure in batch.figures.get(choice, ())
                       if figure.value and homes & {figure.id, figure.id.rpartition(".")[0]}]  # fmt: skip
             if values:
                 kind = known[choice.factor]
                 high[place] = min(high[place], np.log(kind.high / np.max(values)))
                 low[place] = max(low[place], np.log(kind.low / np.min(values))) if kind.low > 0 else low[place]
+            high[place] = min(high[place], self._room(choice))
         return np.minimum(low, -1e-9), np.maximum(high, 1e-9)
 
     def fit(self, rows: Array | None = None, spread: float = SPREAD, start: Array | None = None, steps: int = 12, loss: Loss = "soft_l1") -> Fit:
@@ -198,6 +199,22 @@ class Problem:
         spreads = np.sqrt(np.diag(np.linalg.inv((slopes * weights) @ slopes.T / NOISE**2 + np.eye(size) / spread**2)))
         at_bound = tuple(bool(mask) for mask in found.active_mask)
         return Fit(self.names, found.x, spreads, at_bound)
+
+    def _room(self, choice: Choice) -> float:
+        """How far, as a logarithm, a factor may rise before a share of a peak, figure times scale, is above 1."""
+        name = choice.factor.removesuffix("_scale")
+        if not any(kind.name == name and kind.fraction for kind in KINDS) or not any(kind.name == f"{name}_scale" for kind in KINDS):
+            return float("inf")
+        if choice.factor == name and any(other.factor == f"{name}_scale" for other in self.choices):
+            return 0.0  # the scale takes what room there is
+        largest = [max((float(figure.value) for batch in self.batches for figure in batch.batch.equations.side.efficiency.figures.get(factor, ())
+                        if figure.value and self._homes(factor) & {figure.id, figure.id.rpartition(".")[0]}), default=1.0)
+                   for factor in (name, f"{name}_scale")]  # fmt: skip
+        return float(-np.log(largest[0] * largest[1]))
+
+    def _homes(self, factor: str) -> set[str]:
+        """Ids of a factor's figures in profiles that hold for some run, without their conditions."""
+        return {f"efficiency.{factor}.{key}" for key in self._reached}
 
     @cached_property
     def _reached(self) -> set[str]:

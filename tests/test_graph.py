@@ -70,7 +70,7 @@ def cell_values() -> dict[str, Any]:
 
 OPERATOR = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "less": "<", "less_equal": "<=",
             "greater": ">", "greater_equal": ">=", "equal": "=", "join": "&"}  # fmt: skip
-FUNCTION = {"maximum": "MAX", "minimum": "MIN", "where": "IF", "both": "AND", "absolute": "ABS"}
+FUNCTION = {"maximum": "MAX", "minimum": "MIN", "where": "IF", "both": "AND", "absolute": "ABS", "logarithm": "LN"}
 
 
 def as_parsed(node: Node) -> dict[str, Any]:
@@ -224,6 +224,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     "minimum": [(q.minimum(A, B, C), 1.5), (q.minimum(NUMBERS), 2.0)],
     "total": [(q.total(NUMBERS), 18.0), (q.total(A, B), 5.0)],
     "absolute": [(q.absolute(B - A), 1.0)],
+    "logarithm": [(q.logarithm(A), math.log(3)), (q.logarithm(A / A), 0.0), (q.logarithm(ZERO), math.nan), (q.logarithm(B - A), math.nan)],
     "round_up": [(q.round_up(A / B), 2.0), (q.round_up(B / A - B), -2.0), (q.round_up(A), 3.0)],
     "whole": [(q.whole(A / B), 1.0), (q.whole(A), 3.0)],
     "remainder": [(q.remainder(A, B), 1.0), (q.remainder(A, C), 0.0)],

@@ -344,9 +344,9 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
         assert ("release" in inputs.named()) == bool(model.architecture.value("experts")), name
     made = make(model="gpt-oss-120b", tp=1)
     now, then = (made.program.run(made.inputs(0) | {"inputs.release": release}) for release in ("current", "before 2025-12"))
-    slower = float(then[made.figure("efficiency.rate.moe_slower")])
+    slower = float(then[made.figure("efficiency.moe_slower")])
     assert slower == float(then[made.figure("efficiency.moe_early")]) > 1.05
-    assert now[made.figure("efficiency.rate.moe_slower")] == 1
+    assert now[made.figure("efficiency.moe_slower")] == 1
     for phase in (made.equations.prefill, made.equations.decode):
         for block in phase.blocks:
             factor = slower if block.id in ("experts_up", "experts_down") else 1
