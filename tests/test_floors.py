@@ -166,8 +166,8 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
 def test_better_hardware_never_makes_anything_slower(library: Library, make: Make, model: str, changed: str) -> None:
     """Bandwidth, peak, link and network, times 1.5, all else equal.
 
-    Only the first token may come later, and only where the token budget is what limits: requests that decode faster come back sooner, and
-    wait longer, for the same end to end.
+    Only the first token may come later, as requests that decode faster come back sooner: where the token budget is what limits, or by a
+    little where prompts then take a larger share of the time. End to end nothing is slower.
     """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=5)
@@ -178,10 +178,16 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
     after = made.program.sweep(inputs | {f"{changed}.override": before[own] / unit * 1.5})
     np.testing.assert_allclose(after[own], before[own] * 1.5, rtol=1e-12)
     full = after[made.figure("serving.saturation")] > after[made.figure("serving.base")]
+    share = made.figure("serving.prefill_share")
     assert full.mean() < 0.2
     for name in ("serving.tpot", "serving.e2e", "serving.base", "serving.ttft", "prefill.time", "decode.time", "floor.ttft", "floor.tpot"):
         figure = made.figure(name)
-        faster = after[figure] <= before[figure] * (1 + 1e-12)
+        if name == "serving.ttft":
+            more = after[share] > before[share]
+            faster = after[figure] <= before[figure] * (1 + np.where(more, 0.02, 1e-12))
+            assert (after[figure] <= before[figure] * (1 + 1e-12)).mean() > 0.95
+        else:
+            faster = after[figure] <= before[figure] * (1 + 1e-12)
         assert (faster | full if name == "serving.ttft" else faster).all(), name
     moved = made.figure("decode.p2p.time" if "link" in changed or "scale" in changed else "decode.time" if "bandwidth" in changed else "prefill.time")
     assert (after[moved] < before[moved] * 0.999).any()
@@ -224,7 +230,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library:
     longer = made.program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
     held = holds(longer) & (before[share] <= before[places])
     long = inputs["inputs.input_tokens"] > 512  # of shorter ones a first wave shares what ours counts for each: weights read, launches
-    assert (held & long).sum() > 20
+    assert (held & long).sum() > 10
     assert (longer[steady] >= before[steady] * (1 - tiny))[held].all()
     assert (longer[ttft] >= before[ttft] * (1 - tiny))[held & long].all()
     assert (longer[output] <= before[output] * (1 + tiny))[held & long].all()
