@@ -52,7 +52,7 @@ def random_value(figure: Input, dice: random.Random) -> Any:
         return round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2) + 0.003  # no ties where a text shows one digit
     if not figure.value:  # what nobody states, or nothing is asked of
         return round(dice.uniform(0, 50), 3)
-    return round(float(figure.value) * dice.uniform(0.3, 2), 4)
+    return round(float(figure.value) * dice.uniform(0.3, 2), 4) + 0.00003  # no ties where a text shows a whole percent
 
 
 def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:

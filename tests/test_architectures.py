@@ -190,12 +190,14 @@ def test_a_sum_inside_a_mixer_costs_a_message(make: Make, all_reduce: Callable[[
 
 @pytest.mark.parametrize("spread", [None, 1.0, 0.5])
 @pytest.mark.parametrize("batch", [1, 2, 7, 64, 4096])
-def test_a_batch_touches_the_experts_its_tokens_choose(batch: int, spread: float | None) -> None:
-    """1 - (1 - k/E)^(T^spread): k experts for one token, all of them for many; the profile's spread is 0.9."""
+def test_a_batch_touches_the_experts_its_tokens_choose(library: Library, batch: int, spread: float | None) -> None:
+    """1 - (1 - k/E)^(T^spread): k experts for one token, all of them for many; the spread is that of the profile."""
     changed = {} if spread is None else overridden("efficiency.routing_spread", spread)
     at = Small(MIXTURE, concurrency=batch, input_tokens=10, **changed)
     assert at["decode.tokens"] == batch
-    exponent = 0.9 if spread is None else spread
+    (shipped,) = (held.value for profile in library.efficiency for held in profile.factors if held.factor == "routing_spread")
+    assert 0.8 < shipped <= 1
+    exponent = shipped if spread is None else spread
     for phase, tokens in (("decode", batch), ("prefill", 10 * batch)):
         share = 1 - (1 - 3 / 16) ** (tokens**exponent)
         assert at[f"{phase}.coverage"] == pytest.approx(share, rel=1e-12)

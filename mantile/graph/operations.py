@@ -43,6 +43,11 @@ def _flat(arguments: tuple[Any, ...]) -> list[Any]:
     return [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
 
 
+def _logarithm(value: Any) -> Any:
+    """An error where there is none, as in Excel: NumPy has minus infinity for 0."""
+    return np.where(np.asarray(value) > 0, np.log(value), np.nan)[()]
+
+
 def _maximum(*arguments: Any) -> Any:
     return reduce(np.maximum, _flat(arguments))
 
@@ -187,7 +192,7 @@ _TABLE = (
     Operation("minimum",          _minimum,                 "MIN({all})",              "the smallest of {all:and}",                ATOM,       "same"),
     Operation("total",            _total,                   "SUM({all})",              "sum of {all:and}",                         ATOM,       "same"),
     Operation("absolute",         np.abs,                   "ABS({0})",                "size of {0}",                              ATOM,       "same"),
-    Operation("logarithm",        np.log,                   "LN({0})",                 "natural logarithm of {0}",                 ATOM,       "number"),
+    Operation("logarithm",        _logarithm,               "LN({0})",                 "natural logarithm of {0}",                 ATOM,       "number"),
     Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
     Operation("whole",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
     Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),
