@@ -50,7 +50,7 @@ def _book(kind: str) -> Book:
 def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     """Generated sets of one to eight edits over all inputs; every formula cell compared after each."""
     touched, kinds = follow_edits(_book(kind), tmp_path, SETS, kind)
-    assert kinds == {"inputs", "library", "system", "datatype", "efficiency", "network", "cost", "model", "override"}
+    assert kinds == {"inputs", "library", "system", "datatype", "efficiency", "network", "scheduler", "evidence", "cost", "model", "measured", "override"}
     assert len(touched) > 60, "the sets should reach across all kinds of inputs"
 
 
