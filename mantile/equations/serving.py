@@ -142,7 +142,7 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                           note="request handling + full steps + decode step + cold start")  # fmt: skip
     first_share = Quantity("serving.first_share", "Share of the first wave", "1", where(inputs.waves > 0, together / maximum(1, inputs.waves), 0),
                            note="1 ÷ waves of a benchmark; 0 in a service that runs on")  # fmt: skip
-    burst = Quantity("serving.burst_wait", "First wave of a benchmark", "s", first_share * (first_wave - steady),
+    burst = Quantity("serving.burst_wait", "First wave of a benchmark", "s", where(first_share > 0, first_share * (first_wave - steady), 0),
                      note="share of the first wave × (its TTFT − TTFT of a service that runs on)")  # fmt: skip
     parts = {"Request handling": handling, "Prefill of the prompt": alone, "Running step": running, "Waiting for a batch": held_back,
              **({"KV transfer": transfer} if transfer is not None else {}), "Wait behind prompts": behind, "Wait for a seat": seat,
