@@ -80,7 +80,8 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                      note="other requests ÷ output tokens: each of them prefills once in my lifetime", source="closed loop")  # fmt: skip
     rate = Quantity("serving.prompts_in_step", "Of them in a step", "1", where(kind.first > 0, share, minimum(share, places)),
                     note="at most what a full step holds, unless decode stops for prompts")  # fmt: skip
-    locked = Quantity("serving.lockstep", "Requests run in lockstep", "flag", where(both(kind.first > 0, inputs.length_spread <= 0), 1, 0),
+    locked = Quantity("serving.lockstep", "Requests run in lockstep", "flag",
+                      together * where(both(kind.first > 0, inputs.length_spread <= 0), 1, 0),
                       note="1 if decode stops for prompts and all lengths are alike: all then end, and are prefilled, together")  # fmt: skip
     stall = Quantity("serving.stall", "Prefill stall per token", "s",
                      together * reached["interference"] * rate * delay * (1 - HALF * locked),
@@ -135,10 +136,16 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     rates, line = _rates(side, decoders, occupied, tpot, served, seat) if apart is not None else ((), None)
     steady = Quantity("serving.ttft_steady", "TTFT of a service that runs on", "s", (base + behind + seat) if line is None else base + behind + seat + line,
                       note="first token without a queue + waits")  # fmt: skip
-    waiting_steps = Quantity("serving.burst_steps", "Full steps before a prompt of the first wave", "1", HALF * (held.batch / ONE_REQUEST / places + 1),
-                             note="half of (batch ÷ prompts in a full step + 1): all requests come at once")  # fmt: skip
+    wave_places = Quantity("serving.burst_prompts", "Prompts in a step of the first wave", "1", minimum(places, held.batch / ONE_REQUEST),
+                           note="prompts in a full step, at most the batch")  # fmt: skip
+    wave_step = Quantity("serving.burst_step", "Step of the first wave", "s",
+                         where(kind.first > 0, occupied * maximum(1, wave_places), step + added * wave_places),
+                         note="decode step + prompts × what each adds; where decode stops, its prompts alone")  # fmt: skip
+    waiting_steps = Quantity("serving.burst_steps", "Steps before a prompt of the first wave", "1",
+                             HALF * (held.batch / ONE_REQUEST / wave_places + 1),
+                             note="half of (batch ÷ prompts in a step + 1): all requests come at once")  # fmt: skip
     first_wave = Quantity("serving.burst", "TTFT of the first wave", "s",
-                          maximum(base, handling + full * waiting_steps + step) + reached["cold_start"],
+                          maximum(base, handling + wave_step * waiting_steps + step) + reached["cold_start"],
                           note="request handling + full steps + decode step + cold start")  # fmt: skip
     first_share = Quantity("serving.first_share", "Share of the first wave", "1", where(inputs.waves > 0, together / maximum(1, inputs.waves), 0),
                            note="1 ÷ waves of a benchmark; 0 in a service that runs on")  # fmt: skip
@@ -159,7 +166,7 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                     "s", early + others_wait,
                     note="first token without a queue + median wait, of a benchmark where there are waves; other waits as in the mean")  # fmt: skip
     late = Quantity("serving.ttft_p95", "TTFT, one in twenty",
-                    "s", late_wait + others_wait,
+                    "s", maximum(late_wait + others_wait, half),
                     note="first token without a queue + the wait of one in twenty; other waits as in the mean")  # fmt: skip
     half_e2e = Quantity("serving.e2e_p50", "End to end, median", "s", half + rest, note="median TTFT + generation of a mean output")
     late_e2e = Quantity("serving.e2e_p95", "End to end, one in twenty", "s", maximum(late + rest, half + inputs.long_outputs * rest),
@@ -197,7 +204,8 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
         Section("Waits", (rest, given, full, per_prompt, limit, lined, mean_form, queue, half_form, median,
                           tail_form, tail, bench_form, bench, behind, served, seat, *rates,
                           *([line] if line is not None else [])), "behind other requests"),
-        Section("Time to first token", (steady, waiting_steps, first_wave, first_share, burst, ttft), "mean, from arrival", Section.SUBTOTAL),
+        Section("Time to first token", (steady, wave_places, wave_step, waiting_steps, first_wave, first_share, burst, ttft),
+                "mean, from arrival", Section.SUBTOTAL),
         Section("One request", (e2e, half, late, half_e2e, late_e2e, interactivity), "as its user sees it; half, or one in twenty, see more than the "
                 "figures so called"),
         Section("Throughput", (ramp, requests, *((flying,) if load is not None else ()), output, accelerators, each, all_tokens),

@@ -150,10 +150,14 @@ def _tiles(book: Book, sheet: Sheet) -> None:
 
     def likely(metric: str, factor: Node, form: str, unit: str = "") -> Node:
         low, _, high = bands[metric]
-        return join("80 %: ", text(low * factor, form), " to ", text(high * factor, form), unit)
+
+        def shown(value: Node) -> Node:
+            return where(value >= 1, text(value, form), text(value, "0.00"))  # a format with thousands shows less than 1 as a bare comma
+
+        return join("80 %: ", shown(low * factor), " to ", shown(high * factor), unit)
 
     one: Node = as_node(1)
-    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", likely("ttft", MILLI, "0", " ms"),
+    tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", likely("ttft", MILLI, "#,##0", " ms"),
          join("arrival to first token, mean, queueing included; floor ", text(floor_ttft * MILLI, "0"), " ms"), "Prefill compute used, MFU", prefill.mfu,
          "percent", served.ttft)  # fmt: skip
     tile(4, "Time per token, TPOT", served.tpot * MILLI, "ms1", likely("tpot", MILLI, "0.0", " ms"),
@@ -162,7 +166,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
     tile(5, "End to end", served.e2e, "s2", join(text(served.ttft / served.e2e, "0%"), " of it to the first token"),
          "TTFT and one TPOT for every further token", "Interactivity", served.interactivity, "per_user", served.e2e)  # fmt: skip
     tile(6, "Output tokens per second", served.output_tokens_per_s, "whole",
-         likely("throughput", one, "0"), join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
+         likely("throughput", one, "#,##0"), join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
          "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
          join("on ", text(served.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
