@@ -1,4 +1,4 @@
-"""From passes to what users see: TTFT, TPOT, end to end, throughput, in a closed loop of fixed concurrency.
+"""From passes to what users see: TTFT, TPOT, end to end, throughput, at a fixed concurrency or a request rate.
 
 Continuous batching: decode is interrupted by other requests' prefills, a new request waits behind them and, where
 memory holds fewer requests than there are, for a seat. Static batching: a batch prefills together, then decodes alone.
@@ -49,10 +49,10 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     """The rows of the Serving sheet.
 
     Args:
-        single: time of a decode step with one request, where requests may arrive at a rate.
         side: accelerators that prefill.
         decoders: those that decode; the same where none are apart.
         microbatches: into which a pipeline of decoders cuts its batch.
+        single: time of a decode step with one request, where requests may arrive at a rate.
     """
     inputs, held, reached = side.inputs, decoders.memory, side.efficiency
     continuous, apart = side.ranks.continuous, side.ranks.disaggregated
@@ -158,15 +158,12 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
                     name="TTFT")  # fmt: skip
     e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
     others_wait: Node = seat if line is None else seat + line
-    early: Node = maximum(base + where(inputs.waves > 0, bench, median), limit)
-    late_wait: Node = maximum(base + tail, limit)
-    if load is not None:
-        early, late_wait = base + where(load.open > 0, load.wait_p50, median), base + where(load.open > 0, load.wait_p95, tail)
-    half = Quantity("serving.ttft_p50", "TTFT, median",
-                    "s", early + others_wait,
-                    note="first token without a queue + median wait, of a benchmark where there are waves; other waits as in the mean")  # fmt: skip
-    late = Quantity("serving.ttft_p95", "TTFT, one in twenty",
-                    "s", maximum(late_wait + others_wait, half),
+    wait_half = Quantity("serving.wait_half", "Median wait in use", "s", where(inputs.waves > 0, bench, median), note="of a benchmark where there are waves")
+    halfway: Node = wait_half if load is None else where(load.open > 0, load.wait_p50, wait_half)
+    lately: Node = tail if load is None else where(load.open > 0, load.wait_p95, tail)
+    half = Quantity("serving.ttft_p50", "TTFT, median", "s", maximum(base + halfway, limit) + others_wait,
+                    note="first token without a queue + median wait; other waits as in the mean")  # fmt: skip
+    late = Quantity("serving.ttft_p95", "TTFT, one in twenty", "s", maximum(maximum(base + lately, limit) + others_wait, half),
                     note="first token without a queue + the wait of one in twenty; other waits as in the mean")  # fmt: skip
     half_e2e = Quantity("serving.e2e_p50", "End to end, median", "s", half + rest, note="median TTFT + generation of a mean output")
     late_e2e = Quantity("serving.e2e_p95", "End to end, one in twenty", "s", maximum(late + rest, half + inputs.long_outputs * rest),
@@ -197,12 +194,11 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
         *kind.sections,
         Section("Time per output token", (others, occupied, added, delay, places, share, rate, step, bubble, locked, stall), "of a closed loop"),
         *([Section("Load", load.rows, "one replica; requests arrive at random, whatever is in flight")] if load is not None else []),
-        Section("TPOT", (*loaded, tpot),
-                "mean gap between tokens of one request", Section.SUBTOTAL),
+        Section("TPOT", (*loaded, tpot), "mean gap between tokens of one request", Section.SUBTOTAL),
         *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
         Section("First token without a queue", (*more, *ahead, base), "on its own, while others decode", Section.SUBTOTAL),
         Section("Waits", (rest, given, full, per_prompt, limit, lined, mean_form, queue, half_form, median,
-                          tail_form, tail, bench_form, bench, behind, served, seat, *rates,
+                          tail_form, tail, bench_form, bench, wait_half, behind, served, seat, *rates,
                           *([line] if line is not None else [])), "behind other requests"),
         Section("Time to first token", (steady, wave_places, wave_step, waiting_steps, first_wave, first_share, burst, ttft),
                 "mean, from arrival", Section.SUBTOTAL),

@@ -49,7 +49,7 @@ def lay_out(estimate: Estimate) -> Book:
     workings(book, "Decode", "workings", "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
              "as ms and us.", sheets["Decode"], master)  # fmt: skip
     layers_sheet(book, master)
-    workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput in a closed loop.",
+    workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
              (*sheets["Serving"], made.section), master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", sheets["Cost"], master)  # fmt: skip
