@@ -16,25 +16,17 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError, unknown
 from mantile.library.measurements import Run
-from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved, load_library
+from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved
 from mantile.library.scenario import DEFAULT_SYSTEM
 from mantile.reconciliation import Batch, Prepared, errors, throughput
 
-Kept = Literal["config", "model", "system"]
+Kept = Literal["config", "model", "system", "framework"]
 Loss = Literal["soft_l1", "cauchy"]
 Level = Literal["global", "generation", "framework", "pair"]
 Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
 RANGE = 10.0  # a factor changes at most so many times
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is fitted: a metric of runs, and the weight of its log ratio."""
-
-    metric: str
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -99,42 +91,42 @@ class Problem:
     Args:
         prepared: the runs.
         choices: the factors that may move.
-        targets: metrics whose log ratios are made small.
+        metrics: fields of a run's metrics whose log ratios are made small.
     """
 
-    def __init__(self, prepared: Prepared, choices: Sequence[Choice], targets: Sequence[Target] = (Target("tpot_s"),)) -> None:
-        self.choices, self.targets = tuple(choices), tuple(targets)
-        self.batches = [_Batch(batch, targets, self.choices) for batch in prepared.batches]
+    def __init__(self, prepared: Prepared, choices: Sequence[Choice], metrics: Sequence[str] = ("tpot_s",)) -> None:
+        self.library, self.choices, self.metrics = prepared.library, tuple(choices), tuple(metrics)
+        self.batches = [_Batch(batch, self.metrics, self.choices) for batch in prepared.batches]
         self.runs: list[Run] = [case.run for batch in prepared.batches for case in batch.cases]
         values = [case.column.values for batch in prepared.batches for case in batch.cases]
         self.names: tuple[tuple[Choice, str], ...] = ()
         places = []
         for choice in self.choices:
-            groups = list(dict.fromkeys(_group(value, choice.level) for value in values))
-            places.append([len(self.names) + groups.index(_group(value, choice.level)) for value in values])
+            mine = [_group(value, choice.level, self.library) for value in values]
+            groups = list(dict.fromkeys(mine))
+            places.append([len(self.names) + groups.index(group) for group in mine])
             self.names += tuple((choice, group) for group in groups)
         self.place = np.array(places)  # choices by runs: which parameter each run follows
-        self.weights = np.array([target.weight for target in targets])
 
     def residuals(self, offsets: Array) -> Array:
-        """Weighted log ratios, predicted over measured: runs by targets; NaN where not measured."""
+        """Log ratios, predicted over measured: runs by metrics; NaN where not measured."""
         found: Array = self._evaluate(offsets[None, :])[0]
         return found
 
     def _evaluate(self, points: Array) -> Array:
-        """Residuals at several points at once: points by runs by targets."""
+        """Residuals at several points at once: points by runs by metrics."""
         start, found = 0, []
         for batch in self.batches:
             size = len(batch.batch.cases)
             factors = np.exp(points[:, self.place[:, start : start + size]])  # points by choices by runs
             found.append(batch.residuals(factors))
             start += size
-        weighted: Array = np.concatenate(found, axis=1) * self.weights
-        return weighted
+        together: Array = np.concatenate(found, axis=1)
+        return together
 
     def errors(self, residuals: Array) -> dict[str, dict[str, float]]:
         """Errors of each metric, from residuals."""
-        return {target.metric: errors(np.exp(residuals[:, place] / target.weight)) for place, target in enumerate(self.targets)}
+        return {metric: errors(np.exp(residuals[:, place])) for place, metric in enumerate(self.metrics)}
 
     def bounds(self) -> tuple[Array, Array]:
         """Of each parameter: figures stay in the range of their factor, and change at most by RANGE."""
@@ -214,13 +206,12 @@ class Problem:
 
     def _homes(self, factor: str) -> set[str]:
         """Ids of a factor's figures in profiles that hold for some run, without their conditions."""
-        return {f"efficiency.{factor}.{key}" for key in self._reached}
+        return {f"efficiency.{factor}.{key}" for key in self.reached}
 
     @cached_property
-    def _reached(self) -> set[str]:
+    def reached(self) -> set[str]:
         """Keys of the profiles that hold for some run: only their figures bound what a factor may do."""
-        library = self.batches[0].batch.equations.library
-        return {key for run in self.runs for key in _chain(run, library)}
+        return {key for run in self.runs for key in _chain(run, self.library)}
 
     @cached_property
     def _measured(self) -> Array:
@@ -242,10 +233,10 @@ _LOSSES: dict[Loss, Callable[[Array], tuple[Array, Array, Array]]] = {
 class _Batch:
     """The runs of one graph, ready to be evaluated at many points."""
 
-    def __init__(self, batch: Batch, targets: Sequence[Target], choices: Sequence[Choice]) -> None:
+    def __init__(self, batch: Batch, metrics: Sequence[str], choices: Sequence[Choice]) -> None:
         self.batch = batch
         outputs = batch.outputs()
-        self.outputs: list[Node] = [outputs[target.metric] for target in targets]
+        self.outputs: list[Node] = [outputs[metric] for metric in metrics]
         self.program = Program(self.outputs)
         needed = {given.id for given in self.program.inputs}
         reached = batch.equations.side.efficiency
@@ -254,10 +245,10 @@ class _Batch:
             for choice in choices if choice.factor in reached.figures
         }  # fmt: skip
         self.places = {choice: place for place, choice in enumerate(choices)}
-        self.measured = np.log(np.array([[_measured(case.run, case.column.values, target.metric) for target in targets] for case in batch.cases]))
+        self.measured = np.log(np.array([[_measured(case.run, case.column.values, metric) for metric in metrics] for case in batch.cases]))
 
     def residuals(self, factors: Array) -> Array:
-        """Log ratios: points by runs by targets, from factors: points by choices by runs."""
+        """Log ratios: points by runs by metrics, from factors: points by choices by runs."""
         points, _, runs = factors.shape
         inputs = {key: np.tile(value, points) if isinstance(value, np.ndarray) else value for key, value in self.batch.inputs.items()}
         scales: dict[Input, Any] = {}
@@ -279,12 +270,12 @@ def _measured(run: Run, values: Mapping[str, Any], metric: str) -> float:
     return given.get(metric, float("nan"))
 
 
-def _group(values: Mapping[str, Any], level: Level) -> str:
+def _group(values: Mapping[str, Any], level: Level, library: Library) -> str:
     match level:
         case "global":
             return "global"
         case "generation":
-            return load_library().accelerator(str(values["accelerator"])).generation
+            return library.accelerator(str(values["accelerator"])).generation
         case "framework":
             return str(values["framework"])
         case "pair":
@@ -300,7 +291,7 @@ def folds(runs: Sequence[Run], by: Kept, parts: int = 5) -> list[Array]:
         keys = [_configuration(run) for run in runs]
         dealt = {key: place % parts for place, key in enumerate(sorted(set(keys)))}
         return [np.array([dealt[key] == part for key in keys]) for part in range(parts)]
-    keys = [run.model if by == "model" else str(run.accelerator) for run in runs]
+    keys = [str(getattr(run, {"model": "model", "system": "accelerator", "framework": "framework"}[by])) for run in runs]
     return [np.array([key == kept for key in keys]) for kept in dict.fromkeys(keys)]
 
 
@@ -311,15 +302,15 @@ def _configuration(run: Run) -> str:
 
 def cross_validate(problem: Problem, by: Kept, spread: float = SPREAD, loss: Loss = "soft_l1",
                    step: Callable[[int], None] = lambda part: None) -> Array:  # fmt: skip
-    """Log ratios of runs as predicted without them: runs by targets, unweighted."""
-    found = np.full((len(problem.runs), len(problem.weights)), np.nan)
+    """Log ratios of runs as predicted without them: runs by metrics."""
+    found = np.full((len(problem.runs), len(problem.metrics)), np.nan)
     whole = problem.fit(spread=spread, loss=loss)
     for number, kept in enumerate(folds(problem.runs, by)):
         step(number)
         if kept.all():
             raise InputError(f"--cross-validate {by}: all runs have the same {by}; expected at least two")
         fit = problem.fit(np.logical_not(kept), spread, start=whole.offsets, loss=loss)
-        found[kept] = problem.residuals(fit.offsets)[kept] / problem.weights
+        found[kept] = problem.residuals(fit.offsets)[kept]
     return found
 
 
@@ -362,14 +353,13 @@ USUAL |= {"ttft_p50_s": USUAL["ttft_s"], "output_tokens_per_s_per_accelerator": 
 
 
 def calibrate(
-    prepared: Prepared, library: Library, choices: Sequence[Choice] = (), spread: float = SPREAD, validate: Sequence[Kept] = (), source: str = "measured runs",
+    prepared: Prepared, choices: Sequence[Choice] = (), spread: float = SPREAD, validate: Sequence[Kept] = (), source: str = "measured runs",
     loss: Loss = "soft_l1", on: date | None = None, step: Callable[[str], None] = lambda what: None, fitted: Sequence[str] = FITTED,
 ) -> Calibration:  # fmt: skip
     """Fit factors to runs and write them into new versions of profiles.
 
     Args:
-        prepared: the runs.
-        library: the profiles they start from.
+        prepared: the runs, on the profiles they start from.
         choices: factors that may move; the usual ones, by accelerator and framework, if none.
         spread: of a log factor around its parent's, before any run is seen; the smaller, the closer they stay.
         validate: what to keep aside in turn, to say how runs not seen are predicted.
@@ -380,41 +370,40 @@ def calibrate(
         fitted: metrics that count, as far as they were measured.
     """
     measured = {field for case in prepared.cases for field in case.run.metrics.given()}
-    targets = tuple(Target(field) for field in fitted if field in measured)
-    if not targets:
+    metrics = tuple(field for field in fitted if field in measured)
+    if not metrics:
         raise InputError(f"{source}: expected runs with one of {', '.join(fitted)}")
     if not choices:
         needed = {kind.name for batch in prepared.batches for kind in batch.equations.side.efficiency.kinds()}
-        names = dict.fromkeys(name for target in targets for name in USUAL[target.metric] if name in needed)
+        names = dict.fromkeys(name for metric in metrics for name in USUAL[metric] if name in needed)
         choices = [Choice(name, level="pair") for name in names]
-    problem = Problem(prepared, choices, targets)
+    problem = Problem(prepared, choices, metrics)
     step("fitting")
     fit = problem.fit(spread=spread, loss=loss)
     before, after = (problem.errors(problem.residuals(offsets)) for offsets in (np.zeros(len(problem.names)), fit.offsets))
     aside: dict[str, dict[str, dict[str, float]]] = {}
     for by in validate:
         step(f"cross-validation by {by}")
-        aside[by] = problem.errors(cross_validate(problem, by, spread, loss) * problem.weights)
-    report = FitReport(runs=len(problem.runs), source=source, metrics=tuple(target.metric for target in targets), spread=spread, before=before,
+        aside[by] = problem.errors(cross_validate(problem, by, spread, loss))
+    report = FitReport(runs=len(problem.runs), source=source, metrics=metrics, spread=spread, before=before,
                        after=after, out_of_sample=aside, moved=())  # fmt: skip
-    profiles = revised(library, problem, fit, report, on or date.today())
+    profiles = revised(problem, fit, report, on or date.today())
     return Calibration(profiles, fit, len(problem.runs), before, after, aside)
 
 
-def revised(library: Library, problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
+def revised(problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
     """New versions of the profiles whose figures a fit moved.
 
-    What all runs share moves in every profile that has it and holds for one of them. What a generation,
-    a framework or a pair shares moves in the profiles of that
-    group alone, which get the figures they lack from the next wider one.
+    What all runs share moves in every profile that has it and holds for one of them. What a generation, a framework or a pair
+    shares moves in the profiles of that group alone, which get the figures they lack from the next wider one.
     """
+    library = problem.library
     profiles = {profile.id: profile for profile in library.efficiency}
-    reached = {key for run in problem.runs for key in _chain(run, library)}
     moved: dict[str, list[Moved]] = {}
     for (choice, group), offset, deviation, bound in zip(fit.names, fit.offsets, fit.deviations, fit.at_bound, strict=True):
         change, low, high = (float(np.exp(offset + sign * BAND * deviation)) for sign in (0, -1, 1))
         entry = Moved(factor=choice.factor, condition=choice.condition, change=_rounded(change), low=_rounded(low), high=_rounded(high), at_bound=bound)
-        for identifier in _homes(profiles, choice, group, reached):
+        for identifier in _homes(profiles, choice, group, problem.reached):
             profiles[identifier] = _scaled(profiles, identifier, choice, change, f"{report.source}; {report.runs} runs", on, library)
             moved.setdefault(identifier, []).append(entry)
     old = {profile.id: profile.version for profile in library.efficiency}
@@ -458,9 +447,8 @@ def _scaled(profiles: dict[str, EfficiencyProfile], identifier: str, choice: Cho
     """A profile with a factor's figures multiplied; figures it lacks come from the next wider profile that has them."""
     profile = profiles[identifier]
     kept = [factor for factor in profile.factors if not _meant(factor, choice)]
-    wider = [other for other in _wider(profiles, profile, library)]
     found: dict[tuple[Any, ...], Factor] = {}
-    for other in (profile, *wider):
+    for other in (profile, *_wider(profiles, profile, library)):
         for factor in other.factors:
             if _meant(factor, choice) and (choice.level != "global" or other is profile):
                 found.setdefault((factor.format, factor.kv, factor.ranks), factor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -285,7 +285,7 @@ def calibrate(
     ] = None,
     cross_validate: Annotated[
         list[str] | None,
-        typer.Option(metavar="config|model|system", help="Also predict runs by a fit without them, leaving out configurations, models or systems; repeatable."),
+        typer.Option(metavar="config|model|system|framework", help="Also predict runs by a fit without them, leaving out each in turn; repeatable."),
     ] = None,
     spread: Annotated[float, typer.Option(min=0.001, max=10, help="Of a log factor around the profile it starts from; the smaller, the closer.")] = 0.3,
     loss: Annotated[Literal["soft_l1", "cauchy"], typer.Option(help="How outliers count: less than squared, or hardly at all.")] = "soft_l1",
@@ -303,9 +303,6 @@ def calibrate(
         return
     if not (output.is_dir() or (output.parent.is_dir() and not output.exists())):
         raise InputError(f"{output}: expected a folder" if output.exists() else f"{output}: there is no folder {output.parent}")
-    wrong = [word for word in cross_validate or () if word not in ("config", "model", "system")]
-    if wrong:
-        raise InputError(f"--cross-validate {wrong[0]}: expected config, model or system")
     from mantile import calibration
     from mantile.library.dump import write_profiles
     from mantile.library.measurements import load_measurements
@@ -314,6 +311,9 @@ def calibrate(
     from mantile.printing_runs import print_calibration, progress
     from mantile.reconciliation import prepare, selected
 
+    wrong = [word for word in cross_validate or () if word not in get_args(calibration.Kept)]
+    if wrong:
+        raise InputError(f"--cross-validate {wrong[0]}: expected one of {', '.join(get_args(calibration.Kept))}")
     choices = [calibration.Choice.parse(text) for text in factor or ()]
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
@@ -324,7 +324,7 @@ def calibrate(
         if not prepared.cases:
             first = prepared.refused[0]
             raise InputError(f"{path}: none of {len(runs)} runs can be answered; the first: {first.id}: {first.reason}")
-        made = calibration.calibrate(prepared, library, choices, spread, [*(cross_validate or ())], path.name, loss, step=step)
+        made = calibration.calibrate(prepared, choices, spread, [*(cross_validate or ())], path.name, loss, step=step)
     files = write_profiles(made.profiles, output)
     if as_json:
         print_json(made.to_dict() | {"files": [str(file) for file in files]})

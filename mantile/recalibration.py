@@ -64,7 +64,7 @@ def calibrate_workbook(
         raise InputError(f"{source}: {prepared.refused[0].id}: {prepared.refused[0].reason}")
     _require_predictions(prepared, source)
     day = date.fromisoformat(now.scenario.date) if now.scenario.date else None
-    made = calibrate(prepared, now.library, choices, spread, source=source.name, loss=loss, on=day, step=step, fitted=tuple(METRICS.values()))
+    made = calibrate(prepared, choices, spread, source=source.name, loss=loss, on=day, step=step, fitted=tuple(METRICS.values()))
     step("writing")
     why = f"calibrated to {sum(len(run.metrics.given()) for run in runs)} measured values of {source.name}"[:120]
     scenario = now.scenario.model_copy(update={"why": why})

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from mantile.assembly import Equations, build
+from mantile.equations.constants import QUARTER
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Named, Node
+from mantile.graph.quantity import Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
@@ -26,7 +27,6 @@ METRICS = {  # the field of a run's metrics that is compared, by what it is call
     "e2e": "e2e_s",
 }  # fmt: skip
 GROUPS = ("model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths")
-HARNESS_RAMP = 0.25  # of a wave: what a benchmark's throughput loses as its requests run out
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Batch:
     @cached_property
     def program(self) -> Program:
         """The outputs, and whether the plan is possible, ready to run."""
-        return Program([*self.outputs().values(), self.equations.checks.feasibility, *self.equations.serving.tpot_parts])
+        return Program([*self.outputs().values(), self.equations.checks.feasibility])
 
     def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, np.ndarray]:
         """Values of the outputs for every run.
@@ -75,8 +75,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Runs by the graphs that answer them, and those that none does."""
+    """Runs by the graphs that answer them, on one library, and those that none does."""
 
+    library: Library
     batches: tuple[Batch, ...]
     refused: tuple[Broken, ...]
 
@@ -129,7 +130,7 @@ def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[
             cases.append(Case(run, column, given | {f"{item.id}.override": item.value for item in column.overrides}))
         if cases:
             batches.append(Batch(equations, tuple(cases), _stacked(cases)))
-    return Prepared(tuple(batches), tuple(refused))
+    return Prepared(shipped, tuple(batches), tuple(refused))
 
 
 def _stacked(cases: Sequence[Case]) -> dict[str, Any]:
@@ -271,7 +272,7 @@ def _row(case: Case, predicted: dict[str, float], verdict: str) -> dict[str, Any
     run, values = case.run, case.column.values
     given = run.metrics.given()
     if "output_tokens_per_s" in given and "output_tokens_per_s_per_accelerator" not in given:
-        given["output_tokens_per_s_per_accelerator"] = given["output_tokens_per_s"] / accelerators(values)
+        given["output_tokens_per_s_per_accelerator"] = given["output_tokens_per_s"] / _accelerators(values)
     elif "output_tokens_per_s_per_accelerator" not in given and {"ttft_s", "tpot_s"} <= set(given) and "decode_tp" not in values:
         given["output_tokens_per_s_per_accelerator"] = throughput(given, values)
     row: dict[str, Any] = {"id": run.id, "mode": "disaggregated" if run.decode is not None else "aggregated", **asked(case)}
@@ -282,16 +283,16 @@ def _row(case: Case, predicted: dict[str, float], verdict: str) -> dict[str, Any
     return row | {"version": run.environment.framework_version, "date": run.date, "source": run.source, "assumptions": list(run.assumptions)}
 
 
-def accelerators(values: Mapping[str, Any], prefix: str = "") -> int:
-    """Accelerators of a deployment, or of its decode workers."""
-    return int(np.prod([int(values[f"{prefix}{degree}"]) for degree in ("tp", "pp", "dp", "attention_dp", "cp")]))
+def _accelerators(values: Mapping[str, Any]) -> int:
+    """Accelerators of a deployment."""
+    return int(np.prod([int(values[degree]) for degree in ("tp", "pp", "dp", "attention_dp", "cp")]))
 
 
 def throughput(given: Mapping[str, float], values: Mapping[str, Any]) -> float:
     """Output tokens per second and accelerator that mean TTFT and TPOT of a closed loop come to."""
     seconds = given["ttft_s"] + (float(values["output_tokens"]) - 1) * given["tpot_s"]
-    ramp = 1 - HARNESS_RAMP / float(values["waves"]) if values["waves"] else 1.0
-    return ramp * float(values["concurrency"]) * float(values["output_tokens"]) / seconds / accelerators(values)
+    ramp = 1 - float(QUARTER.value or 0) / max(1.0, float(values["waves"])) if values["waves"] else 1.0  # as serving.ramp
+    return ramp * float(values["concurrency"]) * float(values["output_tokens"]) / seconds / _accelerators(values)
 
 
 def asked(case: Case) -> dict[str, Any]:
@@ -358,8 +359,3 @@ def _holds(run: Run, conditions: Iterable[str]) -> bool:
         if (str(_stated(run, field)) in wanted.split(",")) == negated:
             return False
     return True
-
-
-def figures(batch: Batch) -> dict[str, Named]:
-    """Every figure of a batch's graph by id."""
-    return batch.equations.figures

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mantile.calibration import Choice, Kept, Problem, Target, cross_validate
+from mantile.calibration import Choice, Kept, Problem, cross_validate
 from mantile.library.measurements import Measurements, load_measurements
 from mantile.library.profiles import Library, load_library
 from mantile.reconciliation import errors, prepare, reconcile
@@ -31,7 +31,8 @@ BY_FORMAT = (
 )  # fmt: skip
 GLOBAL = ("launch_scale@generation", *(name for name in SHARED if name != "launch_scale"), *STEP, *BY_FORMAT)
 FIRST = ("first_token", "queueing", "step_lag", "cold_start", "prefill_alone")
-SPREADS: dict[Kept, float] = {"config": 0.1, "model": 0.03, "system": 0.03}  # the less a group kept aside is like the others, the less a fit should move
+# The less a group kept aside is like the others, the less a fit should move.
+SPREADS: dict[Kept, float] = {"config": 0.1, "model": 0.03, "system": 0.03, "framework": 0.03}
 # What each part is worth: the figures that switch it off.
 PARTS: dict[str, dict[str, float]] = {
     "all parts": {},
@@ -71,9 +72,9 @@ class Bench:
         self.runs = list(self.measured.runs)
         self.aside: dict[tuple[str, Kept], Any] = {}
 
-    def problem(self, library: Library, choices: Iterable[str], targets: Sequence[str]) -> Problem:
+    def problem(self, library: Library, choices: Iterable[str], metrics: Sequence[str]) -> Problem:
         """A fit of factors to all runs, in the order of `runs`."""
-        found = Problem(prepare(self.runs, library), [Choice.parse(name) for name in choices], [Target(name) for name in targets])
+        found = Problem(prepare(self.runs, library), [Choice.parse(name) for name in choices], metrics)
         self.runs = list(found.runs)
         return found
 
@@ -108,7 +109,7 @@ class Bench:
         common = [f"{name}@global" for name in FIRST if name != "cold_start"]
         for words, choices in (("one set", common), ("by accelerator and framework", common + [f"{name}@pair" for name in FIRST])):
             problem = self.problem(library, choices, ["ttft_s", "ttft_p50_s"])
-            for kept in ("config", "model", "system"):
+            for kept in SPREADS:
                 found = cross_validate(problem, kept, 0.6, "cauchy")
                 self.aside["ttft", kept] = found[:, 0]
                 line(f"mean TTFT, {words}, by {kept} not fitted", found[:, 0])
@@ -128,14 +129,14 @@ class Bench:
         for (metric, kept), ratios in self.aside.items():
             if kept == "config":
                 continue
-            groups = np.array([run.model if kept == "model" else str(run.accelerator) for run in self.runs])
+            groups = np.array([str(getattr(run, {"system": "accelerator"}.get(kept, kept))) for run in self.runs])
             weights = np.array([1 / (groups == group).sum() for group in groups])
             order = np.argsort(-ratios)
             places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
             low, middle, high = np.exp(np.interp([0.1, 0.5, 0.9], places, -ratios[order]))
             inside = (np.exp(-ratios) >= low) & (np.exp(-ratios) <= high)
             shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups)]
-            print(f"{metric:10s} {kept:6s} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  inside {100 * np.mean(shares):.0f} % of the runs of a group, "
+            print(f"{metric:10s} {kept:9s} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  inside {100 * np.mean(shares):.0f} % of the runs of a group, "
                   f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %")  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from mantile.calibration import BAND, SPREAD, Calibration, Choice, Level, Problem, Target, calibrate, cross_validate, folds
+from mantile.calibration import BAND, SPREAD, Calibration, Choice, Level, Problem, calibrate, cross_validate, folds
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
 from mantile.library.documents import parse_yaml
@@ -77,7 +77,7 @@ def known() -> Prepared:
 @cache
 def fitted() -> Calibration:
     """Their factors, found for everything."""
-    return calibrate(known(), load_library(), [Choice(name) for name in SCALES], LOOSE, ("model", "config"), "known runs", on=DAY)
+    return calibrate(known(), [Choice(name) for name in SCALES], LOOSE, ("model", "config"), "known runs", on=DAY)
 
 
 def replaced(library: Library, profiles: Sequence[EfficiencyProfile]) -> Library:
@@ -168,7 +168,7 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
     assert 1 / max(shares) < kinds["gemm_bandwidth_scale"].high  # no share of a peak may be above 1, figure times scale
     for seconds, end in ((1e-4, 1 / max(shares)), (100.0, kinds["gemm_bandwidth_scale"].low)):
         runs = [run.model_copy(update={"metrics": Metrics(tpot_s=seconds)}) for run in asked(8)]
-        made = calibrate(prepare(runs), library, [Choice("gemm_bandwidth_scale"), Choice("gemm_bandwidth")], LOOSE, on=DAY)
+        made = calibrate(prepare(runs), [Choice("gemm_bandwidth_scale"), Choice("gemm_bandwidth")], LOOSE, on=DAY)
         assert made.fit.at_bound == (True, True)
         for profile in made.profiles:
             assert profile.fit is not None and all(entry.at_bound for entry in profile.fit.moved)
@@ -179,7 +179,7 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
         (found,) = (factor.value for profile in made.profiles for factor in profile.factors if factor.factor == "gemm_bandwidth_scale")
         assert found == pytest.approx(end, rel=1e-3)
     runs = [run.model_copy(update={"metrics": Metrics(ttft_s=1000)}) for run in asked(8)]
-    made = calibrate(prepare(runs), library, [Choice("first_token", level="pair")], LOOSE, on=DAY)
+    made = calibrate(prepare(runs), [Choice("first_token", level="pair")], LOOSE, on=DAY)
     assert made.fit.at_bound == (True,) and np.exp(made.fit.offsets) == pytest.approx([10])  # at most ten times
 
 
@@ -189,10 +189,10 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
 def test_profiles_say_what_the_fit_does(library: Library) -> None:
     """Predicted with the new profiles, the runs are what the fit says they are; nothing else in the library has changed."""
     for level in get_args(Level):
-        made = calibrate(known(), library, [Choice(name, level=level) for name in SCALES], on=DAY)
-        problem = Problem(known(), [Choice(name, level=level) for name in SCALES], [Target("tpot_s"), Target("ttft_s")])
+        made = calibrate(known(), [Choice(name, level=level) for name in SCALES], on=DAY)
+        problem = Problem(known(), [Choice(name, level=level) for name in SCALES], ("tpot_s", "ttft_s"))
         mine = replaced(library, made.profiles)
-        again = Problem(prepare([case.run for case in known().cases], mine), [Choice("launch_scale")], [Target("tpot_s"), Target("ttft_s")])
+        again = Problem(prepare([case.run for case in known().cases], mine), [Choice("launch_scale")], ("tpot_s", "ttft_s"))
         np.testing.assert_allclose(again.residuals(np.zeros(1)), problem.residuals(made.fit.offsets), atol=2e-3)
         wanted = {"global": {"global"}, "generation": {"hopper"}, "framework": {"global--vllm"}, "pair": {"h100-sxm--vllm"}}[level]
         assert {profile.id for profile in made.profiles} == wanted, level
@@ -201,7 +201,7 @@ def test_profiles_say_what_the_fit_does(library: Library) -> None:
 def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
     """Runs on Hopper with vLLM: neither Blackwell's profiles, nor other frameworks', nor llama.cpp's; and only the factors that were fitted."""
     names = ("launch_scale", "first_token", "gemm_compute", "memory_usable")
-    made = calibrate(known(), library, [Choice(name) for name in names], on=DAY)
+    made = calibrate(known(), [Choice(name) for name in names], on=DAY)
     old = {profile.id: profile for profile in library.efficiency}
     having = {profile.id for profile in library.efficiency if {factor.factor for factor in profile.factors} & set(names)}
     assert {"blackwell", "global--llama.cpp", "hopper--llama.cpp", "b200-sxm--vllm", "h100-sxm--sglang"} <= having
@@ -216,7 +216,7 @@ def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
             if factor.factor in names:
                 assert factor.value == pytest.approx(before[factor.factor, factor.format] * changes[factor.factor], rel=1e-3)
                 assert (factor.status, factor.date) == ("fitted", DAY) and factor.source.startswith("fit to ") and "; was " in factor.source
-    one = calibrate(known(), library, [Choice("gemm_bandwidth", "fp8"), Choice("launch_scale")], on=DAY)
+    one = calibrate(known(), [Choice("gemm_bandwidth", "fp8"), Choice("launch_scale")], on=DAY)
     hopper = next(profile for profile in one.profiles if profile.id == "hopper")
     fresh = [factor for factor in hopper.factors if factor not in old["hopper"].factors]
     assert sorted((factor.factor, str(factor.format)) for factor in fresh) == [("gemm_bandwidth", "fp8"), ("launch_scale", "None")]
@@ -228,7 +228,7 @@ def test_versions_are_new_and_files_are_never_overwritten(library: Library, tmp_
         return {path: path.read_bytes() for path in data_folder("profiles").rglob("*.yaml")}
 
     before = shipped()
-    made = calibrate(known(), library, [Choice("launch_scale"), Choice("queueing", level="pair")], on=DAY, source="known runs")
+    made = calibrate(known(), [Choice("launch_scale"), Choice("queueing", level="pair")], on=DAY, source="known runs")
     old = {profile.id: profile.version for profile in library.efficiency}
     assert made.profiles
     for profile in made.profiles:
@@ -247,7 +247,7 @@ def test_versions_are_new_and_files_are_never_overwritten(library: Library, tmp_
         assert read.fit is not None and profile.fit is not None and read.fit.moved == profile.fit.moved
     kept = {file: file.read_bytes() for file in files}
     with pytest.raises(InputError, match="never overwritten"):
-        write_profiles([*calibrate(known(), library, [Choice("interference")], on=DAY).profiles[:0], *made.profiles], folder)
+        write_profiles(made.profiles, folder)
     assert {file: file.read_bytes() for file in folder.iterdir()} == kept
     pinned = load_library((str(files[0]),))
     (mine,) = (profile for profile in pinned.efficiency if profile.id == made.profiles[0].id)
@@ -260,7 +260,7 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
     """Version 1, with the figures of the next wider profile times the change, and its chain."""
     runs = [run.model_copy(update={"accelerator": "h200-sxm", "framework": "sglang"}) for run in asked(8)]
     assert "h200-sxm--sglang" not in {profile.id for profile in library.efficiency}
-    (profile,) = calibrate(measured(runs, {"launch_scale": 1.3}), library, [Choice("launch_scale", level="pair")], LOOSE, on=DAY).profiles
+    (profile,) = calibrate(measured(runs, {"launch_scale": 1.3}), [Choice("launch_scale", level="pair")], LOOSE, on=DAY).profiles
     assert (profile.id, profile.version, profile.key, profile.accelerator, profile.framework) == (
         "h200-sxm--sglang", "1", "h200-sxm/sglang", "h200-sxm", "sglang")  # fmt: skip
     (factor,) = profile.factors
@@ -293,10 +293,10 @@ def test_runs_that_cannot_say_anything_are_refused(library: Library) -> None:
     """Without a metric that is fitted, and cross-validation without anything to keep aside."""
     throughput = [run.model_copy(update={"metrics": Metrics(e2e_s=1)}) for run in asked(2)]
     with pytest.raises(InputError, match="expected runs with one of tpot_s, ttft_s, prefill_s"):
-        calibrate(prepare(throughput), library)
+        calibrate(prepare(throughput))
     with pytest.raises(InputError, match="--cross-validate system: all runs have the same system"):
         cross_validate(Problem(known(), [Choice("launch_scale")]), "system")
-    usual = calibrate(measured(asked(6), {"first_token": 2.0}), library, on=DAY)
+    usual = calibrate(measured(asked(6), {"first_token": 2.0}), on=DAY)
     chosen = [choice for choice, _ in usual.fit.names]
     assert {choice.level for choice in chosen} == {"pair"} and "moe_bandwidth_scale" not in {choice.factor for choice in chosen}
     assert usual.after["ttft_s"]["mape"] < usual.before["ttft_s"]["mape"]

@@ -125,7 +125,7 @@ def test_wrong_input(run: Any, file: Path, tmp_path: Path) -> None:
     refused(run("reconcile", str(file), "-o", "nowhere/report.xlsx"), "no folder nowhere")
     refused(run("reconcile", "other.csv", "-o", "other.csv"), "these are the measurements")
     refused(run("calibrate", str(file), "--factor", "no_such_factor"), "no_such_factor")
-    refused(run("calibrate", str(file), "--cross-validate", "colour"), "colour", "config, model or system")
+    refused(run("calibrate", str(file), "--cross-validate", "colour"), "colour", "one of config, model, system, framework")
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
