@@ -1,0 +1,62 @@
+"""The application, what its commands share, and how it ends.
+
+Exit status: 0 fine, 1 a check or verification failed, 2 the input was wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import mantile
+from mantile.library.errors import InputError
+
+app = typer.Typer(
+    help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+)  # fmt: skip
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
+
+Workbook = Annotated[Path, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
+
+
+def must_exist(file: Path) -> None:
+    """Refuse a path that is no file."""
+    if not file.is_file():
+        raise InputError(f"{file}: {'this is a folder, not a file' if file.is_dir() else 'no such file'}")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mantile {mantile.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; wrong input becomes a message and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # names may hold characters that the terminal's encoding lacks
+            stream.reconfigure(errors="replace")
+    try:
+        app(prog_name="mantile")
+    except InputError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def _fail(message: str) -> None:
+    for line in message.splitlines():
+        print(f"mantile: {line}", file=sys.stderr)
+    raise SystemExit(2)

@@ -1,0 +1,159 @@
+"""Commands that ask about an estimate: build, estimate, plan, explain, trace, ir."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mantile.cli.app import AsJson, app
+from mantile.flags import scenario as scenario_of
+from mantile.flags import with_flags
+from mantile.library.errors import InputError
+
+if TYPE_CHECKING:
+    from mantile.estimation import Estimate
+
+EXAMPLE: dict[str, Any] = {
+    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8,
+}  # fmt: skip
+
+
+def _estimate(what: str, flags: dict[str, Any]) -> Estimate:
+    scenario, name = scenario_of(what, flags)
+    from mantile.estimation import estimate
+
+    return estimate(scenario, name=name)
+
+
+def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:
+    """An estimate and what to call it; without a model or scenario, of a small example, changed by the flags."""
+    if what is not None:
+        found = _estimate(what, flags)
+        return found, found.title
+    found = _estimate(EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags)
+    values = found.columns[0].values
+    return found, (f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
+                   f"concurrency {values['concurrency']} (no MODEL given: the built-in example)")  # fmt: skip
+
+
+def _exit_on_failed_checks(found: Estimate) -> None:
+    """Exit status 1 where an error check of any column fails; what was asked for has been written or printed."""
+    if any(found.results(column)["checks"]["errors"] for column in range(len(found.columns))):
+        raise typer.Exit(1)
+
+
+What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder or scenario .yaml.")]
+Maybe = Annotated[
+    str | None, typer.Argument(metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out.")
+]
+Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
+
+
+@app.command()
+@with_flags
+def build(
+    what: What,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")],
+    flags: dict[str, Any],
+) -> None:
+    """Write the workbook of an estimate."""
+    if output.suffix != ".xlsx":
+        raise InputError(f"{output}: expected a file name that ends in .xlsx")
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}")
+    from mantile.printing import print_built, working
+
+    with working(f"building {output.name}"):
+        found = _estimate(what, flags)
+        from mantile.workbook.write import build_workbook
+
+        build_workbook(found, output)
+    print_built(found, output)
+    _exit_on_failed_checks(found)
+
+
+@app.command()
+@with_flags
+def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
+    """Print the results of an estimate, without a workbook."""
+    found = _estimate(what, flags)
+    from mantile.printing import print_estimate, print_json
+
+    if as_json:
+        base, *variants = (found.results(column) for column in range(len(found.columns)))
+        print_json(base | {"variants": variants} if variants else base)
+    else:
+        print_estimate(found)
+    _exit_on_failed_checks(found)
+
+
+@app.command()
+@with_flags
+def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
+    """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
+    found = _estimate(what, flags)
+    from mantile import planning
+    from mantile.printing import print_json, print_plan
+
+    plans = [planning.plan(found, column) for column in range(len(found.columns))]
+    if as_json:
+        base, *variants = plans
+        print_json(base | {"variants": variants} if variants else base)
+    else:
+        for made in plans:
+            print_plan(made, found.title)
+    _exit_on_failed_checks(found)
+
+
+@app.command()
+@with_flags
+def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
+    """Say what a figure is, how it is worked out, from what and why."""
+    found, title = _estimate_or_example(what, flags)
+    from mantile import explanation
+    from mantile.printing import print_explanation, print_json
+
+    explained = explanation.explain(found, quantity)
+    if as_json:
+        print_json(explained.to_dict())
+    else:
+        print_explanation(explained, title)
+
+
+@app.command()
+@with_flags
+def trace(
+    quantity: Figure,
+    flags: dict[str, Any],
+    what: Maybe = None,
+    depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 3,
+    dependents: Annotated[bool, typer.Option("--dependents", help="What follows from the figure instead.")] = False,
+) -> None:
+    """Show the figures that a figure follows from, as a tree."""
+    found, title = _estimate_or_example(what, flags)
+    from mantile import explanation
+    from mantile.printing import print_trace
+
+    print_trace(explanation.trace(found, quantity, depth=depth, forward=dependents), title)
+
+
+@app.command()
+def ir(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model id, config.json, model folder or hub id.")],
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    tokens: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.ir.build import build_ir
+    from mantile.ir.counts import describe
+    from mantile.library.models import load_model
+    from mantile.printing import print_description, print_json
+
+    description = describe(build_ir(load_model(model)), tokens, tensors)
+    if as_json:
+        print_json(description)
+    else:
+        print_description(description)

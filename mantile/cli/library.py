@@ -1,0 +1,110 @@
+"""Commands on the library: models, hardware, profiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mantile.cli.app import AsJson, app
+from mantile.library.errors import InputError
+
+
+def _library(kind: str, text: str) -> typer.Typer:
+    """The commands list and show of one part of the library."""
+    group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+
+    @group.command("list")
+    def _list(as_json: AsJson = False) -> None:
+        """List what we ship."""
+        from mantile import catalogue
+        from mantile.printing import print_json, print_rows
+
+        rows = catalogue.listing(kind)
+        if as_json:
+            print_json({kind: rows})
+        else:
+            print_rows(rows)
+
+    @group.command("show")
+    def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
+        """Show one entry, every figure with its source."""
+        from mantile import catalogue
+        from mantile.printing import print_entry, print_json
+
+        entry = catalogue.entry(kind, identifier)
+        if as_json:
+            print_json(entry)
+        else:
+            print_entry(entry)
+
+    app.add_typer(group, name=kind)
+    return group
+
+
+_models = _library("models", "The models of the library.")
+_hardware = _library("hardware", "Accelerators and the systems they come in.")
+_library("profiles", "Efficiency profiles: how much of the hardware is reached.")
+
+
+@_models.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="Model id, config.json, model folder or hub id.")],
+    right: Annotated[str, typer.Argument(metavar="B", help="The model to compare it with.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare two models field by field: facts, layers, counts and tensors."""
+    _print_diff("models", left, right, as_json)
+
+
+@_hardware.command("diff")
+def _hardware_diff(
+    left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
+    right: Annotated[str | None, typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]")] = None,
+    version: Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by figure."""
+    identifier, _, named = left.partition("@")
+    if version is not None and named:
+        raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
+    if not (version or named or right):
+        raise InputError(f"missing B: expected what to compare {left} with, or --version to compare it with an older version of itself")
+    _print_diff("hardware", f"{left}@{version}" if version else left, right or identifier, as_json)
+
+
+@_hardware.command("add")
+def _add(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of the accelerator, such as my-chip.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where ID.yaml lies.  [default: profiles/accelerators if there is one, else here]"),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")] = False,
+) -> None:
+    """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks. Exit status 1 if anything."""
+    from mantile.library import datasheet
+    from mantile.printing import print_datasheet
+
+    usual = Path("profiles", "accelerators")
+    path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
+    if not check and not path.exists():
+        datasheet.write_skeleton(path.stem, path)
+        typer.echo(f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it still lacks")
+        return
+    problems, doubts = datasheet.check(path)
+    print_datasheet(path, problems, doubts, f"--accelerator {path}")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:
+    from mantile import catalogue
+    from mantile.printing import print_differences, print_json
+
+    found = catalogue.differences(kind, left, right)
+    if as_json:
+        print_json(found)
+    else:
+        print_differences(found)
