@@ -93,14 +93,13 @@ def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str
     values = made.values()
     for phase in (made.equations.prefill, made.equations.decode):
         blocks = [*phase.blocks]
-        assert len(phase.module_times) == len(blocks) + 1
-        assert [values[time] for time in phase.module_times[:-1]] == [values[block.time] for block in blocks]
-        assert sum(values[time] for time in phase.module_times) == pytest.approx(values[phase.time], rel=1e-12)
+        times = phase.times.figures
+        assert len(times) == len(blocks) + 1
+        assert [values[time] for time in times[:-1]] == [values[block.time] for block in blocks]
+        assert sum(values[time] for time in times) == pytest.approx(values[phase.time], rel=1e-12)
         assert sum(values[part] for part in phase.parts.values()) == pytest.approx(values[phase.time], rel=1e-12)
-        split = zip(
-            phase.module_times, phase.launch_parts, phase.compute_parts, phase.memory_parts, phase.network_parts, strict=True
-        )
-        for time, *parts in split:
+        for time, block in zip(times, [*(block.id for block in blocks), "step"], strict=True):
+            parts = [part for held in phase.shares.values() for part in held.figures if part.id.endswith(f".{block}")]
             assert sum(values[part] for part in parts) == pytest.approx(values[time], rel=1e-12), time.id
             assert all(values[part] >= 0 for part in parts), time.id
         largest = max(phase.parts, key=lambda kind: values[phase.parts[kind]])
@@ -272,7 +271,7 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
     ranks = max((n for n in (2, 4, 8) if n <= at("inputs.tp")), default=2)
     condition = {kind.name: kind.condition for kind in KINDS}[factor]
     suffix = {"format": f".{at(f'hardware.{weights}.kernel_format')}", "kv": f".{at('hardware.kv_format')}", "ranks": f".tp{ranks}"}
-    levels = {figure: int(values[level]) for figure, level in made.equations.side.efficiency.in_use[factor]
+    levels = {figure: made.equations.side.efficiency.level(key, values) for figure, key in made.equations.side.efficiency.in_use[factor]
               if figure.id.endswith(suffix.get(condition or "", ""))}  # fmt: skip
     assert sorted(levels.values())[-2:-1] != [max(levels.values())], "two profiles of one level"
     best = max(levels, key=lambda figure: levels[figure])
@@ -344,8 +343,15 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
     equations = make(model=model).equations
     allowed = {"accelerator", "system", "framework"}
     narrower = {"kv": {"kv_dtype"}, "ranks": {"tp", "attention_dp", "cp"}, None: set[str]()}
-    profiles = {name: len({figure.id.split(".")[2].removesuffix(".tp2") for figure, _ in found})
-                for name, found in equations.side.efficiency.in_use.items()}  # fmt: skip
+
+    def named(key: str) -> set[str]:
+        """What has to be known to tell whether a profile holds."""
+        place, _, framework = key.partition("/")
+        if place in ("topology", "link"):
+            return {"accelerator", "system"}
+        return ({"framework"} if framework else set()) | ({"accelerator"} if place != "global" else set())
+
+    needed = {name: {field for _, key in found for field in named(key)} for name, found in equations.side.efficiency.in_use.items()}
     of_class = {name: {"weights_dtype", f"{name}_dtype", "activation_dtype"} for name in ("attention", "ffn", "experts")}
     of_class |= {"head": {"head_dtype", "activation_dtype"}, "router": {"activation_dtype"}}
     conditions = {kind.name: kind.condition for kind in KINDS}
@@ -357,13 +363,13 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         condition = conditions[name]
         own = of_class[user] if condition == "format" else narrower[condition]
         assert chosen <= allowed | (own if user == "stage" else own - {"attention_dp", "cp"}), factor.id
-        assert (allowed <= chosen) == (profiles[name] > 1), factor.id
+        assert chosen & allowed == needed[name], factor.id
         assert not [node.id for node in seen if node.id.startswith("model.")], factor.id
         # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
         hardware = {node.id for node in seen if node.id.startswith("hardware.")}
         assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, factor.id
     assert set(users) == set(equations.side.efficiency.factors)
-    assert max(profiles.values()) > 5
+    assert allowed in needed.values() or {"accelerator", "framework"} in needed.values()
     groups = {kind.name: set(kind.groups) for kind in KINDS}
     classes = set(equations.ir.weight_classes())
     for name, found in users.items():

@@ -90,13 +90,14 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
     found: dict[str, Quantity] = {figure.id: figure for figure, home in book.homes.items()
                                   if home.sheet == "Layers" and isinstance(figure, Quantity)}  # fmt: skip
     layers = made.model.architecture.sequence()
-    for phase, column in ((made.equations.prefill, 4), (made.equations.decode, 6)):
-        begin, time = found[f"layers.p2p.{column}"], found[f"layers.p2p.{column + 1}"]
+    for phase in (made.equations.prefill, made.equations.decode):
+        name = phase.phase.id
+        begin, time = found[f"layers.p2p.{name}.start"], found[f"layers.p2p.{name}.time"]
         assert values[begin.body] + values[time.body] == pytest.approx(values[phase.time] * 1000, rel=1e-12)
         for number, kind in enumerate(made.equations.ir.layers):
-            steps = [values[figure.body] for name, figure in found.items() if name.startswith(f"layers.step.{number}.{phase.phase.id}.")]
+            steps = [values[figure.body] for identifier, figure in found.items() if identifier.startswith(f"layers.step.{number}.{name}.")]
             one = layers.index(kind.blocks) + 1
-            assert sum(steps) == pytest.approx(values[found[f"layers.layer.{one}.{column + 1}"].body] * 1000, rel=1e-12)
+            assert sum(steps) == pytest.approx(values[found[f"layers.layer.{one}.{name}.time"].body] * 1000, rel=1e-12)
 
 
 def test_same_scenario_same_bytes(tmp_path: Path) -> None:

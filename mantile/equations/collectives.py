@@ -53,9 +53,13 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> tuple[list[Block], dic
     def follows(name: str, words: str, body: Node, note: str) -> Quantity:
         return Quantity(f"{phase.id}.after.{name}", f"Messages after {words}", "s", body, note=note)
 
+    def sends(name: str, words: str, condition: Node, then: Node, otherwise: Node) -> Quantity:
+        return Quantity(f"{phase.id}.after.{name}_bytes", f"Bytes of messages after {words}", "B", where(condition, then, otherwise))
+
     rows = [follows("mixer", "a mixer", where(plan.sequence > 1, RING_PHASES * one_half.layer_time, one_sum.layer_time),
                     "an all-reduce, or with sequence parallelism a scatter and a gather")]  # fmt: skip
-    after: dict[Scope, Quantity] = {"attention": rows[0]}
+    sizes: list[Quantity] = []
+    after: dict[Scope, tuple[Quantity, Node]] = {"attention": (rows[0], message)}
     to_experts = _count(routed)
     if ffns is not None:
         assert network.gather is not None
@@ -71,20 +75,22 @@ def messages(phase: Phase, side: Side, ir: ModelGraph) -> tuple[list[Block], dic
         blocks.append(one_gather)
         rows.append(follows("ffn", "an FFN", where(several, RING_PHASES * one_gather.layer_time, rows[0]),
                             "as after a mixer; with several attention groups tokens are gathered before it and scattered after it"))  # fmt: skip
-        after["stage"] = after["shared"] = rows[-1]
+        sizes.append(sends("ffn", "an FFN", several, everything, message))
+        after["stage"] = after["shared"] = (rows[-1], sizes[-1])
     if to_experts is not None:
         assert plan.sends_tokens is not None
         sent = _to_experts(phase, side, ir, to_experts)
         blocks += sent
         rows.append(follows("experts", "experts", where(plan.sends_tokens > 0, added([block.layer_time for block in sent]), rows[-1]),
                             "as after an FFN; or tokens are sent to their experts and back"))  # fmt: skip
-        after["experts"] = rows[-1]
+        sizes.append(sends("experts", "experts", plan.sends_tokens > 0, added([block.bytes for block in sent if block.bytes is not None]), sizes[-1]))
+        after["experts"] = (rows[-1], sizes[-1])
     if _cores(ir):
         blocks.append(_context(phase, side, ir))
     blocks.append(_stage_to_stage(phase, side, ir))
-    section = Section("Messages of a layer", tuple(rows), "which of them follow a step")
-    steps = {name: Block("all_reduce", row.label, section, row, one_sum.bound, row, None, None, None, None, None, None, network=True)
-             for name, row in after.items()}  # fmt: skip
+    section = Section("Messages of a layer", (*rows, *sizes), "which of them follow a step")
+    steps = {name: Block("all_reduce", row.label, section, row, one_sum.bound, row, None, None, None, None, size, None, network=True)
+             for name, (row, size) in after.items()}  # fmt: skip
     return blocks, steps, section
 
 

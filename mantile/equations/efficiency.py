@@ -1,12 +1,14 @@
 """How much of the hardware is reached: efficiency factors of the profiles, by fallback, overridable per scenario.
 
 A profile holds for everything, a generation or an accelerator, with or without a framework. Of the figures that hold
-for a scenario the most specific is used; levels stand beside the profiles, and which holds among several is worked out once.
+for a scenario the most specific is used; which profile that is among several is worked out once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mantile.equations.constants import GIGA, MICRO
 from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
@@ -15,9 +17,9 @@ from mantile.equations.hardware import Hardware, override
 from mantile.equations.workload import EARLY, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
-    Row,
     Section,
     as_node,
     element,
@@ -29,7 +31,6 @@ from mantile.graph.quantity import (
     position,
     position_at_most,
     span,
-    sum_where,
     where,
 )  # fmt: skip
 from mantile.ir.modules import Experts, ModelGraph, Vision
@@ -44,14 +45,17 @@ class Efficiency:
     Args:
         factors: by name; one that differs by class of matrices as the class with most of them has it.
         by_user: factors by name and the class of matrices or group of ranks that uses them.
-        figures: the library's figures for each factor, and its override.
+        figures: the library's figures for each factor.
+        in_use: the same, each with the key of its profile.
+        chain: the keys a scenario looks for, from level 1, which holds for everything.
         rates: what follows from factors and hardware: times, FLOP/s and B/s that are reached.
     """
 
     factors: dict[str, Quantity]
     by_user: dict[tuple[str, str], Quantity]
     figures: dict[str, tuple[Input, ...]]
-    in_use: dict[str, tuple[tuple[Input, Quantity], ...]]
+    in_use: dict[str, tuple[tuple[Input, str], ...]]
+    chain: tuple[Quantity, ...]
     rates: dict[str, Quantity]
     largest: Quantity
     smallest: Quantity
@@ -62,6 +66,10 @@ class Efficiency:
     def __getitem__(self, name: str) -> Quantity:
         """A factor in use, or what follows from it and the hardware."""
         return self.rates[name] if name in self.rates else self.factors[name]
+
+    def level(self, key: str, values: Mapping[Node, Any]) -> int:
+        """The level at which a profile holds for a case with these values; 0 where it does not."""
+        return next((number for number, link in enumerate(self.chain, 1) if values[link] == key), 0)
 
     def kinds(self) -> tuple[FactorKind, ...]:
         """The factors the model needs, in order."""
@@ -89,26 +97,14 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
               join(inputs.accelerator, "/", inputs.framework), "accelerator/framework"),
         _link("link", "Level 8: kind of link", join("link/", hardware.link), "kind of link of the system"),
     )  # fmt: skip
-    numbers = tuple(
-        Input(f"efficiency.level.{n}", f"Level number {n}", "level", n, "the higher, the more specific", "definition", "defined",
-              shared=True, fixed=True, name="level numbers")
-        for n in range(1, len(chain) + 1)
+    keys = tuple(
+        Input(f"efficiency.profile.{profile.key}", f"Profile {profile.key}", "1", profile.key, "holds where the fallback chain has its name",
+              f"version {profile.version}", "defined", shared=True, fixed=True, name="profiles")
+        for profile in profiles
     )  # fmt: skip
-    levels: dict[str, Quantity] = {}
-    profile_rows: list[Row] = []
-    for profile in profiles:
-        key = Input(f"efficiency.profile.{profile.key}", f"Profile {profile.key}", "1", profile.key,
-                    "level at which it holds for the scenario; 0 if it does not", f"version {profile.version}", "defined",
-                    shared=True, fixed=True, name=f"profile {profile.key}")  # fmt: skip
-        levels[profile.key] = Quantity(f"efficiency.profile.{profile.key}.level", f"Level of {profile.key}", "level",
-                                       sum_where(span(numbers), span(chain), key),
-                                       note="level at which it holds for the scenario", name=f"level of {profile.key}")  # fmt: skip
-        profile_rows.append((key, levels[profile.key]))
-    keys = tuple(key for key, _ in (row for row in profile_rows if isinstance(row, tuple)))
+    choice = _Choice(profiles, chain)
     of_chips = [profile.key for profile in profiles if not _of_links(profile)]
-    level_span = span(levels[key] for key in of_chips)
-    best = Quantity("efficiency.profile_in_use", "Most specific profile", "1",
-                    element(span(keys[: len(of_chips)]), position(maximum(level_span), level_span)),
+    best = Quantity("efficiency.profile_in_use", "Most specific profile", "1", element(span(keys[: len(of_chips)]), choice.among(tuple(of_chips))),
                     note="of everything, generations and accelerators the profile of the highest level; factors it lacks come from others")  # fmt: skip
 
     names = _labels("format", "Kernel format", FORMATS)
@@ -133,19 +129,18 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
     }  # fmt: skip
     have = ir.operations() | ({Vision} if ir.vision is not None else set())
     kinds = [kind for kind in KINDS if (not kind.needs or have & set(kind.needs)) and (kind.name != "kv_transfer_overlap" or ranks.disaggregated is not None)]
-    choice = _Choice(profiles, levels)
     tables = {kind.name: _library_rows(kind, choice) for kind in kinds}
     sections = [
-        Section("Fallback chain", (*chain, *numbers), "from wide to specific"),
-        Section("Profiles", (*profile_rows, best), "each with the level at which it holds; 0 where it does not",
-                Section.SUBTOTAL),
+        Section("Profiles", keys, "of the library; one holds where its name is in the fallback chain"),
+        Section("Fallback chain", chain, "from wide to specific"),
         *choice.sections(),
+        Section("Profile", (best,), "of everything, generations and accelerators", Section.SUBTOTAL),
         Section("Conditions", (*names, *kv_formats, *measured, *places.values(), kv_in_use, *groups.values()), "for which some factors differ"),
     ]  # fmt: skip
     factors: dict[str, Quantity] = {}
     by_user: dict[tuple[str, str], Quantity] = {}
     figures: dict[str, tuple[Input, ...]] = {}
-    in_use: dict[str, tuple[tuple[Input, Quantity], ...]] = {}
+    in_use: dict[str, tuple[tuple[Input, str], ...]] = {}
     overrides: list[Input] = []
     for kind in kinds:
         users: dict[str, Quantity | None] = {"": None}
@@ -174,14 +169,14 @@ def efficiency(library: Library, inputs: Workload, ranks: Ranks, hardware: Hardw
         Section("Fractions of a peak", (*early, *fractions, largest, smallest), "factor × scale; what the checks look at"),
         Section("What is reached", tuple(rates.values()), "fraction × datasheet figure"),
     ]
-    return Efficiency(factors, by_user, figures, in_use, rates, largest, smallest, best, tuple(sections), tuple(overrides))
+    return Efficiency(factors, by_user, figures, in_use, chain, rates, largest, smallest, best, tuple(sections), tuple(overrides))
 
 
 class _Choice:
     """Which of several profiles holds, once for every set of profiles that some factor is found in."""
 
-    def __init__(self, profiles: list[EfficiencyProfile], levels: dict[str, Quantity]) -> None:
-        self.profiles, self.levels = profiles, levels
+    def __init__(self, profiles: list[EfficiencyProfile], chain: tuple[Quantity, ...]) -> None:
+        self.profiles, self.chain = profiles, chain
         self._places: dict[tuple[str, ...], Quantity] = {}
         self._sections: list[Section] = []
 
@@ -189,12 +184,19 @@ class _Choice:
         """The place of the profile with the highest level."""
         if keys not in self._places:
             number = len(self._places) + 1
-            here = [Quantity(f"efficiency.choice.{number}.{key}", f"Choice {number}: level of {key}", "level", self.levels[key], name="levels")
-                    for key in keys]  # fmt: skip
-            place = Quantity(f"efficiency.choice.{number}", f"Choice {number}: place of the profile that holds", "number",
-                             position(maximum(span(here)), span(here)), note="the one of the highest level", name=f"choice {number}")  # fmt: skip
-            self._places[keys] = place
-            self._sections.append(Section(f"Choice {number}", (*here, place), "for figures found in just these profiles", Section.SUBTOTAL))
+            here = [Input(f"efficiency.choice.{number}.{key}", f"Choice {number}: {key}", "1", key, "a profile that has the figures", "definition",
+                          "defined", shared=True, fixed=True, name=f"profiles of choice {number}") for key in keys]  # fmt: skip
+            rows: list[Quantity] = []
+            place: Node = as_node(1)  # global, which has every figure
+            levels = sorted({_level(profile) for profile in self.profiles if profile.key in keys} - {1})
+            for level in levels:
+                found = position(self.chain[level - 1], span(here))
+                place = Quantity(f"efficiency.choice.{number}{'' if level == levels[-1] else f'.level_{level}'}",
+                                 f"Choice {number}: place of the profile, up to level {level}", "number", where(is_number(found), found, place),
+                                 note="the one of this level if there is one, else as before", name=f"choice {number} up to level {level}")  # fmt: skip
+                rows.append(place)
+            self._places[keys] = rows[-1]
+            self._sections.append(Section(f"Choice {number}", (*here, *rows), "for figures found in just these profiles", Section.SUBTOTAL))
         return self._places[keys]
 
     def sections(self) -> tuple[Section, ...]:
@@ -202,11 +204,11 @@ class _Choice:
         return tuple(self._sections)
 
 
-def _library_rows(kind: FactorKind, choice: _Choice) -> tuple[list[Row], list[Node], list[tuple[Input, Quantity]]]:
-    """The library's figures for a factor; under each condition the one of the highest level; figures with the levels of their profiles."""
-    rows: list[Row] = []
+def _library_rows(kind: FactorKind, choice: _Choice) -> tuple[list[Named], list[Node], list[tuple[Input, str]]]:
+    """The library's figures for a factor; under each condition the one of the highest level; figures with the keys of their profiles."""
+    rows: list[Named] = []
     found: list[Node] = []
-    used: list[tuple[Input, Quantity]] = []
+    used: list[tuple[Input, str]] = []
     for value in DOMAINS[kind.condition]:
         suffix = "" if value is None else f".tp{value}" if kind.condition == "ranks" else f".{value}"
         group = {
@@ -215,7 +217,7 @@ def _library_rows(kind: FactorKind, choice: _Choice) -> tuple[list[Row], list[No
             for factor in profile.factors
             if factor.factor == kind.name and (kind.condition is None or getattr(factor, kind.condition) == value)
         }  # fmt: skip
-        used += [(figure, choice.levels[key]) for key, figure in group.items()]
+        used += [(figure, key) for key, figure in group.items()]
         rows += group.values()
         figures = tuple(group.values())
         picked: Node = figures[0] if len(figures) == 1 else element(span(figures), choice.among(tuple(group)))

@@ -21,12 +21,14 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    Row,
     Section,
     as_node,
     element,
     maximum,
     position,
     span,
+    sum_where,
     total,
     where,
 )  # fmt: skip
@@ -64,6 +66,22 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class ByModule:
+    """Seconds of modules, one below the other, and beside each what the module belongs to, as `group_names` calls it."""
+
+    figures: tuple[Quantity, ...]
+    groups: tuple[Input, ...]
+
+    def rows(self) -> tuple[Row, ...]:
+        """Rows of a block."""
+        return tuple(zip(self.figures, self.groups, strict=True))
+
+    def of(self, group: Node) -> Node:
+        """Seconds of a group of modules, by its name."""
+        return sum_where(span(self.figures), span(self.groups), group)
+
+
+@dataclass(frozen=True)
 class Pass:
     """One phase, worked out.
 
@@ -71,9 +89,8 @@ class Pass:
         blocks: modules in execution order, then messages between ranks.
         time: seconds of the pass, all stages of a pipeline included.
         parts: the same by what binds: compute, memory, network, overhead.
-        module_times, launch_parts, compute_parts, memory_parts, network_parts: per module, in the order of `blocks`
-            followed by the step overhead; each a contiguous block of rows.
-        groups: what each of these belongs to, as `group_names` calls it.
+        times: seconds by module, in the order of `blocks`, then the step overhead.
+        shares: what of them compute, memory, network and overhead account for, of the modules for which they can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
     """
 
@@ -86,13 +103,8 @@ class Pass:
     mbu: Quantity
     parts: dict[str, Quantity]
     bottleneck: Quantity
-    names: tuple[str, ...]
-    module_times: tuple[Quantity, ...]
-    launch_parts: tuple[Quantity, ...]
-    compute_parts: tuple[Quantity, ...]
-    memory_parts: tuple[Quantity, ...]
-    network_parts: tuple[Quantity, ...]
-    groups: tuple[Input, ...]
+    times: ByModule
+    shares: dict[str, ByModule]
     after: Mapping[Scope, Block]
     peak: Quantity
     sections: tuple[Section, ...]
@@ -115,45 +127,39 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
                     note="host time per step + host time per request × requests of an attention group")  # fmt: skip
     step_section = Section("Step overhead", (step,), "once per pass: scheduler, sampling", Section.SUBTOTAL)
 
-    names = tuple(block.label for block in blocks) + ("Step overhead",)
-    ids = tuple(block.id for block in blocks) + ("step",)
-
-    kinds_of = [*(block.group for block in blocks), "step"]
+    named = {block.id: (block.label, block.group) for block in blocks} | {"step": ("Step overhead", "step")}
     called = group_names(ir)
-    groups = tuple(
-        Input(f"{phase.id}.group.{identifier}", f"Group of {name}", "1", called[kind], "what it is shown under on Summary and Layers",
-              "definition", "defined", shared=True, fixed=True, name="groups")
-        for identifier, name, kind in zip(ids, names, kinds_of, strict=True)
-    )  # fmt: skip
 
-    def part(kind: str, label: str, bodies: list[Node], note: str) -> tuple[Quantity, ...]:
-        return tuple(
-            Quantity(f"{phase.id}.{kind}.{identifier}", f"{label}, {name}", "s", body, note=note, name=f"{label.lower()}, {name}")
-            for identifier, name, body in zip(ids, names, bodies, strict=True)
+    def by_module(kind: str, label: str, bodies: Mapping[str, Node | None], note: str) -> ByModule:
+        found = {identifier: body for identifier, body in bodies.items() if body is not None}
+        return ByModule(
+            tuple(Quantity(f"{phase.id}.{kind}.{identifier}", f"{label}, {named[identifier][0]}", "s", body, note=note,
+                           name=f"{label.lower()}, {named[identifier][0]}") for identifier, body in found.items()),
+            tuple(Input(f"{phase.id}.{kind}.group.{identifier}", f"{label}, group of {named[identifier][0]}", "1", called[named[identifier][1]],
+                        "what it is shown under on Summary and Layers", "definition", "defined", shared=True, fixed=True, name="groups")
+                  for identifier in found),
         )  # fmt: skip
 
-    times = part("pass", "Time in the pass", [*(block.time for block in blocks), step], "time of the block above")
-    launches: list[Node] = [
-        as_node(0) if block.launch is None else block.launch if block.repeats is None else block.launch * block.repeats
-        for block in blocks
-    ]
-    launch_parts = part("overhead", "Overhead", [*launches, step], "launch time × repeats; all of the step overhead")
-    bound: dict[str, list[Node]] = {COMPUTE: [], MEMORY: [], NETWORK: []}
-    for index, block in enumerate(blocks):
-        for kind, parts_of_kind in bound.items():
-            part_of_block = limited(block, kind, times[index] - launch_parts[index])
-            parts_of_kind.append(as_node(0) if part_of_block is None else part_of_block)
-    bound_note = "time in the pass − overhead, where this is the larger time"
-    compute_parts = part("compute", "Compute", [*bound[COMPUTE], as_node(0)], bound_note)
-    memory_parts = part("memory", "Memory", [*bound[MEMORY], as_node(0)], bound_note)
-    network_parts = part("network", "Network", [*bound[NETWORK], as_node(0)], "messages between ranks")
+    times = by_module("pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step}, "time of the block above")
+    launches: dict[str, Node | None] = {
+        block.id: block.launch if block.launch is None or block.repeats is None else block.launch * block.repeats for block in blocks
+    }
+    overhead = by_module("overhead", "Overhead", {**launches, "step": step}, "launch time × repeats; all of the step overhead")
+    rest: dict[str, Node] = {block.id: figure for block, figure in zip(blocks, times.figures[:-1], strict=True)}
+    for figure in overhead.figures[:-1]:
+        identifier = figure.id.removeprefix(f"{phase.id}.overhead.")
+        rest[identifier] = rest[identifier] - figure
+    shares = {
+        kind: by_module(kind, kind.capitalize(), {block.id: limited(block, kind, rest[block.id]) for block in blocks}, note)
+        for kind, note in ((COMPUTE, _BOUND), (MEMORY, _BOUND), (NETWORK, "messages between ranks"))
+    } | {OVERHEAD: overhead}
 
-    time = Quantity(f"{phase.id}.time", f"{phase.id.capitalize()} time", "s", total(span(times)), note="sum of the module times",
+    time = Quantity(f"{phase.id}.time", f"{phase.id.capitalize()} time", "s", total(span(times.figures)), note="sum of the module times",
                     name=f"{phase.id} time")  # fmt: skip
     parts = {
-        kind: Quantity(f"{phase.id}.bound.{kind}", f"{kind.capitalize()} time of {phase.id}", "s", total(span(rows)),
+        kind: Quantity(f"{phase.id}.bound.{kind}", f"{kind.capitalize()} time of {phase.id}", "s", total(span(held.figures)),
                        note=f"sum of the {kind} rows above", name=f"{kind} time")
-        for kind, rows in ((COMPUTE, compute_parts), (MEMORY, memory_parts), (NETWORK, network_parts), (OVERHEAD, launch_parts))
+        for kind, held in shares.items()
     }  # fmt: skip
     kinds = tuple(
         Input(f"{phase.id}.bound_name.{kind}", f"Bound {number}", "1", kind, "name of a limit", "definition", "defined",
@@ -188,17 +194,17 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
         *(block.section for block in blocks),
         messages_section,
         step_section,
-        Section("Time by module", (*times, time), "every module once; this is the number that Serving uses", Section.TOTAL),
-        Section("Group of each module", groups, "for the charts"),
-        Section("Of it overhead", launch_parts, "launch of kernels, host time"),
-        Section("Of it compute", compute_parts, "where the peak limits"),
-        Section("Of it memory", memory_parts, "where bandwidth limits"),
-        Section("Of it network", network_parts, "messages between ranks"),
+        Section("Time by module", (*times.rows(), time), "every module once; this is the number that Serving uses", Section.TOTAL),
+        *(Section(f"Of it {kind}", shares[kind].rows(), words) for kind, words in _LIMITS.items()),
         Section("What binds", (*kinds, *parts.values(), bottleneck), "the four add up to the pass", Section.SUBTOTAL),
         Section("Use of the hardware", (*flops, all_flops, *reading, read, peak, mfu, mbu), "against the datasheet peaks"),
     )
-    return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, names, times, launch_parts,
-                compute_parts, memory_parts, network_parts, groups, after, peak, sections)  # fmt: skip
+    return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, times, shares, after, peak, sections)
+
+
+_BOUND = "time in the pass − overhead, where this is the larger time"
+_LIMITS = {OVERHEAD: "launch of kernels, host time", COMPUTE: "where the peak limits", MEMORY: "where bandwidth limits",
+           NETWORK: "messages between ranks"}  # fmt: skip
 
 
 def _block(phase: Phase, module: Module, side: Side) -> Block:

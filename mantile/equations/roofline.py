@@ -71,7 +71,7 @@ class Block:
     compute: Quantity | None
     memory: Quantity | None
     flops: Quantity | None
-    bytes: Quantity | None
+    bytes: Node | None
     repeats: Node | None
     reads: Node | None = None
     network: bool = False

@@ -151,8 +151,8 @@ class Quantity(Node):
 
 
 Named = Input | Quantity
-Row = Named | tuple[Input, Quantity]
-"""What stands on one line: a figure, or a shared figure and beside it a quantity of each case that speaks of it."""
+Row = Named | tuple[Quantity, Input]
+"""What stands on one line: a figure, or a quantity of each case and beside it a shared word about it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -127,9 +127,9 @@ def roofline(alt: str, roof: list[tuple[Range, Range, str, bool]],
 
 
 def timeline(alt: str, categories: Range, start: Range, series: list[tuple[str, Range]], size: tuple[int, int],
-             plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+             plot: tuple[float, float, float, float], unit: str = "us") -> Chart:  # fmt: skip
     """Steps one after the other: an invisible bar up to the start, then the step in the colour of its limit."""
-    made = bars(alt, categories, series, "us", size, plot, gap=20)
+    made = bars(alt, categories, series, unit, size, plot, gap=20)
     made.series.insert(0, {"categories": cells(categories), "values": cells(start), "fill": {"none": True},
                            "border": {"none": True}, "gap": 20})  # fmt: skip
     return made

@@ -127,7 +127,7 @@ def _figure_in_use(book: Book, reached: Efficiency, name: str, figure: Quantity)
     rows = reached.in_use[name]
     value = float(values[figure]) * scale
     fitting = [row for row in rows if abs(float(values[row[0]]) - value) <= 1e-9 * abs(value)] or list(rows)
-    return max(fitting, key=lambda row: float(values[row[1]]))[0]
+    return max(fitting, key=lambda row: reached.level(row[1], values))[0]
 
 
 def assumptions_sheet(book: Book, master: Quantity) -> Sheet:

@@ -22,7 +22,6 @@ from mantile.graph.quantity import (
     nth_largest,
     position,
     span,
-    sum_where,
     text,
     where,
 )  # fmt: skip
@@ -249,13 +248,11 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     The key is the time with a billionth per place added, so that groups of equal time keep an order in every engine.
     """
     name = phase.phase.id
-    parts = {COMPUTE: phase.compute_parts, MEMORY: phase.memory_parts, NETWORK: phase.network_parts, OVERHEAD: phase.launch_parts}
-    for column, head in enumerate((f"{name}: group", "number", "key, s", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
+    for column, head in enumerate((f"{name}: group", "number", "key, s"), FIRST):
         sheet.text(row, column, head, _SMALL)
-    used = {figure.value for figure in phase.groups}
+    used = {figure.value for figure in phase.times.groups}
     groups = [label for label in group_names(book.estimate.equations.ir).values() if label in used]
     names, keys = [], []
-    series: dict[str, list[Quantity]] = {limit: [] for limit in LIMITS}
     for number, label in enumerate(groups, 1):
         line = row + number
         named = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", label, shared=True, fixed=True)
@@ -264,16 +261,11 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
-                       sum_where(span(phase.module_times), span(phase.groups), named) * (1 + order * TOLERANCE))  # fmt: skip
+                       phase.times.of(named) * (1 + order * TOLERANCE))  # fmt: skip
         book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
-        for column, limit in enumerate(LIMITS, 4):
-            figure = Quantity(f"summary.{name}.{limit}.{number}", limit, "ms",
-                              sum_where(span(parts[limit]), span(phase.groups), named) * MILLI)  # fmt: skip
-            book.place(sheet, line, column, figure, _NUMBER)
-            series[limit].append(figure)
     row += len(groups) + 1
-    for column, head in enumerate((f"{name}: sorted", "rank", "entry", *(f"{limit}, ms" for limit in LIMITS)), FIRST):
+    for column, head in enumerate((f"{name}: sorted", "rank", "entry", *(f"{limit}, ms" for limit in LIMITS), "group"), FIRST):
         sheet.text(row, column, head, _SMALL)
     entries: list[Quantity] = []
     shown = min(_SHOWN, len(groups))
@@ -284,9 +276,12 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         entry = Quantity(f"summary.{name}.entry.{number}", "Entry", "number", position(nth_largest(span(keys), rank), span(keys)))
         book.place(sheet, line, 3, entry, _NUMBER.but(form="0"))
         entries.append(entry)
-        sheet.formula(line, 1, join(element(span(names), entry), "   ", text(element(span(keys), entry) * MILLI, "0.00")), _SMALL)
+        group = Quantity(f"summary.{name}.sorted.{number}", "Group", "1", element(span(names), entry))
+        book.place(sheet, line, 8, group, _SMALL)
+        sheet.formula(line, 1, join(group, "   ", text(element(span(keys), entry) * MILLI, "0.00")), _SMALL)
         for column, limit in enumerate(LIMITS, 4):
-            sheet.formula(line, column, element(span(series[limit]), entry), _NUMBER)
+            if phase.shares[limit].figures:
+                sheet.formula(line, column, phase.shares[limit].of(group) * MILLI, _NUMBER)
     first, second = (element(span(names), entry) for entry in entries[:2])
     share = (element(span(keys), entries[0]) + element(span(keys), entries[1])) / phase.time
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)

@@ -101,7 +101,7 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
-        figure, level = entry if isinstance(entry, tuple) else (entry, None)
+        figure, beside = entry if isinstance(entry, tuple) else (entry, None)
         _labels(sheet, row, section.title, figure, figure.id, total, _reasons(book, figure))
         if isinstance(figure, Input):
             _input(book, sheet, row, figure)
@@ -109,10 +109,8 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
             book.settle(figure, Home(sheet.name, row))
             for column in range(book.columns):
                 _value(book, sheet, row, FIRST + column, figure, column, total=total)
-        if level is not None:
-            book.settle(level, Home(sheet.name, row))
-            for column in range(book.columns):
-                sheet.put(row, FIRST + column, Cell(style.LEVEL, expression=level.body, column=column))
+        if beside is not None:
+            book.fix(sheet, row, SHARED, beside, style.value(beside.unit, is_text=True, role="fixed"))
         if total:
             sheet.band(row, 0, last, style.emphasised(style.VALUE, total))
         row += 1
