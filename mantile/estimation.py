@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -16,7 +17,7 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns, with_own_accelerators
+from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns, parse_scenario, with_own_accelerators
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,11 @@ class Estimate:
 
     def values(self, column: int = 0) -> dict[Node, Any]:
         """All numbers of one column."""
-        return self.program.run(self.inputs(column))
+        return self._values[column]
+
+    @cached_property
+    def _values(self) -> list[dict[Node, Any]]:
+        return [self.program.run(self.inputs(column)) for column in range(len(self.columns))]
 
     def figure(self, identifier: str) -> Named:
         """A figure by id.
@@ -187,6 +192,28 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
                                  f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
     made = Estimate(scenario, model, library, found, equations)
     return made if equations.serving.load is None else replace(made, columns=_settled(made))
+
+
+def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Inputs of the base scenario with other values of some fields, and what follows from them by default.
+
+    Args:
+        points: fields of a scenario, those of decode workers as decode_<field>, and their values.
+
+    Raises:
+        InputError: for a field or value that a scenario cannot have.
+    """
+    base = made.scenario.model_dump(mode="json", exclude_defaults=True) | {"variants": [], "sweep": {}}
+    found = []
+    for point in points:
+        apart = {name.removeprefix("decode_"): value for name, value in point.items() if name.startswith("decode_")}
+        fields = {name: value for name, value in point.items() if not name.startswith("decode_")}
+        if apart:
+            fields["decode"] = base.get("decode", {}) | apart
+        scenario = parse_scenario(base | fields, "sweep")
+        one = replace(made, scenario=scenario, columns=columns(scenario, made.model, made.library, "sweep"))
+        found.append((one if made.equations.serving.load is None else replace(one, columns=_settled(one))).inputs(0))
+    return found
 
 
 def _settled(made: Estimate) -> tuple[Column, ...]:

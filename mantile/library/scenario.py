@@ -144,7 +144,8 @@ APART = tuple(Deployment.model_fields)  # what decode workers may have to themse
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11.
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `sensitivity` are percentages by which drivers
+    are taken lower and higher, by id; `sweep` are values of one field, or of two, that the Sweep sheet runs through.
     """
 
     model: Name
@@ -153,6 +154,8 @@ class Scenario(Case):
     why: Text = "first estimate"
     profiles: tuple[Text, ...] = ()
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
+    sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(default_factory=dict, max_length=2)
+    sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _complete(self) -> Scenario:

@@ -39,11 +39,20 @@ class Home:
     absolute: bool = False
 
 
+@dataclass(frozen=True)
+class Case:
+    """A further column of the base scenario on a sheet of its own, in which some figures are worked out again: where it stands, and its own inputs."""
+
+    sheet: str
+    column: int
+    inputs: dict[str, Any]
+
+
 @dataclass
 class Cell:
     """What stands in a cell.
 
-    `expression` is printed and computed for scenario `column`; ACROSS looks across scenarios. `entry` is the input a user
+    `expression` is printed and computed for `column`, a scenario or behind them a further case; ACROSS looks across all of them. `entry` is the input a user
     may type here. `reference` is printed instead of the expression where a cell repeats the cell in which the input is
     typed: the selector on Summary, or the base's column, until somebody types over it; `follows` says which input of which
     scenario that is.
@@ -112,13 +121,24 @@ class Book:
         self.entries: dict[tuple[str, int], tuple[str, int, int]] = {}
         self.names: dict[str, str] = {}
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
+        self.cases: list[Case] = []
+        self.own: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.columns = len(estimate.columns)
 
     def choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
-        name = entry.id.removeprefix("inputs.").removeprefix("decode_")
+        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
         hardware = self.estimate.equations.side.hardware
         return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name]) if name in ("accelerator", "system") else None
+
+    def case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
+        """A further case of the base scenario in a column of a sheet; what its cells take as `column`."""
+        self.cases.append(Case(sheet.name, column, inputs))
+        return self.columns + len(self.cases) - 1
+
+    def inputs(self, column: int) -> dict[str, Any]:
+        """Inputs as generated of a scenario or further case."""
+        return self.estimate.inputs(column) if column < self.columns else self.cases[column - self.columns].inputs
 
     def add(self, sheet: Sheet) -> Sheet:
         """Append a sheet."""
@@ -154,11 +174,21 @@ class Book:
         home = local or self.homes.get(figure)
         if home is None:
             raise AssertionError(f"{figure.id} stands nowhere")
-        letter = xl_col_to_name(home.column if home.column is not None else FIRST + max(column, 0))
+        letter = self.letter(home, column)
         if sheet is None:
+            letter = letter.removeprefix("$")
             return f"='{home.sheet}'!${letter}${home.row + 1}"
         place = f"${letter}${home.row + 1}" if home.absolute else f"{letter}{home.row + 1}"
         return place if home.sheet == sheet else f"{_quoted(home.sheet)}!{place}"
+
+    def letter(self, home: Home, column: int) -> str:
+        """The column of a figure as a scenario or further case sees it; a case sees the base scenario's, but for its own figures."""
+        if home.column is not None:
+            return str(xl_col_to_name(home.column))
+        if column < self.columns:
+            return str(xl_col_to_name(FIRST + max(column, 0)))
+        case = self.cases[column - self.columns]
+        return str(xl_col_to_name(case.column)) if home.sheet == case.sheet else f"${xl_col_to_name(FIRST)}"
 
     def printed(self, sheet: Sheet, cell: Cell) -> str:
         """The formula text of a cell."""
@@ -171,8 +201,8 @@ class Book:
 
     @cached_property
     def program(self) -> list[Program]:
-        """For each scenario, and last across them, the program of every expression shown."""
-        found: list[list[Node]] = [[] for _ in range(self.columns + 1)]
+        """For each scenario and further case, and last across them, the program of every expression shown."""
+        found: list[list[Node]] = [[] for _ in range(self.columns + len(self.cases) + 1)]
         for sheet in self.sheets.values():
             for cell in sheet.cells.values():
                 if cell.expression is not None:
@@ -180,13 +210,23 @@ class Book:
         for node in ancestors(*found[ACROSS]):
             if isinstance(node, At):
                 found[node.case].append(node.figure)
-        return [Program(nodes) for nodes in found]
+        made: dict[tuple[Node, ...], Program] = {}  # the cases of one variation show the same
+        for nodes in found:
+            if tuple(nodes) not in made:
+                made[tuple(nodes)] = Program(nodes)
+        return [made[tuple(nodes)] for nodes in found]
 
     def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
-        """Native values of every expression, for the given inputs of each scenario; last those across scenarios."""
+        """Native values of every expression, for the given inputs of each scenario, and of each further case; last those across them."""
         *each, across = self.program
-        found = [program.run(values | stamps) for program, values, stamps in zip(each, inputs, self.stamps, strict=True)]
+        cases = inputs[self.columns :] or [case.inputs for case in self.cases]
+        given = [*(values | stamps for values, stamps in zip(inputs[: self.columns], self.stamps, strict=True)), *(inputs[0] | case for case in cases)]
+        found = [program.run(values) for program, values in zip(each, given, strict=True)]
         return [*found, across.run({}, found)]
+
+    def generated(self) -> list[dict[str, Any]]:
+        """Inputs as generated of every scenario and further case."""
+        return [self.inputs(column) for column in range(self.columns + len(self.cases))]
 
     @cached_property
     def estimate_values(self) -> list[dict[Node, Any]]:
@@ -248,7 +288,7 @@ class _Cells:
                        for index, home in enumerate(homes))  # fmt: skip
         if not together:
             raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} do not stand below each other")
-        letter = xl_col_to_name(first.column if first.column is not None else FIRST + self.column)
+        letter = book.letter(first, self.column)
         fixed = "$" if first.absolute else ""
         text = f"{fixed}{letter}{fixed}{first.row + 1}:{fixed}{letter}{fixed}{last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"

@@ -126,6 +126,53 @@ def roofline(alt: str, roof: list[tuple[Range, Range, str, bool]],
                  y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"})  # fmt: skip
 
 
+def lines(alt: str, categories: Range, series: list[Range], size: tuple[int, int], plot: tuple[float, float, float, float]) -> Chart:
+    """A line per series over values of an input, the first in colour."""
+    return Chart(
+        {"type": "line"}, alt, size, plot,
+        [{"categories": cells(categories), "values": cells(values), **_stroke(place)} for place, values in enumerate(series)],
+        x_axis={"num_font": _AXIS_FONT, "line": {"color": style.GRID}, "major_tick_mark": "none", "major_gridlines": {"visible": False}},
+        y_axis=_value_axis(""),
+    )  # fmt: skip
+
+
+def curves(alt: str, series: list[tuple[Range, Range]], notes: list[tuple[str, Range, Range]], now: tuple[Range, Range], size: tuple[int, int],
+           plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+    """Points joined by lines, the first curve in colour; some points carry a name; a large mark for the live scenario."""
+    made: list[dict[str, Any]] = [{"categories": cells(x), "values": cells(y), **_stroke(place)} for place, (x, y) in enumerate(series)]
+
+    def mark(name: str, x: Range, y: Range, size: int, position: str, colour: str) -> dict[str, Any]:
+        return {"name": name, "categories": cells(x), "values": cells(y), "line": {"none": True},
+                "marker": {"type": "circle", "size": size, "fill": {"color": colour}, "border": {"color": colour}},
+                "data_labels": {"series_name": True, "value": False, "position": position,
+                                "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": colour}}}  # fmt: skip
+
+    made += [mark(name, x, y, 5, "above", style.COMPUTE) for name, x, y in notes]
+    made.append(mark("now", *now, 10, "right", style.NAVY))
+    axis = {"num_font": _AXIS_FONT, "num_format": "#,##0", "major_gridlines": _GRID, "min": 0, "line": {"color": style.GRID},
+            "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False}}  # fmt: skip
+    return Chart({"type": "scatter", "subtype": "straight_with_markers"}, alt, size, plot, made,
+                 x_axis=axis | {"name": "interactivity, tokens/s per user"}, y_axis=axis | {"name": "output tokens/s per accelerator"})  # fmt: skip
+
+
+def _stroke(place: int) -> dict[str, Any]:
+    colour = style.SECOND if place else style.COMPUTE
+    return {"line": {"color": colour, "width": 1.25 if place else 2},
+            "marker": {"type": "square" if place else "circle", "size": 5, "fill": {"color": colour}, "border": {"color": colour}}}  # fmt: skip
+
+
+def tornado(alt: str, categories: Range, series: list[tuple[str, str, Range]], size: tuple[int, int]) -> Chart:
+    """Signed changes to both sides of 0, largest first: colour of bars, colour of their labels, values."""
+    form = '+0.0%;"−"0.0%;""'
+    return Chart(
+        {"type": "bar", "subtype": "clustered"}, alt, size, (0.47, 0.02, 0.48, 0.94),
+        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": 38, "overlap": 100,
+          "data_labels": {"value": True, "position": "outside_end", "num_format": form, "font": {"name": "Calibri", "size": 8, "bold": True, "color": label}}}
+         for colour, label, values in series],
+        x_axis={"visible": False, "major_gridlines": {"visible": False}}, y_axis=_category_axis(label_position="low", line={"color": style.SECOND}),
+    )  # fmt: skip
+
+
 def timeline(alt: str, categories: Range, start: Range, series: list[tuple[str, Range]], size: tuple[int, int],
              plot: tuple[float, float, float, float], unit: str = "us") -> Chart:  # fmt: skip
     """Steps one after the other: an invisible bar up to the start, then the step in the colour of its limit."""

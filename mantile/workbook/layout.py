@@ -13,7 +13,9 @@ from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet, stamp
 from mantile.workbook.sheets.plan import plan_sheet
+from mantile.workbook.sheets.sensitivity import sensitivity_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
+from mantile.workbook.sheets.sweep import sweep_sheet
 from mantile.workbook.sheets.workings import workings
 
 
@@ -53,10 +55,12 @@ def lay_out(estimate: Estimate) -> Book:
              (*sheets["Serving"], made.section), master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", sheets["Cost"], master)  # fmt: skip
+    hangs = sensitivity_sheet(book, master, 8)
+    swept = sweep_sheet(book, master)
     error = calibration_sheet(book, master)
     assumptions_sheet(book, master)
     checks_sheet(book, says)
-    summary_sheet(book, says, made)
+    summary_sheet(book, says, made, hangs, swept)
     log_sheet(book, made, master)
     fill_cover(book, says)
     book.names = _names(book, equations.inputs, says.master, error)

@@ -108,7 +108,7 @@ def _rebuild(text: str, name: str) -> Estimate:
 
 
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Inputs as they stand in the file, per scenario, and a list of those that were edited.
+    """Inputs as they stand in the file, per scenario and then per further case, and a list of those that were edited.
 
     Raises:
         InputError: for a cell whose content its input cannot be, such as a text where a number belongs.
@@ -116,10 +116,11 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     book = file.book
     values: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()}
-    for column in range(book.columns):
-        generated = book.estimate.inputs(column)
-        mine: dict[str, Any] = {}
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
+    names = [*(column.name for column in book.estimate.columns), *("a point of the sweep" for _ in book.cases)]
+    for column, name in enumerate(names):
+        generated = book.inputs(column)
+        mine: dict[str, Any] = {} if column < book.columns else dict(generated)
         for (identifier, of), (sheet, row, place) in book.entries.items():
             if of != column:
                 continue
@@ -134,11 +135,9 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             value = _coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value
             if not same(value, expected) and (column == 0 or not figure.shared):
-                edited.append({"id": identifier, "cell": address, "scenario": book.estimate.columns[column].name,
-                               "generated": expected, "found": value})  # fmt: skip
+                edited.append({"id": identifier, "cell": address, "scenario": name, "generated": expected, "found": value})
             elif cell.reference is not None:
-                edited.append({"id": identifier, "cell": address, "scenario": book.estimate.columns[column].name,
-                               "generated": f"={cell.reference}", "found": value})  # fmt: skip
+                edited.append({"id": identifier, "cell": address, "scenario": name, "generated": f"={cell.reference}", "found": value})
         values.append(mine)
     return values, edited
 

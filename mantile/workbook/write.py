@@ -63,7 +63,7 @@ class _Writer:
     def __init__(self, book: Book) -> None:
         self.book = book
         self.formats: dict[Style, Any] = {}
-        self.values = book.values([book.estimate.inputs(column) for column in range(book.columns)])
+        self.values = book.values(book.generated())
 
     def write(self, path: Path) -> None:
         workbook = xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False})

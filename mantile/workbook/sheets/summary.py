@@ -17,7 +17,6 @@ from mantile.graph.quantity import (
     element,
     equal,
     join,
-    maximum,
     minimum,
     nth_largest,
     position,
@@ -29,6 +28,8 @@ from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
 from mantile.workbook.sheets.log import Stamp
+from mantile.workbook.sheets.sensitivity import Sensitivity, tornado
+from mantile.workbook.sheets.sweep import Sweep, interactivity
 
 FIRST, LAST = 1, 9
 SELECTORS = (
@@ -65,7 +66,7 @@ def select(book: Book) -> Sheet:
     return sheet
 
 
-def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
+def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity, swept: Sweep) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
     equations = book.estimate.equations
@@ -89,8 +90,9 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp) -> None:
     _heading(sheet, 16, "What limits it")
     for column, (limit, colour) in enumerate(zip(LIMITS, (style.COMPUTE, style.MEMORY_TEXT, style.NETWORK_TEXT, style.GREY), strict=True), 6):
         sheet.cells[16, column] = Cell(style.SECTION_HEAD.but(size=9.5, colour=colour, align="right"), text=f"■ {limit}")
-    _heading(sheet, 31, "How far from the limits, and what the times are made of")
+    _heading(sheet, 31, "How far from the limits, and what would change it")
     _charts(book, sheet)
+    _outlook(book, sheet, hangs, swept)
     _footer(book, sheet, verdict, made)
     sheet.print_area = (0, FIRST, 49, LAST)
     sheet.one_page = True
@@ -184,16 +186,23 @@ def _charts(book: Book, sheet: Sheet) -> None:
     row = _memory_chart(book, sheet, row + 2)
     row = _module_chart(book, sheet, row + 2, equations.prefill, 4)
     row = _module_chart(book, sheet, row + 2, equations.decode, 7)
-    row = _roofline_chart(book, sheet, row + 2)
-    row = _made_of(book, sheet, row + 2, "TTFT", [(name, part, _PARTS_OF_TTFT.get(name, style.SECOND)) for name, part in equations.serving.ttft_parts.items()],
-                   equations.serving.ttft, 4, "0")  # fmt: skip
-    decode = equations.decode
-    parts: list[tuple[str, Node, str]] = [(f"Decode, {limit}", decode.parts[limit], style.BOUND_COLOURS[limit]) for limit in LIMITS]
-    parts.append(("Prefill of others", equations.serving.tpot_parts[1], style.SECOND))
-    _made_of(book, sheet, row + 2, "TPOT", parts, equations.serving.tpot, 7, "0.0")
+    _roofline_chart(book, sheet, row + 2)
 
 
-_PARTS_OF_TTFT = {"Request handling": style.OVERHEAD, "Prefill of the prompt": style.COMPUTE, "First decode step": style.MEMORY, "KV transfer": style.NETWORK}
+def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None:
+    """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
+    served = book.estimate.equations.serving
+    _title(book, sheet, 32, 4, "curve", join("Now ", text(served.interactivity, "0"), " tokens/s per user, ",
+                                             text(served.output_tokens_per_s_per_accelerator, "0"), " per accelerator"))  # fmt: skip
+    if swept.note is not None:
+        sheet.cells[31, LAST] = Cell(style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False), expression=swept.note, column=ACROSS)
+    sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
+    result = "usd" if float(book.estimate_values[0][book.estimate.equations.cost.usd_per_million_output]) > 0 else "tpot"
+    sheet.formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
+    words = {"usd": "USD per million output tokens", "tpot": "TPOT"}[result]
+    sheet.charts.append((33, 7, tornado(f"Change of {words} at the low and high end of each driver, largest first", "Sensitivity", hangs.rows[result], _CHART)))
+
+
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.000", align="right")
 
@@ -356,30 +365,6 @@ def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:
     assert block.flops is not None and block.bytes is not None
     sheet.formula(row, 2, block.flops / block.bytes, _NUMBER)
     sheet.formula(row, 3, block.flops / block.layer_time / TERA, _NUMBER)
-
-
-def _made_of(book: Book, sheet: Sheet, row: int, name: str, parts: list[tuple[str, Node, str]], whole: Quantity, place: int,
-             digits: str) -> int:  # fmt: skip
-    """What a time consists of: a bar per part, each in a series of its own colour."""
-    colours = list(dict.fromkeys(colour for _, _, colour in parts))
-    sheet.text(row, FIRST, f"{name}: part", _SMALL)
-    amounts = []
-    for offset, (label, part, colour) in enumerate(parts, 1):
-        amount = Quantity(f"summary.{name}.{offset}", label, "ms", part * MILLI)
-        book.place(sheet, row + offset, 2 + colours.index(colour), amount, _NUMBER)
-        sheet.formula(row + offset, FIRST, join(f"{label}   ", text(amount, digits)), _SMALL)
-        amounts.append(amount)
-    largest = maximum(*amounts)
-    head = Quantity(f"summary.{name}.largest", "Largest part", "ms", largest)
-    book.place(sheet, row + len(parts) + 1, 2, head, _NUMBER)
-    sheet.text(row + len(parts) + 1, 1, "largest part, ms", _SMALL)
-    _title(book, sheet, 32, place, name, join(f"{name} of ", text(whole * MILLI, digits), " ms: largest part ", text(head, digits),
-                                              " ms"))  # fmt: skip
-    sheet.charts.append((33, place, charts.bars(
-        f"{name} in ms by what it is made of", ("Summary", row + 1, 1, row + len(parts), 1),
-        [(colour, ("Summary", row + 1, 2 + index, row + len(parts), 2 + index)) for index, colour in enumerate(colours)],
-        "ms", _CHART, (0.345, 0.03, 0.62, 0.85))))  # fmt: skip
-    return row + len(parts) + 1
 
 
 def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:

@@ -1,0 +1,290 @@
+"""The Sensitivity sheet: what the results hang on, each driver taken lower and higher, with every figure on the way to the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.drivers import Driver, drivers, results
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.constants import GIGA, MICRO, MILLI
+from mantile.graph.quantity import (
+    At,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    absolute,
+    element,
+    join,
+    maximum,
+    minimum,
+    nth_largest,
+    position,
+    span,
+    text,
+    where,
+    whole,
+)  # fmt: skip
+from mantile.variation import Variation, vary
+from mantile.workbook import charts, style
+from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.sheets.furniture import furnish
+
+# Columns of the table of drivers; those of low and high are also the columns of all figures worked out again.
+_DRIVER, _UNIT, _BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 0, 1, 2, 3, 4, 5, 6, 12
+_LAST = 12
+_CHART_ROWS = 15
+_HEADS = {"ttft": ("TTFT", "ms", MILLI), "tpot": ("TPOT", "ms", MILLI), "usd": ("USD per M tokens", "USD", None)}
+_BOTH = ("low", "high")
+HUNDRED = Input("sensitivity.percent", "Percent", "1", 100, "per cent, to the hundred", "definition", "defined", shared=True, fixed=True)
+_SIGN = Input("sensitivity.sign", "Side", "1", 0, "−1 lower, 1 higher", "definition", "defined", fixed=True)
+_SMALL = style.Style(size=9)
+_NUMBER = style.Style(size=9, form="#,##0.0000", align="right")
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Where the tornado of a result stands, and the live change of results between the ends of each driver's range.
+
+    Args:
+        titles: the finding, by result.
+        rows: first and last row of sorted labels, better and worse, by result, and their first column.
+        spreads: change of each result from the low to the high end, over the base, by id of the driver.
+    """
+
+    titles: dict[str, Quantity]
+    rows: dict[str, tuple[int, int, int]]
+    spreads: dict[str, dict[str, Quantity]]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A driver on the sheet: its row in the table, percent, value, and what follows from it."""
+
+    driver: Driver
+    name: str
+    row: int
+    swing: Input
+    value: Quantity
+    variation: Variation
+    made: dict[Named, Quantity]
+
+
+def sensitivity_sheet(book: Book, master: Quantity, number: int) -> Sensitivity:
+    """Lay out the Sensitivity sheet with so many drivers."""
+    sheet = book.add(Sheet("Sensitivity", "outputs", "What the results of the base scenario hang on: each driver lower and higher by the percentage typed, "
+                           "all else as it is. Every figure on the way stands below."))  # fmt: skip
+    sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]
+    furnish(book, sheet, "Sensitivity", _LAST, master)
+    sheet.heights[2] = 6
+    chosen = drivers(book.estimate)[:number]
+    top = _CHART_ROWS + 4
+    cases = [book.case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
+    lines = [_line(book, driver, top + 4 + place) for place, driver in enumerate(chosen)]
+    _table(book, sheet, top, lines, cases)
+    row = _blocks(book, sheet, top + 6 + len(lines), lines, cases)
+    found = _sorted(book, sheet, row + 2, lines, cases)
+    for place, result in enumerate(_HEADS):
+        first, last, column = found.rows[result]
+        at = (0, 4, 9)[place]
+        book.place(sheet, 3, at, found.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
+        sheet.charts.append((4, at, tornado(f"Change of {_HEADS[result][0]} at the low and high end of each driver, largest first", "Sensitivity",
+                                            (first, last, column), (500, 18 * (_CHART_ROWS - 1)))))  # fmt: skip
+    sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
+    sheet.print_area = (0, 0, row - 1, _LAST)
+    return found
+
+
+def tornado(alt: str, sheet: str, rows: tuple[int, int, int], size: tuple[int, int]) -> charts.Chart:
+    """The tornado of sorted rows: labels, then better and worse."""
+    first, last, column = rows
+    return charts.tornado(alt, (sheet, first, column, last, column), [
+        (colour, label, (sheet, first, column + offset, last, column + offset))
+        for offset, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
+
+
+def _line(book: Book, driver: Driver, row: int) -> _Line:
+    name = driver.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.").replace(".", "_")
+    known = book.estimate.scenario.sensitivity.get(driver.id, driver.swing)
+    swing = Input(f"sensitivity.{name}.swing", f"Lower and higher by, {driver.label}", "%", known, "percent of the value of the base scenario", "assumed",
+                  shared=True, integer=True, minimum=0, maximum=90, name="swing")  # fmt: skip
+    share = (HUNDRED + _SIGN * swing) / HUNDRED
+
+    def scaled(figure: Named) -> Node:
+        if isinstance(figure, Input) and figure.integer:
+            return maximum(whole(figure * (HUNDRED + _SIGN * swing) / HUNDRED), 1)
+        body = figure * share
+        return minimum(body, 1) if driver.fraction or figure.id == "inputs.utilisation" else maximum(body, 1) if figure.id == "inputs.pue" else body
+
+    made: dict[Named, Quantity] = {
+        figure: Quantity(f"sensitivity.{name}.value{place or ''}", f"{figure.label} · varied{f', {driver.label}' if driver.figure is not figure else ''}",
+                         figure.unit, scaled(figure))
+        for place, figure in enumerate(driver.figures)
+    }  # fmt: skip
+    variation = vary(book.estimate.equations, made, results(book.estimate), f"sensitivity.{name}.", f" · {driver.label}")
+    return _Line(driver, name, row, swing, made[driver.figure], variation, made)
+
+
+def _shown(unit: str) -> tuple[str, Input | None, str]:
+    """The unit in which a driver is shown, what it is multiplied by for it, and the format."""
+    match unit:
+        case "s":
+            return "us", MICRO, "0.0"
+        case "B":
+            return "GB", None, "0.0"
+        case "B/s":
+            return "GB/s", None, "#,##0"
+        case "1" | "USD/h" | "USD/kWh":
+            return unit, None, "0.00"
+        case _:
+            return unit, None, "#,##0"
+
+
+def _in_unit(figure: Node, unit: str) -> Node:
+    _, factor, _ = _shown(unit)
+    return figure * At(factor, 0) if factor is not None else figure / At(GIGA, 0) if unit in ("B", "B/s") else figure
+
+
+def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[int]) -> None:
+    head = style.HEADER.but(bottom=None)
+    sheet.band(top, 0, _LAST, head)
+    for place, (label, unit, _) in enumerate(_HEADS.values()):
+        sheet.cells[top, _FIRST_RESULT + 2 * place + 1] = Cell(style.HEADER_RIGHT.but(bottom=None), text=f"{label}, {unit}")
+    for column, words in enumerate(("driver", "unit", "base", "± percent", "lower", "higher", *(_BOTH * 3), "source")):
+        sheet.text(top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT)
+    row = top + 2
+    bold = style.LABEL.but(bold=True, fill=style.PANEL)
+    small = style.VALUE.but(size=9, colour=style.GREY, fill=style.PANEL)
+    sheet.text(row, 0, "As it is", bold)
+    book.settle(_SIGN, Home("Sensitivity", row))
+    for column, sign, case in zip((LOW, HIGH), (-1, 1), cases, strict=True):
+        sheet.put(row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, column=case))
+    book.fix(sheet, row, _SWING, HUNDRED, small.but(form='"of "0_)_)'))
+    for place, (result, (_, _, factor)) in enumerate(_HEADS.items()):
+        base = results(book.estimate)[result]
+        value = At(base, 0) if factor is None else At(base, 0) * At(factor, 0)
+        sheet.formula(row, _FIRST_RESULT + 2 * place + 1, value, _result(result, "base ").but(bold=True, fill=style.PANEL), of=ACROSS, link=book.anchor(base))
+    sheet.band(row, 1, _LAST, bold)
+    sheet.heights[row + 1] = 4
+    for line in lines:
+        row, figure = line.row, line.driver.figure
+        unit, _, _ = _shown(figure.unit)
+        sheet.text(row, 0, line.driver.label, style.LABEL)
+        sheet.text(row, 1, style.shown_unit(unit), style.UNIT)
+        look = style.value(unit, integer=isinstance(figure, Input) and figure.integer)
+        sheet.formula(row, _BASE, _in_unit(At(figure, 0), figure.unit), look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
+        book.settle(line.swing, Home("Sensitivity", row, _SWING, absolute=True))
+        sheet.put(row, _SWING, Cell(style.value("%", role="input", integer=True), number=float(line.swing.value or 0), entry=line.swing))
+        book.entries[line.swing.id, 0] = ("Sensitivity", row, _SWING)
+        book.own[line.swing.id] = line.swing
+        for column, case in zip((LOW, HIGH), cases, strict=True):
+            sheet.formula(row, column, _in_unit(At(line.value, case), figure.unit), look, of=ACROSS)
+        for place, (result, (_, _, factor)) in enumerate(_HEADS.items()):
+            for offset, case in enumerate(cases):
+                value = _at(line, result, case)
+                sheet.formula(row, _FIRST_RESULT + 2 * place + offset, value if factor is None else value * At(factor, 0), _result(result), of=ACROSS)
+        sheet.text(row, _SOURCE, f"{line.driver.status}: {line.driver.source}", style.SOURCE)
+        sheet.ids[row] = line.driver.id
+
+
+def _result(name: str, words: str = "") -> style.Style:
+    form = {"ttft": "#,##0.0_)_)", "tpot": "0.00_)_)", "usd": "#,##0.000_)_)"}[name]
+    return style.VALUE.but(form=f'"{words}"{form}' if words else form)
+
+
+def _at(line: _Line, result: str, case: int) -> At:
+    """A result at one end of a driver; that of the base scenario where it does not follow from it."""
+    node = line.variation.results[result]
+    assert isinstance(node, Quantity)
+    return At(node, case if node.id.startswith("sensitivity.") else 0)
+
+
+def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> int:
+    """For every driver the figures that follow from it, in the order of the workbook, at both ends of its range."""
+    for line in lines:
+        start = row
+        sheet.heights |= {row: 6, row + 1: 21}
+        row += 1
+        sheet.text(row, 0, line.driver.label, style.BLOCK_HEAD)
+        sheet.text(row, _FIRST_RESULT, "what follows from it, up to the results; all other figures are those of the base scenario", style.BLOCK_NOTE)
+        sheet.band(row, 1, _LAST, style.BLOCK_HEAD)
+        row += 1
+        rows = [("", figure) for figure in line.made.values()] + [(name, figure) for name, figures in line.variation.rows.items() for figure in figures]
+        sheet.blocks.append((start, row + len(rows) - 1))
+        for name, figure in rows:
+            book.settle(figure, Home("Sensitivity", row))
+            sheet.text(row, 0, figure.label, style.ROW_LABEL)
+            sheet.text(row, 1, style.shown_unit(figure.unit), style.UNIT)
+            sheet.text(row, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
+            sheet.text(row, _SOURCE, f"as on {name}" if name else "the driver", style.SOURCE)
+            is_text = figure.unit == "1" and isinstance(book.estimate_values[0].get(_original(book, figure, line)), str)
+            for column, case in zip((LOW, HIGH), cases, strict=True):
+                sheet.formula(row, column, figure.body, style.value(figure.unit, is_text=is_text), of=case)
+            sheet.ids[row] = figure.id
+            row += 1
+    return row
+
+
+def _original(book: Book, figure: Quantity, line: _Line) -> Named:
+    figures = book.estimate.equations.figures
+    return figures.get(figure.id.removeprefix(f"sensitivity.{line.name}."), figure)
+
+
+def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> Sensitivity:
+    """For each result the drivers by the spread between the ends of their range, and their better and worse side: what the charts show."""
+    sheet.text(row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
+    row += 1
+    titles: dict[str, Quantity] = {}
+    places: dict[str, tuple[int, int, int]] = {}
+    spreads: dict[str, dict[str, Quantity]] = {}
+
+    def put(line: int, column: int, figure: Quantity, look: style.Style = _NUMBER) -> Quantity:
+        book.place(sheet, line, column, figure, look, of=ACROSS)
+        return figure
+
+    for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
+        sheet.text(row, column, words, _SMALL)
+    names, heads, numbers = [], [], []
+    for number, line in enumerate(lines, 1):
+        _, _, form = _shown(line.driver.figure.unit)
+        ends = [text(_in_unit(At(line.value, case), line.driver.figure.unit), form) for case in cases]
+        ranged = join(f"{line.driver.label} ", ends[0], " – ", ends[1])
+        names.append(put(row + number, 0, Quantity(f"sensitivity.label.{number}", "Label", "1", ranged), _SMALL))
+        heads.append(Input(f"sensitivity.head.{number}", f"Head {number}", "1", line.driver.label, shared=True, fixed=True))
+        book.fix(sheet, row + number, _LAST, heads[-1], _SMALL)
+        numbers.append(Input(f"sensitivity.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True))
+        book.fix(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
+    for place, (result, (label, *_)) in enumerate(_HEADS.items()):
+        at = 3 + 3 * place
+        base = At(results(book.estimate)[result], 0)
+        for offset, words in enumerate((f"{label}, lower", "higher", "key")):
+            sheet.text(row, at + offset, words, _SMALL)
+        ends_of, keys = {}, []
+        for number, line in enumerate(lines, 1):
+            low, high = (put(row + number, at + offset, Quantity(f"sensitivity.{result}.{end}.{number}", "Change", "1",
+                                                                 where(base > 0, _at(line, result, case) / base - 1, 0)))
+                         for offset, (end, case) in enumerate(zip(_BOTH, cases, strict=True)))  # fmt: skip
+            ends_of[number] = (low, high)
+            keys.append(put(row + number, at + 2, Quantity(f"sensitivity.{result}.key.{number}", "Key", "1",
+                                                           absolute(high - low) + numbers[number - 1] * TOLERANCE * TOLERANCE)))  # fmt: skip
+            spreads.setdefault(line.driver.id, {})[result] = high
+        below = row + len(lines) + 2 + place * (len(lines) + 3)
+        for offset, words in enumerate((f"{label}: sorted", "better", "worse", "rank", "entry")):
+            sheet.text(below, offset, words, _SMALL)
+        entries = []
+        for rank in range(1, len(lines) + 1):
+            ranked = Input(f"sensitivity.{result}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True)
+            book.fix(sheet, below + rank, 3, ranked, _NUMBER.but(form="0"))
+            found = position(nth_largest(span(keys), ranked), span(keys))
+            entry = put(below + rank, 4, Quantity(f"sensitivity.{result}.entry.{rank}", "Entry", "number", found), _NUMBER.but(form="0"))
+            entries.append(entry)
+            put(below + rank, 0, Quantity(f"sensitivity.{result}.name.{rank}", "Name", "1", element(span(names), entry)), _SMALL)
+            sides = [element(span([ends_of[number][side] for number in ends_of]), entry) for side in (0, 1)]
+            put(below + rank, 1, Quantity(f"sensitivity.{result}.better.{rank}", "Better", "1", minimum(*sides, 0)))
+            put(below + rank, 2, Quantity(f"sensitivity.{result}.worse.{rank}", "Worse", "1", maximum(*sides, 0)))
+        places[result] = (below + 1, below + len(lines), 0)
+        first, second = (element(span(heads), entry) for entry in entries[:2])
+        titles[result] = Quantity(f"sensitivity.title.{result}", "Finding", "1", join(first, " and ", second, f" move {label} most"))
+    return Sensitivity(titles, places, spreads)
+
+

@@ -1,0 +1,289 @@
+"""The Sweep sheet: one or two inputs of the base scenario over lists of values, as live columns or as values of the native engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, log2
+from typing import Any
+
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.constants import GIGA, KILO, MILLI
+from mantile.estimation import Estimate, at_points
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, where
+from mantile.library.errors import InputError, unknown
+from mantile.variation import Variation, vary
+from mantile.workbook import charts, style
+from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.sheets.furniture import furnish
+
+MOST_LIVE, MOST = 40, 2000  # points as live columns; points at all
+_HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario; the points follow
+_FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
+_CURVES = 4  # so many values of the second input get a curve of their own
+_CHART = (470, 300)
+_DIGITS = {"ttft": "#,##0.0", "tpot": "0.00", "interactivity": "#,##0.0", "tokens": "#,##0", "per_accelerator": "#,##0.0", "memory": "#,##0.0",
+           "fits": '[=1]"yes";[=0]"no"', "usd": "#,##0.000", "power": "#,##0.0"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Where the points stand on the sheet, for charts.
+
+    Args:
+        curves: first and last row of each curve.
+        labels, x, y: columns of the values of the first field, of interactivity, and of output tokens per second and accelerator.
+        now: row of the live scenario.
+        words: the fields, as the workbook calls them.
+        note: whether stored points still are those of the live scenario; None where points are formulas.
+    """
+
+    curves: tuple[tuple[int, int], ...]
+    labels: int
+    x: int
+    y: int
+    now: int
+    words: str
+    note: Quantity | None
+
+
+def usual(made: Estimate) -> dict[str, tuple[Any, ...]]:
+    """What is swept unless the scenario says otherwise: the load, by doublings; where requests arrive at a rate, by shares of it."""
+    values = made.columns[0].values
+    rate = float(values.get("request_rate") or 0)
+    if rate:
+        return {"request_rate": tuple(round(rate * share, 6) for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1))}
+    return {"concurrency": tuple(2**power for power in range(max(6, ceil(log2(float(values["concurrency"]))) + 3) + 1))}
+
+
+def sweep_sheet(book: Book, master: Quantity) -> Sweep:
+    """Lay out the Sweep sheet.
+
+    Raises:
+        InputError: for an unknown field, a value it cannot have, or more points than a workbook holds.
+    """
+    made = book.estimate
+    over = made.scenario.sweep or usual(made)
+    named = made.equations.inputs.named()
+    for field in over:
+        if field not in named:
+            raise InputError(f"sweep: {unknown('input', field, named)}")
+    *outer, inner = reversed(over)  # the first field runs fastest: its values are a curve
+    points = [{inner: value} | dict(zip(outer, others, strict=True)) for others in product(*(over[field] for field in outer)) for value in over[inner]]
+    if len(points) > MOST:
+        raise InputError(f"sweep: {len(points):,} points; expected at most {MOST:,} in a workbook; `mantile sweep` has no such limit")
+    live = bool(made.scenario.sweep) and len(points) <= MOST_LIVE
+    words = " and ".join(named[field].label.lower() for field in over)
+    how = ("Every point is worked out by the formulas below and follows the inputs." if live else
+           "Points are values of the native engine as generated; the first line is live.")  # fmt: skip
+    sheet = book.add(Sheet("Sweep", "outputs", f"The base scenario over {words}. {how}"))
+    table = _Table(book, sheet, tuple(over), points, at_points(made, points))
+    last = max(table.last, 13)
+    sheet.widths = [250, 92, 92, *([92] * (last - 2))]
+    furnish(book, sheet, "Sweep", last, master)
+    sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
+    table.head()
+    table.now(live)
+    if live:
+        table.live()
+    else:
+        table.stored()
+    each, top = len(over[inner]), _NOW + (1 if live else 2)
+    curves = tuple((top + start, top + start + each - 1) for start in range(0, len(points), each))[:_CURVES]
+    found = Sweep(curves, 1 + list(over).index(inner), table.at["interactivity"], table.at["per_accelerator"], _NOW, words, table.note)
+    _charts(sheet, found, table)
+    sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
+    sheet.print_area = (0, 0, table.row - 1, last)
+    return found
+
+
+class _Table:
+    """The points, one below the other: values of the fields, then the results."""
+
+    def __init__(self, book: Book, sheet: Sheet, fields: tuple[str, ...], points: list[dict[str, Any]], inputs: list[dict[str, Any]]) -> None:
+        self.book, self.sheet, self.fields, self.points, self.inputs = book, sheet, fields, points, inputs
+        equations = book.estimate.equations
+        served, held = equations.serving, equations.decoders.memory
+        self.named = equations.inputs.named()
+        self.results: dict[str, tuple[str, Quantity, Input | None, bool]] = {  # head, figure, what it is multiplied, or divided, by
+            "ttft": ("TTFT, ms", served.ttft, MILLI, True),
+            "tpot": ("TPOT, ms", served.tpot, MILLI, True),
+            "interactivity": ("tokens/s per user", served.interactivity, None, True),
+            "tokens": ("output tokens/s", served.output_tokens_per_s, None, True),
+            "per_accelerator": ("output tokens/s per accelerator", served.output_tokens_per_s_per_accelerator, None, True),
+            "memory": ("memory used, GB", held.used, GIGA, False),
+            "fits": ("fits", held.fits, None, True),
+            "usd": ("USD per M output tokens", equations.cost.usd_per_million_output, None, True),
+            "power": ("power, kW", equations.cost.power, KILO, False),
+        }
+        self.at = {name: 1 + len(fields) + place for place, name in enumerate(self.results)}
+        self.last = len(fields) + len(self.results)
+        self.row = _NOW
+        self.note: Quantity | None = None
+
+    def head(self) -> None:
+        """Heads of the columns."""
+        for column, words in enumerate(("point", *(self.named[field].label for field in self.fields), *(head for head, *_ in self.results.values()))):
+            self.sheet.text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
+
+    def now(self, live: bool) -> None:
+        """The live scenario; and whether it still is the one whose points are stored."""
+        book, sheet, row = self.book, self.sheet, self.row
+        bold = style.LABEL.but(bold=True, fill=style.PANEL)
+        sheet.text(row, 0, "now, live", bold)
+        for column, field in enumerate(self.fields, 1):
+            sheet.formula(row, column, At(self.named[field], 0), self._look(field).but(colour=style.LINK, fill=style.PANEL), of=ACROSS)
+        for name, (_, figure, _, _) in self.results.items():
+            sheet.formula(row, self.at[name], self._in_unit(name, At(figure, 0)), self._form(name).but(bold=True, fill=style.PANEL), of=ACROSS,
+                          link=book.anchor(figure))  # fmt: skip
+        self.row += 1
+        if live:
+            return
+        sheet.text(self.row, 0, "now, as generated", style.SOURCE)
+        same: list[Node] = []
+        for name, (head, figure, _, _) in self.results.items():
+            then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", self._stored(name, book.estimate_values[0]), shared=True, fixed=True)
+            book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
+            if name in ("ttft", "tpot", "usd"):
+                same.append(absolute(self._in_unit(name, At(figure, 0)) - then) <= TOLERANCE * absolute(then))
+        self.row += 1
+        self.note = Quantity("sweep.note", "Points as generated", "1", where(both(*same), "✓ points are those of this scenario",
+                                                                          "! inputs changed: points are as generated"))  # fmt: skip
+        book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
+        sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",
+                                                               "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+
+    def stored(self) -> None:
+        """Points as the native engine works them out."""
+        program = Program([figure for _, figure, _, _ in self.results.values()])
+        for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
+            values = program.run(inputs)
+            self.sheet.text(self.row, 0, f"point {number}, as generated", style.SOURCE)
+            for column, field in enumerate(self.fields, 1):
+                value = point[field]
+                self.sheet.put(self.row, column, Cell(self._look(field).but(colour=style.GREY), text=value if isinstance(value, str) else None,
+                                                      number=None if isinstance(value, str) else float(value)))  # fmt: skip
+            for name in self.results:
+                shown = self._stored(name, values)
+                self.sheet.put(self.row, self.at[name], Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None))
+            self.row += 1
+
+    def _stored(self, name: str, values: Mapping[Node, Any]) -> float:
+        """A result of the native engine in the unit of its column."""
+        _, figure, factor, times = self.results[name]
+        scale = 1.0 if factor is None else float(factor.value or 1)
+        return float(values[figure]) * (scale if times else 1 / scale)
+
+    def live(self) -> None:
+        """Points as formulas: below the table a column for each, with every figure that follows from the swept inputs."""
+        book, sheet, made = self.book, self.sheet, self.book.estimate
+        base = made.inputs(0)
+        varied = [figure for figure in made.equations.inputs.named().values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
+                  or figure.id.removeprefix("inputs.") in self.fields]  # fmt: skip
+        twins = {figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept") for figure in varied}
+        variation = vary(made.equations, twins, {name: figure for name, (_, figure, _, _) in self.results.items()}, "sweep.", " · swept")
+        cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
+                 for place, inputs in enumerate(self.inputs)]  # fmt: skip
+        for number, case in enumerate(cases, 1):
+            sheet.text(self.row, 0, f"point {number}", style.SOURCE)
+            for column, field in enumerate(self.fields, 1):
+                sheet.formula(self.row, column, At(twins[self.named[field]], case), self._look(field), of=ACROSS)
+            for name in self.results:
+                node = variation.results[name]
+                assert isinstance(node, Quantity)
+                here = case if node.id.startswith("sweep.") else 0
+                sheet.formula(self.row, self.at[name], self._in_unit(name, At(node, here)), self._form(name), of=ACROSS)
+            self.row += 1
+        self._workings(twins, variation, cases)
+
+    def _workings(self, twins: Mapping[Input, Input], variation: Variation, cases: list[int]) -> None:
+        book, sheet = self.book, self.sheet
+        last = max(_FIRST_CASE + len(cases) - 1, self.last)
+        sheet.widths += [92] * max(0, last + 1 - len(sheet.widths))
+        self.row += 1
+        for column, words in enumerate(("workings of every point", "unit", "as on", *(f"point {number}" for number in range(1, len(cases) + 1)))):
+            sheet.text(self.row, column, words, style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT)
+        self.row += 1
+        values = book.estimate_values[0]
+        figures = book.estimate.equations.figures
+        for figure, twin in twins.items():
+            book.settle(twin, Home("Sweep", self.row))
+            self._words(twin, "the swept input" if figure.id.removeprefix("inputs.") in self.fields else "follows from it")
+            for place, case in enumerate(cases):
+                value = book.inputs(case)[twin.id]
+                is_text = isinstance(value, str)
+                typed = figure.id.removeprefix("inputs.") in self.fields
+                look = style.value(twin.unit, is_text=is_text, role="input" if typed else "fixed", integer=twin.integer)
+                sheet.put(self.row, _FIRST_CASE + place, Cell(look, text=value if is_text else None, number=None if is_text else float(value),
+                                                             column=case, entry=twin if typed else None))  # fmt: skip
+                if typed:
+                    book.own[twin.id] = twin
+                    book.entries[twin.id, case] = ("Sweep", self.row, _FIRST_CASE + place)
+            self.row += 1
+        for name, rows in variation.rows.items():
+            start = self.row
+            for row in rows:
+                book.settle(row, Home("Sweep", self.row))
+                self._words(row, name)
+                is_text = isinstance(values.get(figures[row.id.removeprefix("sweep.")]), str)
+                for place, case in enumerate(cases):
+                    sheet.formula(self.row, _FIRST_CASE + place, row.body, style.value(row.unit, is_text=is_text), of=case)
+                self.row += 1
+            sheet.blocks.append((start, self.row - 1))
+
+    def _words(self, figure: Input | Quantity, where_from: str) -> None:
+        self.sheet.text(self.row, 0, figure.label, style.ROW_LABEL)
+        self.sheet.text(self.row, 1, style.shown_unit(figure.unit), style.UNIT)
+        self.sheet.text(self.row, 2, where_from, style.SOURCE)
+        self.sheet.ids[self.row] = figure.id
+
+    def _look(self, field: str) -> style.Style:
+        figure = self.named[field]
+        return style.value(figure.unit, is_text=isinstance(figure.value, str), integer=figure.integer)
+
+    def _form(self, name: str) -> style.Style:
+        return style.VALUE.but(form=";".join(f"{part}_)_)" for part in _DIGITS[name].split(";")))
+
+    def _in_unit(self, name: str, node: Node) -> Node:
+        _, _, factor, times = self.results[name]
+        return node if factor is None else node * At(factor, 0) if times else node / At(factor, 0)
+
+
+def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float, float, float]) -> charts.Chart:
+    """Output tokens per second and accelerator against tokens per second of a user: a curve for each value of the second field, and where we are."""
+
+    def column(rows: tuple[int, int], at: int) -> charts.Range:
+        return ("Sweep", rows[0], at, rows[1], at)
+
+    return charts.curves(
+        f"Output tokens per second and accelerator against tokens per second of a user, over {sweep.words}; the large mark is the live scenario",
+        [(column(rows, sweep.x), column(rows, sweep.y)) for rows in sweep.curves],
+        [(charts.cell("Sweep", row, sweep.labels), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y))
+         for row in _marked(*sweep.curves[0])],
+        (("Sweep", sweep.now, sweep.x, sweep.now, sweep.x), ("Sweep", sweep.now, sweep.y, sweep.now, sweep.y)), size, plot)  # fmt: skip
+
+
+def _marked(first: int, last: int) -> list[int]:
+    """Rows of the points that carry their value: every second one, from the end."""
+    return list(range(last, first - 1, -2 if last - first > 4 else -1))[:6]
+
+
+def _charts(sheet: Sheet, sweep: Sweep, table: _Table) -> None:
+    """Three charts above the table: TPOT and cost over the first field, throughput against interactivity."""
+    plot = (0.10, 0.04, 0.87, 0.72)
+    first = sweep.curves[0]
+    for column, words, chart in (
+        (0, f"TPOT in ms over {sweep.words}", _over(sweep, table, "tpot", first, plot)),
+        (4, "Throughput per accelerator against speed for a user", interactivity(sweep, _CHART, plot)),
+        (9, "USD per million output tokens", _over(sweep, table, "usd", first, plot)),
+    ):
+        sheet.text(3, column, words, style.Style(size=10.5, bold=True))
+        sheet.charts.append((4, column, chart))
+
+
+def _over(sweep: Sweep, table: _Table, name: str, first: tuple[int, int], plot: tuple[float, float, float, float]) -> charts.Chart:
+    at = table.at[name]
+    return charts.lines(f"{table.results[name][0]} over {sweep.words}", ("Sweep", first[0], sweep.labels, first[1], sweep.labels),
+                        [("Sweep", rows[0], at, rows[1], at) for rows in sweep.curves], _CHART, plot)  # fmt: skip
