@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mantile.drivers import drivers
 from mantile.equations.workload import Workload
 from mantile.estimation import Estimate
 from mantile.graph.quantity import Quantity
@@ -55,10 +56,11 @@ def lay_out(estimate: Estimate) -> Book:
              (*sheets["Serving"], made.section), master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", sheets["Cost"], master)  # fmt: skip
-    hangs = sensitivity_sheet(book, master, 8)
+    listed = drivers(estimate)
+    hangs = sensitivity_sheet(book, master, listed[:8])
     swept = sweep_sheet(book, master)
     error = calibration_sheet(book, master)
-    assumptions_sheet(book, master)
+    assumptions_sheet(book, master, listed, hangs)
     checks_sheet(book, says)
     summary_sheet(book, says, made, hangs, swept)
     log_sheet(book, made, master)

@@ -1,19 +1,24 @@
-"""The Assumptions sheet: what the estimate takes on trust, most consequential first."""
+"""The Assumptions sheet: what the estimate takes on trust, numbered, most consequential first."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mantile.assembly import DECODE
+from mantile.drivers import RESULTS, Driver
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.efficiency import Efficiency
-from mantile.graph.quantity import Input, Quantity, absolute, where
+from mantile.graph.quantity import Input, Named, Node, Quantity, absolute, precedents, where
 from mantile.workbook import style
-from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.sensitivity import Sensitivity, in_unit, shown
 
-_NUDGE = 1.1
 _STATEMENTS = {
+    "concurrency": "Requests arrive in a closed loop: so many are always in flight",
+    "request_rate": "So many requests arrive per second, at random and whatever is in flight",
+    "input_tokens": "Prompts have this many tokens, mean; none are shared or cached",
+    "output_tokens": "Answers have this many tokens, mean",
+    "utilisation": "Accelerators carry this load for this share of the hours paid for",
+    "electricity_price": "A kilowatt-hour costs this",
+    "pue": "The building draws this multiple of what the machines draw",
+    "price": "An accelerator costs this per hour on the price basis asked for",
     "gemm_launch": "A matrix product costs this before its first byte",
     "gemm_compute": "A large matrix product reaches this share of the dense peak",
     "gemm_bandwidth": "A product that streams its weights reaches this share of memory bandwidth",
@@ -78,98 +83,34 @@ _STATEMENTS = {
 }
 
 
-@dataclass(frozen=True)
-class _Line:
-    figure: Quantity
-    statement: str
-    source: str
-    status: str
-    ttft: float
-    tpot: float
+def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs: Sensitivity | None) -> None:
+    """Lay out the Assumptions sheet.
 
-
-def _lines(book: Book) -> list[_Line]:
-    """Every factor with the effect of raising it by a tenth, as the native engine finds it when the file is made."""
-    estimate = book.estimate
-    equations = estimate.equations
-    inputs = estimate.inputs(0)
-    base = book.estimate_values[0]
-    served = equations.serving
-    program = estimate.program
-    found = []
-    known = equations.figures
-    seen: set[Quantity] = set()
-    for side in equations.sides:
-        reached = side.efficiency
-        for kind in reached.kinds():
-            figure = reached.factors[kind.name]
-            if figure.id not in known or figure in seen:
-                continue  # decode workers share it, or have no use for it
-            seen.add(figure)
-            decode = side is not equations.side
-            higher = {item.id: item.value * _NUDGE for item in reached.figures[kind.name] if isinstance(item.value, int | float)}
-            name = f"{DECODE if decode else ''}efficiency.{kind.name}.override"
-            given = inputs.get(name)
-            if isinstance(given, int | float):
-                higher[name] = given * _NUDGE
-            changed = program.run(inputs | higher)
-            ttft, tpot = (float(changed[result]) / float(base[result]) - 1 for result in (served.ttft, served.tpot))
-            status, _, source = _figure_in_use(book, reached, kind.name, figure).source.partition(": ")
-            statement = _STATEMENTS[kind.name] + (", on decode workers" if decode else "")
-            found.append(_Line(figure, statement, source, status.split(" ")[0], ttft, tpot))
-    return sorted(found, key=lambda line: -max(abs(line.ttft), abs(line.tpot)))
-
-
-def _figure_in_use(book: Book, reached: Efficiency, name: str, figure: Quantity) -> Input:
-    """The library figure behind a factor of the base scenario: of those equal to it, the one of the highest level."""
-    values = book.estimate_values[0]
-    scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
-    rows = reached.in_use[name]
-    value = float(values[figure]) * scale
-    fitting = [row for row in rows if abs(float(values[row[0]]) - value) <= 1e-9 * abs(value)] or list(rows)
-    return max(fitting, key=lambda row: reached.level(row[1], values))[0]
-
-
-def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
-    """Lay out the Assumptions sheet."""
-    sheet = book.add(Sheet("Assumptions", "control", "Everything this estimate takes on trust, most consequential first. Effect = change "
-                           "of the result if the figure is a tenth higher, as generated."))  # fmt: skip
-    sheet.widths = [48, 450, 116, 64, 116, 90, 380, 84, 80, 80]
+    Args:
+        listed: what the results hang on, most consequential first.
+        hangs: the live effects of some of them, from the Sensitivity sheet.
+    """
+    sheet = book.add(Sheet("Assumptions", "control", "Everything this estimate takes on trust, most consequential first. Effect = change of the result from "
+                           "the low to the high end of its range; in grey as generated."))  # fmt: skip
+    sheet.widths = [48, 430, 118, 92, 74, 92, 84, 250, 84, 80, 80, 80]
     sheet.default_height = 24
-    last = 9
+    last = 11
     furnish(book, sheet, "Assumptions", last, master)
     sheet.heights |= {2: 6, 3: 22}
-    heads = ("no.", "assumption", "value", "unit", "as generated", "changed", "source", "status", "TTFT", "TPOT")
+    heads = ("no.", "assumption", "used on", "value", "unit", "default", "changed", "source", "status", "TTFT", "TPOT", "USD/M")
     for column, head in enumerate(heads):
-        sheet.text(3, column, head, style.HEADER_RIGHT if column in (2, 4, 8, 9) else style.HEADER)
+        sheet.text(3, column, head, style.HEADER_RIGHT if column in (3, 5, 9, 10, 11) else style.HEADER)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
-    under = (style.THIN, style.FAINT)
     row = 4
-    for number, line in enumerate(_lines(book), 1):
-        unit = line.figure.unit
-        sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
-        sheet.text(row, 1, line.statement, style.LABEL.but(bottom=under))
-        sheet.formula(row, 2, line.figure, style.value(unit, role="link").but(bottom=under), link=book.anchor(line.figure))
-        sheet.text(row, 3, style.shown_unit(unit), style.UNIT.but(bottom=under))
-        default = Input(f"assumption.{line.figure.id}", f"As generated, {line.figure.label}", unit,
-                        float(book.estimate_values[0][line.figure]), shared=True, fixed=True)  # fmt: skip
-        book.fix(sheet, row, 4, default, style.value(unit, role="fixed").but(bottom=under))
-        sheet.formula(row, 5, where(absolute(line.figure - default) > TOLERANCE * absolute(default), 1, 0),
-                      style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
-        sheet.text(row, 6, line.source, style.SOURCE.but(bottom=under))
-        assumed = line.status == "assumed"
-        sheet.text(row, 7, "! assumed" if assumed else line.status,
-                   style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip
-        for column, effect in ((8, line.ttft), (9, line.tpot)):
-            look = style.front("effect", align="right").but(form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under)
-            sheet.put(row, column, Cell(look, number=round(effect, 6)))
-        sheet.ids[row] = line.figure.id
+    used = _used(book)
+    for number, driver in enumerate(listed, 1):
+        _line(book, sheet, row, number, driver, hangs.spreads.get(driver.id, {}) if hangs is not None else {}, ", ".join(used.get(driver.figure, ())))
         row += 1
-    for column in (8, 9):
+    for column in (9, 10, 11):
         sheet.conditional.append(((4, column, row - 1, column), {
             "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR,
             "bar_negative_color": style.CAPACITY_BAR, "bar_axis_color": style.HAIRLINE, "min_type": "num", "max_type": "num",
-            "min_value": -0.15, "max_value": 0.3}))  # fmt: skip
+            "min_value": -0.45, "max_value": 0.9}))  # fmt: skip
     row += 1
     for words in ("Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
                   "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
@@ -177,5 +118,45 @@ def assumptions_sheet(book: Book, master: Quantity) -> Sheet:
         sheet.text(row, 0, words, style.PURPOSE)
         row += 1
     sheet.print_area = (0, 0, row - 1, last)
-    return sheet
 
+
+def _used(book: Book) -> dict[Named, list[str]]:
+    """Sheets on which figures are used, by figure."""
+    found: dict[Named, dict[str, None]] = {}
+    for name, sections in book.estimate.equations.sheets.items():
+        for section in sections:
+            for figure in section.figures():
+                for other in precedents(figure) if isinstance(figure, Quantity) else ():
+                    found.setdefault(other, {})[name] = None
+    return {figure: list(names) for figure, names in found.items()}
+
+
+def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str) -> None:
+    under = (style.THIN, style.FAINT)
+    figure = driver.figure
+    unit = shown(figure.unit)[0]
+    integer = isinstance(figure, Input) and figure.integer
+    name = driver.id.rpartition(".")[2]
+    sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
+    sheet.text(row, 1, _STATEMENTS[name] + (", on decode workers" if driver.id.startswith("decode.") else ""), style.LABEL.but(bottom=under, shrink=True))
+    sheet.text(row, 2, used, style.SOURCE.but(bottom=under))
+    value = in_unit(figure, figure.unit)
+    sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))
+    sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
+    base = book.estimate_values[0][figure]
+    scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
+    default = Input(f"assumption.{driver.id}", f"As generated, {driver.label}", unit, float(f"{float(base) * scale:.12g}"), shared=True, fixed=True)
+    book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
+    sheet.formula(row, 6, where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
+                  style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
+    sheet.text(row, 7, driver.source, style.SOURCE.but(bottom=under))
+    assumed = driver.status == "assumed"
+    sheet.text(row, 8, "! assumed" if assumed else driver.status,
+               style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip
+    look = style.front("effect", align="right").but(form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under)
+    for column, (result, effect) in enumerate(zip(RESULTS, driver.effects, strict=True), 9):
+        if result in live:
+            sheet.formula(row, column, live[result], look.but(colour=style.LINK), of=ACROSS)
+        else:
+            sheet.put(row, column, Cell(look.but(colour=style.GREY), number=round(effect * 2 * driver.swing / 10, 6)))
+    sheet.ids[row] = driver.id

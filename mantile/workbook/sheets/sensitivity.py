@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.drivers import Driver, drivers, results
+from mantile.drivers import Driver, results
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, MICRO, MILLI
 from mantile.graph.quantity import (
@@ -54,7 +54,7 @@ class Sensitivity:
 
     titles: dict[str, Quantity]
     rows: dict[str, tuple[int, int, int]]
-    spreads: dict[str, dict[str, Quantity]]
+    spreads: dict[str, dict[str, Node]]
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,13 @@ class _Line:
     made: dict[Named, Quantity]
 
 
-def sensitivity_sheet(book: Book, master: Quantity, number: int) -> Sensitivity:
-    """Lay out the Sensitivity sheet with so many drivers."""
+def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sensitivity:
+    """Lay out the Sensitivity sheet with these drivers."""
     sheet = book.add(Sheet("Sensitivity", "outputs", "What the results of the base scenario hang on: each driver lower and higher by the percentage typed, "
                            "all else as it is. Every figure on the way stands below."))  # fmt: skip
     sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]
     furnish(book, sheet, "Sensitivity", _LAST, master)
     sheet.heights[2] = 6
-    chosen = drivers(book.estimate)[:number]
     top = _CHART_ROWS + 4
     cases = [book.case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
     lines = [_line(book, driver, top + 4 + place) for place, driver in enumerate(chosen)]
@@ -125,8 +124,8 @@ def _line(book: Book, driver: Driver, row: int) -> _Line:
     return _Line(driver, name, row, swing, made[driver.figure], variation, made)
 
 
-def _shown(unit: str) -> tuple[str, Input | None, str]:
-    """The unit in which a driver is shown, what it is multiplied by for it, and the format."""
+def shown(unit: str) -> tuple[str, Input | None, str]:
+    """The unit in which a driver is shown, what it is multiplied by for it, and its format as text."""
     match unit:
         case "s":
             return "us", MICRO, "0.0"
@@ -140,9 +139,13 @@ def _shown(unit: str) -> tuple[str, Input | None, str]:
             return unit, None, "#,##0"
 
 
-def _in_unit(figure: Node, unit: str) -> Node:
-    _, factor, _ = _shown(unit)
-    return figure * At(factor, 0) if factor is not None else figure / At(GIGA, 0) if unit in ("B", "B/s") else figure
+def in_unit(figure: Node, unit: str) -> Node:
+    """A figure in the unit in which it is shown; across scenarios where the figure is."""
+    _, factor, _ = shown(unit)
+    across = isinstance(figure, At)
+    if factor is not None:
+        return figure * (At(factor, 0) if across else factor)
+    return figure / (At(GIGA, 0) if across else GIGA) if unit in ("B", "B/s") else figure
 
 
 def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[int]) -> None:
@@ -168,17 +171,17 @@ def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[i
     sheet.heights[row + 1] = 4
     for line in lines:
         row, figure = line.row, line.driver.figure
-        unit, _, _ = _shown(figure.unit)
+        unit, _, _ = shown(figure.unit)
         sheet.text(row, 0, line.driver.label, style.LABEL)
         sheet.text(row, 1, style.shown_unit(unit), style.UNIT)
         look = style.value(unit, integer=isinstance(figure, Input) and figure.integer)
-        sheet.formula(row, _BASE, _in_unit(At(figure, 0), figure.unit), look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
+        sheet.formula(row, _BASE, in_unit(At(figure, 0), figure.unit), look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
         book.settle(line.swing, Home("Sensitivity", row, _SWING, absolute=True))
         sheet.put(row, _SWING, Cell(style.value("%", role="input", integer=True), number=float(line.swing.value or 0), entry=line.swing))
         book.entries[line.swing.id, 0] = ("Sensitivity", row, _SWING)
         book.own[line.swing.id] = line.swing
         for column, case in zip((LOW, HIGH), cases, strict=True):
-            sheet.formula(row, column, _in_unit(At(line.value, case), figure.unit), look, of=ACROSS)
+            sheet.formula(row, column, in_unit(At(line.value, case), figure.unit), look, of=ACROSS)
         for place, (result, (_, _, factor)) in enumerate(_HEADS.items()):
             for offset, case in enumerate(cases):
                 value = _at(line, result, case)
@@ -236,7 +239,7 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
     row += 1
     titles: dict[str, Quantity] = {}
     places: dict[str, tuple[int, int, int]] = {}
-    spreads: dict[str, dict[str, Quantity]] = {}
+    spreads: dict[str, dict[str, Node]] = {}
 
     def put(line: int, column: int, figure: Quantity, look: style.Style = _NUMBER) -> Quantity:
         book.place(sheet, line, column, figure, look, of=ACROSS)
@@ -246,8 +249,8 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         sheet.text(row, column, words, _SMALL)
     names, heads, numbers = [], [], []
     for number, line in enumerate(lines, 1):
-        _, _, form = _shown(line.driver.figure.unit)
-        ends = [text(_in_unit(At(line.value, case), line.driver.figure.unit), form) for case in cases]
+        _, _, form = shown(line.driver.figure.unit)
+        ends = [text(in_unit(At(line.value, case), line.driver.figure.unit), form) for case in cases]
         ranged = join(f"{line.driver.label} ", ends[0], " – ", ends[1])
         names.append(put(row + number, 0, Quantity(f"sensitivity.label.{number}", "Label", "1", ranged), _SMALL))
         heads.append(Input(f"sensitivity.head.{number}", f"Head {number}", "1", line.driver.label, shared=True, fixed=True))
@@ -267,7 +270,7 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
             ends_of[number] = (low, high)
             keys.append(put(row + number, at + 2, Quantity(f"sensitivity.{result}.key.{number}", "Key", "1",
                                                            absolute(high - low) + numbers[number - 1] * TOLERANCE * TOLERANCE)))  # fmt: skip
-            spreads.setdefault(line.driver.id, {})[result] = high
+            spreads.setdefault(line.driver.id, {})[result] = high - low
         below = row + len(lines) + 2 + place * (len(lines) + 3)
         for offset, words in enumerate((f"{label}: sorted", "better", "worse", "rank", "entry")):
             sheet.text(below, offset, words, _SMALL)
