@@ -131,6 +131,11 @@ def _used(book: Book) -> dict[Named, list[str]]:
     return {figure: list(names) for figure, names in found.items()}
 
 
+def _cut(words: str, most: int) -> str:
+    """Words that fit; in full they stand at the figure."""
+    return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
+
+
 def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str) -> None:
     under = (style.THIN, style.FAINT)
     figure = driver.figure
@@ -139,7 +144,7 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     name = driver.id.rpartition(".")[2]
     sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
     sheet.text(row, 1, _STATEMENTS[name] + (", on decode workers" if driver.id.startswith("decode.") else ""), style.LABEL.but(bottom=under, shrink=True))
-    sheet.text(row, 2, used, style.SOURCE.but(bottom=under))
+    sheet.text(row, 2, _cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
     value = in_unit(figure, figure.unit)
     sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))
     sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
@@ -149,7 +154,7 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
     sheet.formula(row, 6, where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
                   style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
-    sheet.text(row, 7, driver.source, style.SOURCE.but(bottom=under))
+    sheet.text(row, 7, _cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
     assumed = driver.status == "assumed"
     sheet.text(row, 8, "! assumed" if assumed else driver.status,
                style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip

@@ -12,7 +12,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, KILO, MILLI
 from mantile.estimation import Estimate, at_points
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, where
+from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, join, text, where
 from mantile.library.errors import InputError, unknown
 from mantile.variation import Variation, vary
 from mantile.workbook import charts, style
@@ -160,7 +160,7 @@ class _Table:
         program = Program([figure for _, figure, _, _ in self.results.values()])
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
             values = program.run(inputs)
-            self.sheet.text(self.row, 0, f"point {number}, as generated", style.SOURCE)
+            self.sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 value = point[field]
                 self.sheet.put(self.row, column, Cell(self._look(field).but(colour=style.GREY), text=value if isinstance(value, str) else None,
@@ -186,8 +186,14 @@ class _Table:
         variation = vary(made.equations, twins, {name: figure for name, (_, figure, _, _) in self.results.items()}, "sweep.", " · swept")
         cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
                  for place, inputs in enumerate(self.inputs)]  # fmt: skip
-        for number, case in enumerate(cases, 1):
-            sheet.text(self.row, 0, f"point {number}", style.SOURCE)
+        for number, (case, point) in enumerate(zip(cases, self.points, strict=True), 1):
+            if len(self.fields) > 1:  # live as well: the second field may be typed over
+                outer = self.named[next(field for field in self.fields if field != next(iter(point)))]
+                value = At(twins[outer], case)
+                named = join(f"{outer.label} ", value if isinstance(outer.value, str) else text(value, "#,##0"))
+                sheet.formula(self.row, 0, named, style.SOURCE, of=ACROSS)
+            else:
+                sheet.text(self.row, 0, f"point {number}", style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 sheet.formula(self.row, column, At(twins[self.named[field]], case), self._look(field), of=ACROSS)
             for name in self.results:
@@ -197,6 +203,11 @@ class _Table:
                 sheet.formula(self.row, self.at[name], self._in_unit(name, At(node, here)), self._form(name), of=ACROSS)
             self.row += 1
         self._workings(twins, variation, cases)
+
+    def _called(self, number: int, point: Mapping[str, Any]) -> str:
+        """The name of a stored point: the value of the second field, after which its curve is called."""
+        _, *outer = point
+        return f"{self.named[outer[0]].label} {point[outer[0]]}" if outer else f"point {number}, as generated"
 
     def _workings(self, twins: Mapping[Input, Input], variation: Variation, cases: list[int]) -> None:
         book, sheet = self.book, self.sheet
@@ -261,7 +272,8 @@ def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float,
         f"Output tokens per second and accelerator against tokens per second of a user, over {sweep.words}; the large mark is the live scenario",
         [(column(rows, sweep.x), column(rows, sweep.y)) for rows in sweep.curves],
         [(charts.cell("Sweep", row, sweep.labels), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y))
-         for row in _marked(*sweep.curves[0])],
+         for row in _marked(*sweep.curves[0])]
+        + [(charts.cell("Sweep", row, 0), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y)) for row, _ in sweep.curves[1:]],
         (("Sweep", sweep.now, sweep.x, sweep.now, sweep.x), ("Sweep", sweep.now, sweep.y, sweep.now, sweep.y)), size, plot)  # fmt: skip
 
 

@@ -1,0 +1,211 @@
+"""The sheets Sensitivity and Sweep: each column is the estimate with that input, and only what follows from it is worked out again."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import get_column_letter
+
+from mantile.drivers import Driver, drivers, results
+from mantile.estimation import Estimate, estimate
+from mantile.graph.quantity import Input, Quantity
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.workbook.book import Book
+from mantile.workbook.layout import lay_out
+from mantile.workbook.rules import lint
+from mantile.workbook.sheets.sensitivity import HIGH, LOW
+from mantile.workbook.write import write_workbook
+
+BASE: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 256, "concurrency": 16}
+MODELS: tuple[dict[str, Any], ...] = (
+    {}, {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "ep": 8}, {"model": "gpt-oss-120b", "accelerator": "mi355x", "tp": 2},
+    {"model": "llama-3.1-8b", "decode": {"tp": 2}}, {"request_rate": 4.0}, {"accelerator": "m4-max", "framework": "mlx", "concurrency": 1},
+)  # fmt: skip
+
+
+def made(**fields: Any) -> Estimate:
+    """An estimate of the base with changes."""
+    return estimate(parse_scenario(BASE | fields, "scenario"))
+
+
+@cache
+def laid_out(number: int) -> tuple[Book, list[dict[Any, Any]]]:
+    """A workbook and the native values of all its columns."""
+    book = lay_out(made(**MODELS[number]))
+    return book, book.values(book.generated())
+
+
+def table(book: Book, values: list[dict[Any, Any]], sheet: str, row: int, column: int) -> float:
+    """What a cell shows."""
+    cell = book.sheets[sheet].cells[row, column]
+    assert cell.expression is not None
+    return float(values[cell.column][cell.expression])
+
+
+def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
+    """The results with a driver scaled by hand, without any of the workbook's figures."""
+    inputs = found.inputs(0)
+    figure = driver.figure
+    if isinstance(figure, Input):
+        value = float(inputs[figure.id]) * share
+        changed: dict[str, Any] = {figure.id: max(1.0, float(int(value + 1e-9))) if figure.integer else value}
+        if figure.id == "inputs.utilisation":
+            changed[figure.id] = min(1.0, value)
+        if figure.id == "inputs.pue":
+            changed[figure.id] = max(1.0, value)
+    else:
+        kind = driver.id.rpartition(".")[2]
+        reached = found.equations.side.efficiency
+        changed = {item.id: min(item.value * share, 1.0) if driver.fraction else item.value * share
+                   for item in reached.figures[kind] if isinstance(item.value, int | float)}  # fmt: skip
+    values = found.program.run(inputs | changed)
+    return {name: float(values[result]) for name, result in results(found).items()}
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)))
+def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
+    """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
+    book, values = laid_out(number)
+    found = book.estimate
+    rows = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
+    seen = 0
+    for driver in drivers(found)[:8]:
+        if driver.status == "price" or (len(found.equations.sides) > 1 and not driver.id.startswith("inputs.")):
+            continue  # of one side of two; the price is tested below
+        for offset, sign in enumerate((-1, 1)):
+            expected = again(found, driver, 1 + sign * driver.swing / 100)
+            for place, (name, scale) in enumerate((("ttft", 1e3), ("tpot", 1e3), ("usd", 1.0))):
+                shown = table(book, values, "Sensitivity", rows[driver.id], 6 + 2 * place + offset)
+                assert shown == pytest.approx(expected[name] * scale, rel=1e-9), (driver.id, name, sign)
+                seen += 1
+    assert seen >= 6 * (2 if len(found.equations.sides) > 1 else 4)
+
+
+def test_a_price_moves_the_cost_alone() -> None:
+    book, values = laid_out(0)
+    row = next(row for row, identifier in book.sheets["Sensitivity"].ids.items() if identifier == "cost.price")
+    base = {name: float(book.estimate_values[0][figure]) for name, figure in results(book.estimate).items()}
+    assert [table(book, values, "Sensitivity", row, column) / (base["usd"]) for column in (10, 11)] == pytest.approx([0.8, 1.2])
+    assert [table(book, values, "Sensitivity", row, column) for column in (6, 7)] == pytest.approx([base["ttft"] * 1e3] * 2)
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)))
+def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int) -> None:
+    """Drivers by how much they move a result; bars of every tornado by the distance between their ends."""
+    book, values = laid_out(number)
+    listed = drivers(book.estimate)
+    assert [driver.weight for driver in listed] == sorted((driver.weight for driver in listed), reverse=True)
+    for name in ("ttft", "tpot", "usd"):
+        ends = {figure.id: float(values[-1][figure.body]) for figure in book.homes
+                if isinstance(figure, Quantity) and figure.id.startswith((f"sensitivity.{name}.better.", f"sensitivity.{name}.worse."))}  # fmt: skip
+        spreads = [ends[f"sensitivity.{name}.worse.{rank}"] - ends[f"sensitivity.{name}.better.{rank}"] for rank in range(1, 9)]
+        assert spreads == sorted(spreads, reverse=True) or name == "usd"  # utilisation is cut off at 1
+        assert all(ends[f"sensitivity.{name}.better.{rank}"] <= 0 <= ends[f"sensitivity.{name}.worse.{rank}"] for rank in range(1, 9))
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path: Path) -> None:
+    """Low and high hold the same formula; every row there is needed; the rules hold."""
+    book, _ = laid_out(number)
+    sheet = book.sheets["Sensitivity"]
+    low, high = (get_column_letter(column + 1) for column in (LOW, HIGH))
+    for row, identifier in sheet.ids.items():
+        if identifier.startswith("sensitivity."):
+            one, two = (book.printed(sheet, sheet.cells[row, column]) for column in (LOW, HIGH))
+            assert Translator(one, origin=f"{low}{row + 1}").translate_formula(f"{high}{row + 1}") == two
+    path = write_workbook(book, tmp_path / "run.xlsx")
+    assert not lint(path)
+
+
+def test_a_swing_can_be_typed_and_stated() -> None:
+    """A scenario may state it; a typed one changes both ends."""
+    stated = lay_out(made(sensitivity={"inputs.concurrency": 50}))
+    row = next(row for row, identifier in stated.sheets["Sensitivity"].ids.items() if identifier == "inputs.concurrency")
+    values = stated.values(stated.generated())
+    assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [8, 24]
+    given = stated.generated()
+    given[0] |= {"sensitivity.concurrency.swing": 25}
+    values = stated.values(given)
+    assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [12, 20]
+
+
+# --- Sweep --------------------------------------------------------------------------------------------------------------------
+
+
+def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
+    """The lines of the table of points after the live one: TTFT and TPOT in ms."""
+    sheet = book.sheets["Sweep"]
+    fields = len(book.estimate.scenario.sweep) or 1
+    found = []
+    row = 24
+    while (row, fields + 1) in sheet.cells:
+        line = {}
+        for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
+            cell = sheet.cells[row, column]
+            line[name] = cell.number if cell.expression is None else float(values[cell.column][cell.expression])
+        found.append(line)
+        row += 1
+    return found
+
+
+@pytest.mark.parametrize("sweep", [
+    {"concurrency": [1, 16, 200]}, {"tp": [1, 2], "input_tokens": [128, 4096]}, {"accelerator": ["h100-sxm", "b200-sxm", "l40s", "mi300x"]},
+    {"weights_dtype": ["bf16", "fp8"]}, {"utilisation": [0.5, 1.0]}, {"framework": ["vllm", "sglang"], "accelerator": ["h200-sxm", "h100-sxm"]},
+])  # fmt: skip
+@pytest.mark.parametrize("live", [True, False])
+def test_a_point_is_the_estimate_with_that_input(sweep: dict[str, list[Any]], live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from a field by default follows in a sweep as well, whether points are formulas or stored values."""
+    if not live:
+        monkeypatch.setattr("mantile.workbook.sheets.sweep.MOST_LIVE", 0)
+    book = lay_out(made(sweep=sweep))
+    values = book.values(book.generated())
+    found = points(book, values)
+    first, *rest = sweep
+    expected = [{first: one} | dict(zip(rest, [other], strict=False)) for other in (sweep[rest[0]] if rest else [None]) for one in sweep[first]]
+    lines = found if live else found[1:]
+    assert len(lines) == len(expected) and bool(book.cases[2:]) == live
+    for line, point in zip(lines, expected, strict=True):
+        result = made(**point).results()
+        wanted = (result["ttft_s"] * 1e3, result["tpot_s"] * 1e3, result["usd_per_million_tokens"]["output"])
+        assert (line["ttft"], line["tpot"], line["usd"]) == pytest.approx(wanted, rel=1e-9), point
+
+
+def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> None:
+    book, values = laid_out(0)
+    note = next(figure for figure in book.homes if figure.id == "sweep.note")
+    assert str(values[-1][note]).startswith("✓")
+    given = book.generated()
+    given[0] |= {"inputs.tp": 2}
+    assert str(book.values(given)[-1][note]).startswith("!")
+
+
+def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
+    """Every point with the concurrency that follows from its rate."""
+    book, values = laid_out(4)
+    lines = points(book, values)[1:]
+    rates = [4 * share for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1)]
+    for line, rate in zip(lines, rates, strict=True):
+        assert line["ttft"] == pytest.approx(made(request_rate=rate).results()["ttft_s"] * 1e3, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sweep", "words"), [
+    ({"colour": [1]}, "unknown input 'colour'"), ({"concurrency": list(range(1, 2500))}, "2,499 points"), ({"concurrency": ["many"]}, "concurrency"),
+    ({"accelerator": ["h100-sxmm"]}, "h100-sxm"), ({"tp": [1], "pp": [1], "dp": [1]}, "at most 2"), ({"tp": []}, "at least 1"),
+])  # fmt: skip
+def test_a_sweep_that_cannot_be_is_refused(sweep: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        lay_out(made(sweep=sweep))
+
+
+def test_points_can_be_typed(tmp_path: Path) -> None:
+    """A typed point is worked out by its column; the rules hold for a book with live points."""
+    book = lay_out(made(sweep={"concurrency": [1, 16]}))
+    given = book.generated()
+    given[-1] |= {"sweep.inputs.concurrency": 64}
+    assert points(book, book.values(given))[1]["tpot"] == pytest.approx(made(concurrency=64).results()["tpot_s"] * 1e3, rel=1e-9)
+    assert not lint(write_workbook(book, tmp_path / "run.xlsx"))
