@@ -62,8 +62,10 @@ class Estimate:
 
     @cached_property
     def program(self) -> Program:
-        """Every figure of the graph and every check, ready to run."""
-        return Program([*self.equations.figures.values(), *(check.result for check in self.equations.checks.checks)])
+        """Every figure of the graph, every check, and the profiles that hold for each side, ready to run."""
+        equations = self.equations
+        return Program([*equations.figures.values(), *(check.result for check in equations.checks.checks),
+                        *(link for side in equations.sides for link in side.efficiency.chain)])  # fmt: skip
 
     def values(self, column: int = 0) -> dict[Node, Any]:
         """All numbers of one column."""
