@@ -6,83 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import least_squares
 
-from mantile.equations.factors import DOMAINS, KINDS
+from mantile.equations.factors import KINDS
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
-from mantile.library.errors import InputError, unknown
+from mantile.library.efficiency import EfficiencyProfile, FitReport
+from mantile.library.errors import InputError
 from mantile.library.measurements import Run
-from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved
-from mantile.library.scenario import DEFAULT_SYSTEM
+from mantile.library.profiles import Library
 from mantile.reconciliation import Batch, Prepared, errors, throughput
+from mantile.revision import BAND, Array, Choice, Fit, Level, chain, revised
 
 Kept = Literal["config", "model", "system", "framework"]
 Loss = Literal["soft_l1", "cauchy"]
-Level = Literal["global", "generation", "framework", "pair"]
-Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = 0.1  # spread of log ratios that no factor explains; beyond it an outlier pulls with constant force
 SPREAD = 0.3  # of a log factor around that of its parent, before any run is seen
 RANGE = 10.0  # a factor changes at most so many times
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Factors fitted to runs.
-
-    Args:
-        names: factor and group of each parameter.
-        offsets: log of the factor over that it started from; `deviations` their standard deviations after the runs.
-        at_bound: whether a parameter ended at its bound.
-    """
-
-    names: tuple[tuple[Choice, str], ...]
-    offsets: Array
-    deviations: Array
-    at_bound: tuple[bool, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A factor that may move: all its figures together, or those of one condition; the same for all runs of a group.
-
-    Args:
-        factor: name of the factor.
-        condition: kernel format, KV format or number of ranks; None for all figures.
-        level: whether all runs share it, those of a generation, of a framework, or of an accelerator with a framework.
-    """
-
-    factor: str
-    condition: str | None = None
-    level: Level = "global"
-
-    @classmethod
-    def parse(cls, text: str) -> Choice:
-        """From name, name[condition], name@level, or all three.
-
-        Raises:
-            InputError: naming the factor or level there is not.
-        """
-        rest, _, level = text.partition("@")
-        name, _, condition = rest.rstrip("]").partition("[")
-        known = {kind.name: kind for kind in KINDS}
-        if name not in known:
-            raise unknown("factor", name, known)
-        if level not in ("", *get_args(Level)):
-            raise InputError(f"{text}: expected one of {', '.join(get_args(Level))} after @")
-        if condition and condition not in map(str, DOMAINS[known[name].condition]):
-            raise InputError(f"{text}: expected one of {', '.join(map(str, DOMAINS[known[name].condition]))} in the brackets")
-        return cls(name, condition or None, level or "global")  # type: ignore[arg-type]
-
-    def __str__(self) -> str:
-        return self.factor + (f"[{self.condition}]" if self.condition else "")
-
-    def has(self, figure: Input) -> bool:
-        """Whether a figure of the library is among those that move."""
-        return self.condition is None or figure.id.endswith((f".{self.condition}", f".tp{self.condition}"))
 
 
 class Problem:
@@ -211,7 +154,7 @@ class Problem:
     @cached_property
     def reached(self) -> set[str]:
         """Keys of the profiles that hold for some run: only their figures bound what a factor may do."""
-        return {key for run in self.runs for key in _chain(run, self.library)}
+        return {key for run in self.runs for key in chain(run, self.library)}
 
     @cached_property
     def _measured(self) -> Array:
@@ -340,7 +283,6 @@ class Calibration:
                 "profiles": [f"{profile.id}@{profile.version}" for profile in self.profiles]}  # fmt: skip
 
 
-BAND = 1.2816  # deviations to the tenth and ninetieth percentile
 FITTED = ("tpot_s", "ttft_s", "prefill_s")  # metrics that factors are fitted to; throughput follows from them
 # What is fitted to a few runs unless something else is asked for: one factor for each part of a time that runs can tell apart.
 USUAL = {
@@ -387,84 +329,5 @@ def calibrate(
         aside[by] = problem.errors(cross_validate(problem, by, spread, loss))
     report = FitReport(runs=len(problem.runs), source=source, metrics=metrics, spread=spread, before=before,
                        after=after, out_of_sample=aside, moved=())  # fmt: skip
-    profiles = revised(problem, fit, report, on or date.today())
+    profiles = revised(problem.library, problem.reached, fit, report, on or date.today())
     return Calibration(profiles, fit, len(problem.runs), before, after, aside)
-
-
-def revised(problem: Problem, fit: Fit, report: FitReport, on: date) -> tuple[EfficiencyProfile, ...]:
-    """New versions of the profiles whose figures a fit moved.
-
-    What all runs share moves in every profile that has it and holds for one of them. What a generation, a framework or a pair
-    shares moves in the profiles of that group alone, which get the figures they lack from the next wider one.
-    """
-    library = problem.library
-    profiles = {profile.id: profile for profile in library.efficiency}
-    moved: dict[str, list[Moved]] = {}
-    for (choice, group), offset, deviation, bound in zip(fit.names, fit.offsets, fit.deviations, fit.at_bound, strict=True):
-        change, low, high = (float(np.exp(offset + sign * BAND * deviation)) for sign in (0, -1, 1))
-        entry = Moved(factor=choice.factor, condition=choice.condition, change=_rounded(change), low=_rounded(low), high=_rounded(high), at_bound=bound)
-        for identifier in _homes(profiles, choice, group, problem.reached):
-            profiles[identifier] = _scaled(profiles, identifier, choice, change, f"{report.source}; {report.runs} runs", on, library)
-            moved.setdefault(identifier, []).append(entry)
-    old = {profile.id: profile.version for profile in library.efficiency}
-    return tuple(
-        profiles[identifier].model_copy(update={"version": _next(old.get(identifier)), "fit": report.model_copy(update={"moved": tuple(entries)})})
-        for identifier, entries in moved.items()
-    )  # fmt: skip
-
-
-def _next(version: str | None) -> str:
-    return "1" if version is None else str(int(version) + 1) if version.isdigit() else f"{version}.1"
-
-
-def _chain(run: Run, library: Library) -> set[str]:
-    """Keys of the profiles that hold for a run."""
-    chip = library.accelerator(str(run.accelerator))
-    system = library.system(str(run.system)) if run.system not in (None, DEFAULT_SYSTEM) else library.usual_system(chip.id)
-    places = ("global", chip.generation, chip.id)
-    return {*places, *(f"{place}/{run.framework or 'vllm'}" for place in places), f"topology/{system.topology}", f"link/{system.link}"}
-
-
-def _homes(profiles: dict[str, EfficiencyProfile], choice: Choice, group: str, reached: set[str]) -> list[str]:
-    """Ids of the profiles in which a factor moves; one that is not there yet is made."""
-    if choice.level == "global":
-        return [profile.id for profile in profiles.values() if profile.key in reached and any(_meant(factor, choice) for factor in profile.factors)]
-    accelerator, _, framework = group.partition("--")
-    place = {"generation": {"generation": group}, "framework": {"framework": group}, "pair": {"accelerator": accelerator, "framework": framework}}[choice.level]
-    identifier = {"generation": group, "framework": f"global--{group}", "pair": group}[choice.level]
-    if identifier not in profiles:
-        profiles[identifier] = EfficiencyProfile.model_validate({"id": identifier, "version": "0", "factors": (), **place})
-    return [identifier]
-
-
-def _meant(factor: Factor, choice: Choice) -> bool:
-    condition = factor.format or factor.kv or factor.ranks
-    return factor.factor == choice.factor and choice.condition in (None, str(condition))
-
-
-def _scaled(profiles: dict[str, EfficiencyProfile], identifier: str, choice: Choice, change: float, source: str, on: date,
-            library: Library) -> EfficiencyProfile:  # fmt: skip
-    """A profile with a factor's figures multiplied; figures it lacks come from the next wider profile that has them."""
-    profile = profiles[identifier]
-    kept = [factor for factor in profile.factors if not _meant(factor, choice)]
-    found: dict[tuple[Any, ...], Factor] = {}
-    for other in (profile, *_wider(profiles, profile, library)):
-        for factor in other.factors:
-            if _meant(factor, choice) and (choice.level != "global" or other is profile):
-                found.setdefault((factor.format, factor.kv, factor.ranks), factor)
-    kind = next(kind for kind in KINDS if kind.name == choice.factor)
-    fresh = [factor.model_copy(update={"value": _rounded(min(max(factor.value * change, kind.low), kind.high)), "status": "fitted", "date": on,
-                                       "source": f"fit to {source}; was {factor.value:g}"[:300]}) for factor in found.values()]  # fmt: skip
-    return profile.model_copy(update={"factors": (*kept, *fresh)})
-
-
-def _wider(profiles: dict[str, EfficiencyProfile], profile: EfficiencyProfile, library: Library) -> list[EfficiencyProfile]:
-    """Profiles that hold where this one does, the nearest first."""
-    generation = library.accelerator(profile.accelerator).generation if profile.accelerator else profile.generation
-    keys = [profile.accelerator, f"{generation}/{profile.framework}", generation, f"global/{profile.framework}", "global"]
-    by_key = {other.key: other for other in profiles.values()}
-    return [by_key[key] for key in keys if key in by_key and by_key[key] is not profile]
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")

@@ -7,9 +7,11 @@ from typing import Any
 
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
+from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
+from mantile.library.figure import Figure
 from mantile.library.models import load_model, model_ids
-from mantile.library.profiles import EfficiencyProfile, Figure, alone, load_library, load_version, versions
+from mantile.library.profiles import alone, load_library, load_version, versions
 
 GIB, GB, TERA = 2**30, 10**9, 10**12
 

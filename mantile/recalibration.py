@@ -7,16 +7,18 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from mantile.calibration import SPREAD, Calibration, Choice, Loss, calibrate
+from mantile.calibration import SPREAD, Calibration, Loss, calibrate
 from mantile.equations.workload import DECODE
 from mantile.estimation import Estimate, estimate
 from mantile.library.documents import validate
 from mantile.library.dump import replacing
+from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.measurements import Run
-from mantile.library.profiles import EfficiencyProfile, Library
+from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, FIELDS, Column, apply_model_overrides
 from mantile.reconciliation import Prepared, prepare
+from mantile.revision import Choice
 from mantile.verification import edited_formulas
 from mantile.workbook.edits import edited
 from mantile.workbook.read import open_file

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from mantile.calibration import Choice, Kept, Problem, cross_validate
+from mantile.calibration import Kept, Problem, cross_validate
 from mantile.library.measurements import Measurements, load_measurements
 from mantile.library.profiles import Library, load_library
 from mantile.reconciliation import errors, prepare, reconcile
+from mantile.revision import Choice
 
 GENERATIONS = ("global", "hopper", "blackwell", "cdna3", "cdna4")
 TABLES, KERNELS = (tuple(f"efficiency/{name}@{version}" for name in GENERATIONS) for version in ("tables", "kernels"))

@@ -14,16 +14,18 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from mantile.calibration import BAND, SPREAD, Calibration, Choice, Level, Problem, calibrate, cross_validate, folds
+from mantile.calibration import SPREAD, Calibration, Problem, calibrate, cross_validate, folds
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_profile, write_profiles
+from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Moved
 from mantile.library.errors import InputError
 from mantile.library.measurements import Measurements, Metrics, Run, load_measurements
 from mantile.library.models import model_ids
-from mantile.library.profiles import EfficiencyProfile, Factor, FitReport, Library, Moved, data_folder, load_library
+from mantile.library.profiles import Library, data_folder, load_library
 from mantile.reconciliation import Prepared, prepare, reconcile
+from mantile.revision import BAND, Choice, Level
 
 DAY = date(2026, 11, 21)
 SCALES = {"gemm_bandwidth_scale": 0.85, "attention_decode_scale": 1.2, "interference": 1.4}  # what the runs below are made with, over what we ship

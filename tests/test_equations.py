@@ -14,8 +14,9 @@ from mantile.equations.hardware import PEAKS
 from mantile.estimation import Estimate, estimate
 from mantile.graph.quantity import Input, Quantity, ancestors
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
+from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
-from mantile.library.profiles import EfficiencyProfile, Library
+from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 
 Make = Callable[..., Estimate]

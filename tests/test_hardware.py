@@ -17,7 +17,8 @@ from mantile.estimation import estimate
 from mantile.library.datasheet import MOST_FP4, MOST_FP8, doubts, skeleton
 from mantile.library.documents import load, parse_yaml
 from mantile.library.errors import InputError
-from mantile.library.profiles import FOLDERS, Accelerator, Figure, Library, load_library, load_version, versions
+from mantile.library.figure import Figure
+from mantile.library.profiles import FOLDERS, Accelerator, Library, load_library, load_version, versions
 from mantile.library.scenario import parse_scenario
 
 run = test_cli.run  # the fixture

@@ -16,8 +16,9 @@ from test_cli import refused
 
 from mantile.library.documents import load
 from mantile.library.dump import dump_profile
+from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.measurements import Measurements, load_measurements
-from mantile.library.profiles import EfficiencyProfile, Library, load_library
+from mantile.library.profiles import Library, load_library
 from mantile.reconciliation import Reconciliation, reconcile
 from mantile.workbook.report import write_report
 

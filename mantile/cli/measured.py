@@ -111,11 +111,12 @@ def calibrate(
     from mantile.printing import print_json, working
     from mantile.printing_runs import print_calibration, progress
     from mantile.reconciliation import prepare, selected
+    from mantile.revision import Choice
 
     wrong = [word for word in cross_validate or () if word not in get_args(calibration.Kept)]
     if wrong:
         raise InputError(f"--cross-validate {wrong[0]}: expected one of {', '.join(get_args(calibration.Kept))}")
-    choices = [calibration.Choice.parse(text) for text in factor or ()]
+    choices = [Choice.parse(text) for text in factor or ()]
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
         found = load_measurements(path)
@@ -135,10 +136,10 @@ def calibrate(
 
 def _calibrate_workbook(path: Path, output: Path | None, factors: list[str], spread: float, loss: Literal["soft_l1", "cauchy"], as_json: bool) -> None:
     """Fit to what was typed on the Calibration sheet of a workbook, and write a new workbook."""
-    from mantile.calibration import Choice
     from mantile.printing import print_json
     from mantile.printing_runs import print_calibration, progress
     from mantile.recalibration import calibrate_workbook, calibrated_name
+    from mantile.revision import Choice
 
     target = output or calibrated_name(path)
     choices = [Choice.parse(text) for text in factors]

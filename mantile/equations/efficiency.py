@@ -34,8 +34,9 @@ from mantile.graph.quantity import (
     where,
 )  # fmt: skip
 from mantile.ir.modules import Experts, ModelGraph, Vision
+from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError
-from mantile.library.profiles import EfficiencyProfile, Factor, Library
+from mantile.library.profiles import Library
 
 
 @dataclass(frozen=True)

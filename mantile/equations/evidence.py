@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from mantile.equations.workload import Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, minimum, span, sum_where, where
-from mantile.library.profiles import BAND_METRICS, EVIDENCE_LEVELS, Library
+from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS
+from mantile.library.profiles import Library
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from mantile.graph.quantity import (
     where,
 )  # fmt: skip
 from mantile.graph.sentence import called as called_
-from mantile.library.profiles import Figure, Library, System
+from mantile.library.figure import Figure
+from mantile.library.profiles import Library, System
 from mantile.library.scenario import DEFAULT_SYSTEM
 
 PEAKS = ("bf16", "fp16", "fp8", "int8", "fp4")

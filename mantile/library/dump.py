@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
+from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
-from mantile.library.profiles import EfficiencyProfile, FitReport
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""Hardware, data types, frameworks and efficiency profiles, as they stand in profiles/: every figure with its source."""
+"""Hardware, data types and frameworks, as they stand in profiles/, and the library of them and of all other profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -11,43 +10,16 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load, validate
+from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
+from mantile.library.evidence import EvidenceBase
+from mantile.library.figure import Figure, Profile, Topology
 
-Status = Literal["measured", "fitted", "datasheet", "assumed", "defined"]
-Confidence = Literal["high", "medium", "low"]
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
 SchedulerKind = Literal["mixed", "prefill-first", "whole-prompts"]
 SCHEDULERS: dict[str, str] = {"mixed": "chunks of prompts ride in decode steps", "prefill-first": "decode stops until prompts are done",
                               "whole-prompts": "prompts join decode steps undivided"}  # fmt: skip
-Topology = Literal["switch", "mesh", "pcie", "torus", "network", "single"]
-
-
-class Other(Strict):
-    """A figure that another source states for the same thing."""
-
-    value: float | str
-    source: str = Field(min_length=2)
-
-
-class Figure(Strict):
-    """One figure and why to believe it. `value` is None where the thing does not exist or nobody states it."""
-
-    value: float | None = Field(ge=0, allow_inf_nan=False)
-    unit: str
-    source: str = Field(min_length=3)
-    date: date
-    status: Status
-    confidence: Confidence | None = None
-    note: str = ""
-    others: tuple[Other, ...] = ()
-
-
-class Profile(Strict):
-    """What all profiles have: an id as the file is called, and a version that changes with any figure."""
-
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
-    version: str = Field(pattern=r"^[A-Za-z0-9.-]+$")
 
 
 class Accelerator(Profile):
@@ -203,120 +175,6 @@ class DataTypes(Strict):
     """All number formats."""
 
     datatypes: tuple[DataType, ...]
-
-
-class Factor(Strict):
-    """One efficiency figure, where needed for one kernel format, KV format or number of ranks only."""
-
-    factor: str
-    value: float
-    format: str | None = None
-    kv: Literal["bf16", "fp8"] | None = None
-    ranks: int | None = None
-    source: str = Field(min_length=3)
-    date: date
-    status: Status
-
-
-class Moved(Strict):
-    """A factor that a fit moved: by how much, and the range in which it lies with 80 % certainty.
-
-    Args:
-        factor, condition: all its figures, or those of one format or number of ranks.
-        change: new over old; `low` and `high` the tenth and ninetieth percentile of it.
-        at_bound: it would have gone further.
-    """
-
-    factor: str
-    condition: str | None = None
-    change: float = Field(gt=0)
-    low: float = Field(gt=0)
-    high: float = Field(gt=0)
-    at_bound: bool = False
-
-
-class FitReport(Strict):
-    """How a profile came out of measured runs.
-
-    Args:
-        runs: how many; `source` where they come from; `metrics` which were fitted.
-        spread: of a log factor around its parent's, before the runs were seen.
-        before, after: errors on these runs, by metric; `out_of_sample` on runs kept aside, by what was kept aside.
-    """
-
-    runs: int = Field(ge=1)
-    source: str
-    metrics: tuple[str, ...]
-    spread: float = Field(gt=0)
-    before: dict[str, dict[str, float]]
-    after: dict[str, dict[str, float]]
-    out_of_sample: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)
-    moved: tuple[Moved, ...]
-
-
-class EfficiencyProfile(Profile):
-    """How much of the hardware is reached, for everything (`global`), a generation or an accelerator, with or without
-    a framework, a topology or a kind of link. A factor that a profile lacks is taken from the next wider one."""
-
-    generation: str | None = None
-    accelerator: str | None = None
-    framework: str | None = None
-    topology: Topology | None = None
-    link: str | None = None
-    factors: tuple[Factor, ...]
-    fit: FitReport | None = None
-
-    @model_validator(mode="after")
-    def _one_place(self) -> EfficiencyProfile:
-        places = [name for name in ("generation", "accelerator", "topology", "link") if getattr(self, name)]
-        if len(places) > 1:
-            raise ValueError(f"{' and '.join(places)}: expected one of them")
-        if self.framework and places and places[0] in ("topology", "link"):
-            raise ValueError(f"framework: expected none beside {places[0]}")
-        return self
-
-    @property
-    def key(self) -> str:
-        """What a case must have in its chain for the profile to apply."""
-        if self.topology or self.link:
-            return f"topology/{self.topology}" if self.topology else f"link/{self.link}"
-        place = self.accelerator or self.generation or "global"
-        return f"{place}/{self.framework}" if self.framework else place
-
-
-EVIDENCE_LEVELS = {"unseen": "framework not measured", "framework": "framework measured on other accelerators", "pair": "accelerator and framework measured"}
-BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
-
-
-class Pair(Strict):
-    """An accelerator and a framework of which serving runs were measured."""
-
-    accelerator: str
-    framework: str
-    runs: int = Field(ge=1)
-
-
-class Band(Strict):
-    """Measured ÷ predicted of runs that were not fitted: percentiles, averaged over groups kept aside."""
-
-    metric: Literal["tpot", "ttft", "throughput"]
-    level: Literal["unseen", "framework", "pair"]
-    p10: float = Field(gt=0)
-    p50: float = Field(gt=0)
-    p90: float = Field(gt=0)
-
-
-class EvidenceBase(Strict):
-    """What was measured, and how far predictions may be off by how much of it bears on a case."""
-
-    source: str = "no evidence given"
-    pairs: tuple[Pair, ...] = (Pair(accelerator="none", framework="none", runs=1),)
-    bands: tuple[Band, ...] = tuple(Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
-                                    for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
-
-    def band(self, metric: str, level: str) -> Band:
-        """The percentiles of a metric at a level."""
-        return next(band for band in self.bands if (band.metric, band.level) == (metric, level))
 
 
 class Library(Strict):

@@ -127,6 +127,6 @@ def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, A
 
 
 def _keys(data: dict[str, Any]) -> list[str]:
-    from mantile.library.profiles import EfficiencyProfile
+    from mantile.library.efficiency import EfficiencyProfile
 
     return [EfficiencyProfile.model_validate(profile).key for profile in data["efficiency"]]

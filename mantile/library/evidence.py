@@ -1,0 +1,43 @@
+"""What was measured, and how far predictions may be off by how much of it bears on a case."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mantile.library.documents import Strict
+
+EVIDENCE_LEVELS = {"unseen": "framework not measured", "framework": "framework measured on other accelerators", "pair": "accelerator and framework measured"}
+BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
+
+
+class Pair(Strict):
+    """An accelerator and a framework of which serving runs were measured."""
+
+    accelerator: str
+    framework: str
+    runs: int = Field(ge=1)
+
+
+class Band(Strict):
+    """Measured ÷ predicted of runs that were not fitted: percentiles, averaged over groups kept aside."""
+
+    metric: Literal["tpot", "ttft", "throughput"]
+    level: Literal["unseen", "framework", "pair"]
+    p10: float = Field(gt=0)
+    p50: float = Field(gt=0)
+    p90: float = Field(gt=0)
+
+
+class EvidenceBase(Strict):
+    """What was measured, and how far predictions may be off by how much of it bears on a case."""
+
+    source: str = "no evidence given"
+    pairs: tuple[Pair, ...] = (Pair(accelerator="none", framework="none", runs=1),)
+    bands: tuple[Band, ...] = tuple(Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
+                                    for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
+
+    def band(self, metric: str, level: str) -> Band:
+        """The percentiles of a metric at a level."""
+        return next(band for band in self.bands if (band.metric, band.level) == (metric, level))
