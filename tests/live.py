@@ -7,6 +7,7 @@ import gc
 import io
 import random
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,16 @@ def few() -> Library:
         "efficiency": [profile.model_dump() for profile in whole.efficiency
                        if {profile.accelerator, profile.generation, profile.link} <= known],
     })  # fmt: skip
+
+
+def edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
+    """A copy of a workbook with a change, as openpyxl saves it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        book = openpyxl.load_workbook(source)
+        change(book)
+        book.save(target)
+    return target
 
 
 def random_value(figure: Input, dice: random.Random) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from live import edit
 
 from mantile.engines import soffice
 from mantile.estimation import Estimate, estimate
@@ -67,16 +67,7 @@ def typed(made: Estimate, workbook: Path) -> Path:
         _cell(book, "Calibration", "measured.ttft").value = float(made.results()["ttft_s"]) * 1e3 * LATER
         _cell(book, "Calibration", "measured.output_tokens_per_s").value = 0  # as good as empty
 
-    return _edit(workbook, workbook.with_name("typed.xlsx"), change)
-
-
-def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
-        book = openpyxl.load_workbook(source)
-        change(book)
-        book.save(target)
-    return target
+    return edit(workbook, workbook.with_name("typed.xlsx"), change)
 
 
 def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from live import few
+from live import edit, few
 
 from mantile.engines import recalculate, soffice, with_formulas
 from mantile.estimation import estimate
@@ -47,15 +46,6 @@ def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with two scenarios and all accelerators."""
     return _workbook(BASE | VARIANTS, tmp_path_factory.mktemp("two") / "run.xlsx")
-
-
-def _edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
-        book = openpyxl.load_workbook(source)
-        change(book)
-        book.save(target)
-    return target
 
 
 def _corrupt(workbook: Path, target: Path) -> Path:
@@ -112,7 +102,7 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
         _cell(book, "Hardware", "library.h100-sxm.memory_bandwidth", 7).value = 3000
         _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
 
-    report = verify(_edit(variants, tmp_path / "edited.xlsx", change)).to_dict()
+    report = verify(edit(variants, tmp_path / "edited.xlsx", change)).to_dict()
     assert report["ok"] and not report["stored_values_compared"]
     assert report["compared"] == report["formulas"] - 1  # the following cell holds a number now
     edits = {(item["id"], item["found"]) for item in report["edited"]["inputs"]}
@@ -138,7 +128,7 @@ def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> N
 ], ids=["changed formula", "broken operator", "constant over formula", "changed definition", "formula where none belongs"])  # fmt: skip
 def test_tampering_is_caught(workbook: Path, tmp_path: Path, change: Callable[[Any], None], kind: str) -> None:
     """Each kind of tampering fails verification and is named with its cell."""
-    report = verify(_edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
+    report = verify(edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
     assert not report["ok"]
     assert len(report["edited"][kind]) == 1 and report["edited"][kind][0]["cell"]
 
@@ -150,7 +140,7 @@ def test_a_broken_operator_in_a_live_branch_changes_values_too(workbook: Path, t
         cell = _cell(book, "Serving", "serving.e2e")
         cell.value = str(cell.value).replace("+", "-", 1)
 
-    report = verify(_edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
+    report = verify(edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
     assert any(item["id"] == "serving.e2e" and item["source"] == "formulas" for item in report["mismatches"])
 
 
@@ -169,9 +159,9 @@ def test_what_is_no_workbook_is_refused(workbook: Path, tmp_path: Path, content:
 def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
     """A text where a number belongs, an empty selector, a foreign workbook."""
     with pytest.raises(InputError, match=r"Summary!H7 \(inputs.input_tokens\): holds 'many'"):
-        verify(_edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["H7"], "value", "many")))
+        verify(edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["H7"], "value", "many")))
     with pytest.raises(InputError, match=r"Summary!B5 \(inputs.accelerator\): the cell is empty"):
-        verify(_edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None)))
+        verify(edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None)))
     foreign = tmp_path / "c.xlsx"
     openpyxl.Workbook().save(foreign)
     with pytest.raises(InputError, match="_bundle is missing"):
@@ -182,7 +172,7 @@ def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Pat
 def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Path) -> None:
     """The same through LibreOffice; a stored value it echoed instead of recalculating would show."""
     assert verify(workbook, "libreoffice").to_dict()["ok"]
-    edited = _edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100))
+    edited = edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100))
     resaved = recalculate(edited, tmp_path)
     report = verify(resaved).to_dict()
     assert report["ok"] and report["stored_values_compared"] and report["compared"] == report["formulas"]
