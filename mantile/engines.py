@@ -11,14 +11,18 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mantile.library.errors import InputError
+from mantile.workbook.package import column_number
+from mantile.workbook.read import Cells, read_cells
 
+Place = tuple[str, int, int]
 Values = dict[str, dict[tuple[int, int], Any]]
 
+_NAME = "book.xlsx"  # to the package, whatever the file is called
 _KEY = re.compile(r"^'\[[^\]]*\](?P<sheet>[^']+)'!(?P<cell>[A-Z]{1,3}[0-9]+)$")
 _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"
@@ -29,24 +33,35 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def with_formulas(path: Path, sheets: tuple[str, ...], fast: bool = True) -> Values:
+def with_formulas(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = (), fast: bool = True) -> Values:
     """Every cell of a workbook as the `formulas` package works it out.
 
     Args:
-        sheets: names of the sheets, whose capitals the package does not keep.
+        cells: the workbook as read; the package would read it again, and follow names and links.
+        sheets: names of the sheets to work out, whose capitals the package does not keep.
+        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells` too.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
+    for sheet, row, column in without:
+        stored = cells.stored[sheet].get((row, column))
+        cell = cells.workbook[sheet].cell(row + 1, column + 1)
+        cell.value = stored
+        cell.data_type = "s" if isinstance(stored, str) else cell.data_type  # a text, whatever it begins with
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")  # of the package and what it is built on; ours are raised elsewhere
         logging.getLogger("schedula").setLevel(logging.ERROR)
         import formulas
         import numpy as np
+        from formulas.excel import BOOK
 
         from mantile.patterns import PatternModel
 
         with _without_collector():
-            model = (PatternModel if fast else formulas.ExcelModel)().loads(str(path)).finish(circular=False)
-            solution = model.calculate()
+            model = (PatternModel if fast else formulas.ExcelModel)()
+            model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
+            _, context = model.add_book(context={"directory": "", "filename": _NAME})
+            model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
+            solution = model.finish(circular=False).calculate()
     names = {name.upper(): name for name in sheets}
     found: Values = {name: {} for name in sheets}
     for key, ranges in solution.items():
@@ -83,10 +98,8 @@ def with_libreoffice(path: Path) -> Values:
     Raises:
         InputError: if LibreOffice is not installed or cannot convert the file.
     """
-    from mantile.workbook.read import read_cells
-
     with tempfile.TemporaryDirectory() as folder:
-        return read_cells(recalculate(path, Path(folder)), stored=True)
+        return read_cells(recalculate(path, Path(folder))).stored
 
 
 def recalculate(path: Path, folder: Path) -> Path:
@@ -98,11 +111,14 @@ def recalculate(path: Path, folder: Path) -> Path:
     (profile / "user").mkdir(parents=True)
     (profile / "user" / "registrymodifications.xcu").write_text(_RECALCULATE, encoding="utf-8")
     out = folder / "recalculated"
-    done = subprocess.run(
-        [program, f"-env:UserInstallation={profile.resolve().as_uri()}", "--headless", "--norestore", "--convert-to", "xlsx",
-         "--outdir", str(out), str(path.resolve())],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [program, f"-env:UserInstallation={profile.resolve().as_uri()}", "--headless", "--norestore", "--convert-to", "xlsx",
+             "--outdir", str(out), str(path.resolve())],
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise InputError(f"{path}: LibreOffice was not done with it after {error.timeout:.0f} seconds") from error
     converted = out / f"{path.stem}.xlsx"
     if not converted.exists():
         raise InputError(f"{path}: LibreOffice could not recalculate it: {(done.stderr or done.stdout).strip()[-300:]}")
@@ -111,7 +127,4 @@ def recalculate(path: Path, folder: Path) -> Path:
 
 def _coordinates(address: str) -> tuple[int, int]:
     letters = address.rstrip("0123456789")
-    column = 0
-    for letter in letters:
-        column = column * 26 + ord(letter) - 64
-    return int(address[len(letters):]) - 1, column - 1
+    return int(address[len(letters):]) - 1, column_number(letters) - 1

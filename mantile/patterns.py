@@ -16,6 +16,8 @@ from formulas.cell import Cell
 from formulas.ranges import Ranges
 from schedula.utils.dsp import DispatchPipe
 
+from mantile.workbook.package import column_number
+
 _REFERENCE = re.compile(
     r"""("(?:[^"]|"")*")                                             # a text, left alone
     | (?<![A-Za-z0-9_.])((?:'[^']+'|[A-Za-z_][A-Za-z0-9_]*)!)?       # a sheet
@@ -92,7 +94,7 @@ class PatternModel(formulas.ExcelModel):  # type: ignore[misc]
             plain = match.group().replace("$", "")
             if plain not in found:
                 found[plain] = len(found)
-                wide = _number(last_column) - _number(column) if last_column else 0
+                wide = column_number(last_column) - column_number(column) if last_column else 0
                 shapes.append((int(last_row) - int(row) if last_row else -1, wide))
             return f"#{found[plain]}"
 
@@ -109,7 +111,8 @@ class PatternModel(formulas.ExcelModel):  # type: ignore[misc]
         return made
 
 
-_KNOWN = {"type", "inputs", "outputs", "function", "wait_inputs", "index"}  # of a step of a formula: whatever has more is left to the package
+# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and extra inputs are among the inputs.
+_KNOWN = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
 
 
 def _straight(pipe: Any) -> Callable[..., Any]:
@@ -137,15 +140,19 @@ def _straight(pipe: Any) -> Callable[..., Any]:
     if len(slots) != len(pipe.inputs) + len(constants) + len(steps) or pipe.outputs[0] not in slots:
         return pipe  # type: ignore[no-any-return]
     result = slots[pipe.outputs[0]]
+    filters = nodes[pipe.outputs[0]].get("filters", ())  # a reference that INDEX gives becomes what stands there
 
     def run(*arguments: Any) -> Any:
         values = [*arguments, *constants]
         try:
             for function, places in steps:
                 values.append(function(*[values[place] for place in places]))
+            found = values[result]
+            for each in filters:
+                found = each(found)
         except Exception:
             return pipe(*arguments)
-        return values[result]
+        return found
 
     return run
 
@@ -162,13 +169,6 @@ def _read_by_formulas(workbook: Any) -> set[tuple[str, int, int]]:
                     quoted, other, column, first, last_column, last = match.groups()
                     if quoted is None:
                         title = other.rstrip("!").strip("'") if other else sheet.title
-                        columns = range(_number(column), _number(last_column or column) + 1)
+                        columns = range(column_number(column), column_number(last_column or column) + 1)
                         found |= {(title, line, place) for line in range(int(first), int(last or first) + 1) for place in columns}
     return found
-
-
-def _number(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - 64
-    return number

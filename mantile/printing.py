@@ -435,7 +435,8 @@ def print_report(report: Report, path: Path) -> None:
     table.add_row("all", *(number(value, 2) for value in whole.values()))
     console.print(table)
     for head, items in (("edited input", edited["inputs"]), ("edited formula", edited["formulas"]),
-                        ("overwritten", edited["overwritten"]), ("mismatch", found["mismatches"])):  # fmt: skip
+                        ("overwritten", edited["overwritten"]), ("defined name", edited["names"]), ("sheet", edited["sheets"]),
+                        ("mismatch", found["mismatches"])):  # fmt: skip
         for item in items[:WORST]:
             console.print(f"  {head}: {_one_line(item)}")
         if len(items) > WORST:

@@ -7,16 +7,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from openpyxl.utils import get_column_letter
-
-from mantile.engines import Values, with_formulas, with_libreoffice
+from mantile.engines import Place, Values, with_formulas, with_libreoffice
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
-from mantile.workbook.book import Book, Cell, Sheet
-from mantile.workbook.read import File, open_file, typed_inputs
+from mantile.workbook.book import BUNDLE_SHEET, Book, Cell, Sheet
+from mantile.workbook.package import letters
+from mantile.workbook.read import File, Formula, open_file, typed_inputs
+from mantile.workbook.rules import calculable
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
+_LONG = 1_000  # characters of a text in a report
 
 
 @dataclass
@@ -36,7 +37,11 @@ class SheetReport:
 
 @dataclass
 class Report:
-    """What was found in a file. `mismatches` compare the engine with ours, and the stored values with ours."""
+    """What was found in a file.
+
+    `mismatches` compare the engine with ours, and the stored values with ours; `names` are defined names and `visibility` sheets that
+    are not as generated.
+    """
 
     path: str
     engine: str
@@ -45,12 +50,19 @@ class Report:
     inputs: list[dict[str, Any]] = field(default_factory=list)
     formulas: list[dict[str, Any]] = field(default_factory=list)
     overwritten: list[dict[str, Any]] = field(default_factory=list)
+    names: list[dict[str, Any]] = field(default_factory=list)
+    visibility: list[dict[str, Any]] = field(default_factory=list)
     stored_values: bool = True
 
     @property
     def ok(self) -> bool:
-        """Edited inputs are fine; edited formulas, constants over formulas and differing values are not."""
-        return not (self.formulas or self.overwritten or any(sheet["mismatches"] for sheet in self.sheets))
+        """Edited inputs are fine, and names and sheets added in the open.
+
+        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden sheets are not.
+        """
+        led_astray = [item for item in self.names if item["generated"] is not None]
+        hidden = [item for item in self.visibility if item["found"] != "visible"]
+        return not (self.formulas or self.overwritten or led_astray or hidden or any(sheet["mismatches"] for sheet in self.sheets))
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile verify --json` prints."""
@@ -63,7 +75,8 @@ class Report:
             "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
             "stored_values_compared": self.stored_values,
             "mismatches": self.mismatches,
-            "edited": {"inputs": self.inputs, "formulas": self.formulas, "overwritten": self.overwritten},
+            "edited": {"inputs": self.inputs, "formulas": self.formulas, "overwritten": self.overwritten, "names": self.names,
+                       "sheets": self.visibility},
             "sheets": self.sheets,
         }
 
@@ -86,24 +99,31 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     for edit in report.inputs:
         sheets[edit["cell"].partition("!")[0]].edited_inputs += 1
     _texts(file, report, sheets)
+    _names(file, report)
+    _visibility(file, report)
 
     native = book.values(inputs)
+    touched = {item["cell"] for item in report.formulas + report.overwritten}
+    strange = _strange(file, touched)
     match engine:
         case "formulas":
-            other = with_formulas(file.path, tuple(book.sheets))
+            other = with_formulas(file.cells, tuple(book.sheets), [place for place in strange if place[0] in book.sheets])
         case "libreoffice":
+            if strange:
+                sheet_name, row, column = strange[0]
+                raise InputError(f"{path}: {_at(sheet_name, row, column)}: holds {file.contents[sheet_name][row, column]!r:.80}, which is no formula of "
+                                 "this workbook and may reach out of it; LibreOffice is not given the file. Verify it with formulas")  # fmt: skip
             other = with_libreoffice(file.path)
         case _:
             raise InputError(f"engine {engine!r}; expected formulas or libreoffice")
     formulas = list(book.formulas())
     stored = sum(file.cached[sheet.name].get((row, column)) is not None for sheet, row, column, _ in formulas)
     report.stored_values = 2 * stored > len(formulas)  # openpyxl saves none, but for a few cells with links
-    touched = {item["cell"] for item in report.formulas + report.overwritten}
     for sheet, row, column, cell in formulas:
         expected = native[cell.column][cell.expression]  # type: ignore[index]
         found = sheets[sheet.name]
         found.formulas += 1
-        if not isinstance(file.contents[sheet.name].get((row, column)), str):
+        if not isinstance(file.contents[sheet.name].get((row, column)), Formula):
             continue
         scale = scale_of(cell.expression, native[cell.column])  # type: ignore[arg-type]
         _compare(report, found, sheet, row, column, expected, scale, other, engine)
@@ -135,25 +155,54 @@ def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
             elif cell.entry is None and not _same_constant(cell, found):
                 sheets[name].overwritten += 1
                 report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""),
-                                           "generated": cell.number if cell.number is not None else cell.text, "found": found})  # fmt: skip
+                                           "generated": cell.number if cell.number is not None else cell.text, "found": _json(found)})  # fmt: skip
         for (row, column), found in contents.items():
-            if (row, column) not in sheet.cells and isinstance(found, str) and found.startswith("="):
+            if (row, column) not in sheet.cells and isinstance(found, Formula):
                 sheets[name].edited_formulas += 1
-                report.formulas.append({"cell": _place(sheet, row, column), "id": "", "generated": None, "found": found})
+                report.formulas.append({"cell": _place(sheet, row, column), "id": "", "generated": None, "found": _json(found)})
+
+
+def _names(file: File, report: Report) -> None:
+    """Defined names against those of the bundle: one that leads elsewhere or is gone, one of a sheet's own in its place, and new ones."""
+    wanted = {name.lower(): (name, text) for name, text in file.book.names.items()}
+    for name, scope, text in file.cells.package.names:
+        if name.lower().startswith("_xl"):
+            continue  # print areas, filters and the like, which programs add
+        given = f"{name} on sheet {scope}" if scope is not None else name
+        _, generated = wanted.pop(name.lower(), ("", None)) if scope is None else ("", file.book.names.get(name.lower()))
+        if scope is not None or generated is None or _plain(f"={text}") != _plain(generated):
+            report.names.append({"name": given, "generated": generated, "found": _json(f"={text}")})
+    report.names += [{"name": name, "generated": text, "found": None} for name, text in wanted.values()]
+
+
+def _visibility(file: File, report: Report) -> None:
+    """Sheets that were hidden, and sheets that were added."""
+    for name, state in file.cells.package.sheets.items():
+        generated = "visible" if name in file.book.sheets else None
+        if name != BUNDLE_SHEET and state != generated:
+            report.visibility.append({"sheet": name, "generated": generated, "found": state})
+
+
+def _strange(file: File, touched: set[str]) -> list[Place]:
+    """Formulas that no engine is handed: on sheets of somebody else's, where none belong, or of what ours do not have."""
+    sheets = file.book.sheets
+    return [(name, row, column) for name, cells in file.contents.items() for (row, column), found in cells.items()
+            if isinstance(found, Formula) and (name not in sheets or _at(name, row, column) in touched)
+            and not ((row, column) in getattr(sheets.get(name), "cells", ()) and calculable(found, sheets))]  # fmt: skip
 
 
 def _formula_text(book: Book, sheet: Sheet, row: int, column: int, cell: Cell, found: Any, report: Report,
                   counted: SheetReport) -> None:  # fmt: skip
     expected = book.printed(sheet, cell)
-    if isinstance(found, str) and found.startswith("="):
+    if isinstance(found, Formula):
         if _plain(found) != _plain(expected):
             counted.edited_formulas += 1
             report.formulas.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
-                                    "found": found})  # fmt: skip
+                                    "found": _json(found)})  # fmt: skip
     elif cell.entry is None:  # typing over a following input is an edit of that input
         counted.overwritten += 1
         report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
-                                   "found": found})  # fmt: skip
+                                   "found": _json(found)})  # fmt: skip
 
 
 def _plain(text: str) -> str:
@@ -163,6 +212,8 @@ def _plain(text: str) -> str:
 
 
 def _same_constant(cell: Cell, found: Any) -> bool:
+    if isinstance(found, Formula):
+        return False
     if cell.number is not None:
         return isinstance(found, int | float) and abs(found - cell.number) <= 1e-12 * abs(cell.number)
     if cell.text:
@@ -226,7 +277,9 @@ def _error(found: Any) -> bool:
 
 
 def _json(value: Any) -> Any:
-    if isinstance(value, str) or value is None:
+    if isinstance(value, str):
+        return str(value) if len(value) <= _LONG else f"{value[:_LONG]}… ({len(value):,} characters)"
+    if value is None:
         return value
     try:
         number = float(value)
@@ -236,4 +289,8 @@ def _json(value: Any) -> Any:
 
 
 def _place(sheet: Sheet, row: int, column: int) -> str:
-    return f"{sheet.name}!{get_column_letter(column + 1)}{row + 1}"
+    return _at(sheet.name, row, column)
+
+
+def _at(sheet: str, row: int, column: int) -> str:
+    return f"{sheet}!{letters(column + 1)}{row + 1}"

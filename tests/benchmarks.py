@@ -28,6 +28,7 @@ from mantile.estimation import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
 from mantile.verification import verify
+from mantile.workbook.read import read_cells
 
 STANDARD: dict[str, Any] = {
     "model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16,
@@ -112,9 +113,10 @@ def main() -> None:
         path = Path(folder) / "run.xlsx"
         helped, built = timed(process("--help"), process("build", STANDARD["model"], *FLAGS, "-o", str(path)), runs=given.runs)
         formulas = verify(path).to_dict()["formulas"]
-        sheets = tuple(_sheets(path))
+        cells = read_cells(path)
+        sheets = tuple(name for name in cells.contents if not name.startswith("_"))
         [verified] = timed(process("verify", str(path)), runs=slow)
-        compiled, stock = timed(lambda: with_formulas(path, sheets), lambda: with_formulas(path, sheets, fast=False), runs=slow)
+        compiled, stock = timed(lambda: with_formulas(cells, sheets), lambda: with_formulas(cells, sheets, fast=False), runs=slow)
 
     line("mantile --help, whole process", _ms(statistics.median(helped)), spread(helped, _ms))
     line("mantile build, whole process", _s(statistics.median(built)), spread(built, _s))
@@ -123,17 +125,6 @@ def main() -> None:
     line("re-evaluation only, patterns compiled once", _s(statistics.median(compiled)), spread(compiled, _s))
     line("re-evaluation only, stock model of formulas", _s(statistics.median(stock)), spread(stock, _s))
     line("stock model against compiled patterns", f"{statistics.median(ratios):.1f} times", spread(ratios, lambda value: f"{value:.1f}"))
-
-
-def _sheets(path: Path) -> list[str]:
-    from openpyxl import load_workbook
-
-    from mantile.workbook.book import BUNDLE_SHEET
-
-    book = load_workbook(path, read_only=True)
-    names = [name for name in book.sheetnames if name != BUNDLE_SHEET]
-    book.close()
-    return names
 
 
 if __name__ == "__main__":

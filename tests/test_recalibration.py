@@ -22,7 +22,7 @@ from mantile.recalibration import calibrate_workbook
 from mantile.verification import verify
 from mantile.workbook.edits import edited
 from mantile.workbook.layout import lay_out
-from mantile.workbook.read import File, open_file, typed_inputs
+from mantile.workbook.read import Cells, File, Formula, open_file, typed_inputs
 from mantile.workbook.rules import lint
 from mantile.workbook.write import build_workbook
 
@@ -168,7 +168,7 @@ def _typed_into(file: File, edits: Edits) -> File:
         rows = {identifier: row for row, identifier in file.book.sheets[sheet].ids.items()}  # a figure's own row stands below its link
         place = (rows[what], column - 1) if what in rows else (int(what[1:]) - 1, column - 1)
         contents[sheet][place] = value
-    return replace(file, contents=contents)
+    return replace(file, cells=replace(file.cells, contents=contents))
 
 
 def test_edits_are_carried_over(opened: File) -> None:
@@ -201,9 +201,9 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
     old = opened.book.estimate
     book = lay_out(estimate(parse_scenario(BASE | VARIANTS | {"overrides": overrides}, "scenario"), old.model, old.library))
     contents = {name: {place: cell.number if cell.number is not None else cell.text if cell.text is not None else
-                       book.printed(sheet, cell) if cell.expression is not None else None for place, cell in sheet.cells.items()}
+                       Formula(book.printed(sheet, cell)) if cell.expression is not None else None for place, cell in sheet.cells.items()}
                 for name, sheet in book.sheets.items()}  # fmt: skip
-    file = _typed_into(File(Path("run.xlsx"), book, contents, {}), {
+    file = _typed_into(File(Path("run.xlsx"), book, Cells(contents, {})), {
         ("Efficiency", "efficiency.step_host.override", 8): 800, ("Efficiency", "efficiency.launch_scale.override", 9): None})  # fmt: skip
     scenario, library = edited(file)
     assert library is old.library
@@ -216,7 +216,7 @@ TPOT = ("Calibration", "measured.tpot", 8)
 
 @pytest.mark.parametrize(("edits", "words"), [
     ({}, r"run\.xlsx: sheet Calibration: no measured value"),
-    ({TPOT: 9, ("Serving", "serving.e2e", 8): "=1+1"}, r"Serving!H\d+: holds '=1\+1' instead of"),
+    ({TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")}, r"Serving!H\d+: holds '=1\+1' instead of"),
     ({TPOT: 9, ("Serving", "serving.e2e", 8): 1.5}, r"Serving!H\d+: holds '1\.5' instead of"),
     ({TPOT: -9}, r"field measured\.tpot_ms: .*greater than 0"),
     ({TPOT: 9, ("Serving", "evidence.tpot.p10.pair", 7): 0.5}, r"Serving!G\d+ \(evidence\.tpot\.p10\.pair\)"),

@@ -73,14 +73,14 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
     assert report["ok"] and report["stored_values_compared"]
     assert report["compared"] == report["formulas"] > 2000
     assert report["max_relative_error"] <= 1e-9
-    assert report["edited"] == {"inputs": [], "formulas": [], "overwritten": []}
+    assert report["edited"] == {"inputs": [], "formulas": [], "overwritten": [], "names": [], "sheets": []}
 
 
 def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
     """The fast model against the package's own, cell by cell."""
-    book = open_file(workbook).book
-    sheets = tuple(book.sheets)
-    fast, stock = with_formulas(workbook, sheets), with_formulas(workbook, sheets, fast=False)
+    file = open_file(workbook)
+    book, sheets = file.book, tuple(file.book.sheets)
+    fast, stock = with_formulas(file.cells, sheets), with_formulas(file.cells, sheets, fast=False)
     compared = 0
     for sheet, row, column, _ in book.formulas():
         one, other = fast[sheet.name][row, column], stock[sheet.name][row, column]

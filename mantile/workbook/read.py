@@ -5,13 +5,14 @@ Reads files as XlsxWriter, LibreOffice and openpyxl leave them. Nothing in a fil
 
 from __future__ import annotations
 
+import math
 import warnings
-import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.worksheet import Worksheet
 
 from mantile.estimation import Estimate, estimate
@@ -23,18 +24,43 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.book import BUNDLE_SHEET, Book
 from mantile.workbook.layout import lay_out
+from mantile.workbook.package import Package, letters, open_package
 
-MAX_FILE, MAX_UNPACKED = 64 * 2**20, 512 * 2**20
+LARGEST = 1e15  # of any input in its unit: products of several stay numbers
+Contents = dict[str, dict[tuple[int, int], Any]]
+
+
+class Formula(str):
+    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
+
+
+@dataclass
+class Cells:
+    """What a file holds, whatever it is of: formulas or constants by sheet and cell, and the values as stored."""
+
+    contents: Contents
+    stored: Contents
+    package: Package = field(default_factory=Package)
+    workbook: openpyxl.Workbook = field(default_factory=openpyxl.Workbook)
 
 
 @dataclass
 class File:
-    """An opened workbook: formulas or constants by cell, the values it stores, and the book it should be."""
+    """An opened workbook and the book it should be."""
 
     path: Path
     book: Book
-    contents: dict[str, dict[tuple[int, int], Any]]
-    cached: dict[str, dict[tuple[int, int], Any]]
+    cells: Cells
+
+    @property
+    def contents(self) -> Contents:
+        """Formulas or constants by sheet and cell."""
+        return self.cells.contents
+
+    @property
+    def cached(self) -> Contents:
+        """The values stored in the file."""
+        return self.cells.stored
 
 
 def open_file(path: Path) -> File:
@@ -43,58 +69,57 @@ def open_file(path: Path) -> File:
     Raises:
         InputError: if it is no workbook, is truncated, or was not made by Mantile.
     """
-    require_workbook(path)
-    contents = read_cells(path, stored=False)
+    cells = read_cells(path)
+    contents = cells.contents
     if BUNDLE_SHEET not in contents:
         raise InputError(f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed")
     chunks = contents.pop(BUNDLE_SHEET)
+    if any(isinstance(chunk, Formula) for chunk in chunks.values()):
+        raise InputError(f"{path}: sheet {BUNDLE_SHEET}: holds a formula; expected the text of the bundle")
     text = "".join(str(chunks[key]) for key in sorted(chunks))
     book = lay_out(_rebuild(text, f"{path}: sheet {BUNDLE_SHEET}"))
     missing = [name for name in book.sheets if name not in contents]
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
-    cached = read_cells(path, stored=True)
-    return File(path, book, contents, cached)
+    return File(path, book, cells)
 
 
-def require_workbook(path: Path) -> None:
-    """Refuse what is no workbook of sane size before anything is unpacked.
+def read_cells(path: Path) -> Cells:
+    """All cells of a workbook, whoever wrote it.
 
     Raises:
-        InputError: saying what was found instead.
+        InputError: if it is no workbook, or one that no reader should be handed; see `open_package`.
     """
-    try:
-        if path.stat().st_size > MAX_FILE:
-            raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MAX_FILE:,}")
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(item.file_size for item in archive.infolist())
-            if unpacked > MAX_UNPACKED:
-                raise InputError(f"{path}: unpacks to {unpacked:,} bytes; expected at most {MAX_UNPACKED:,}")
-            if "xl/workbook.xml" not in archive.namelist():
-                raise InputError(f"{path}: expected an .xlsx workbook, found another kind of zip file")
-            if archive.testzip() is not None:
-                raise InputError(f"{path}: expected an .xlsx workbook, found a damaged one")
-    except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile) as error:
-        raise InputError(f"{path}: expected an .xlsx workbook, found something else or a truncated file ({error})") from error
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-
-
-def read_cells(path: Path, stored: bool) -> dict[str, dict[tuple[int, int], Any]]:
-    """Contents of all cells by sheet, row and column from 0: formulas, or with `stored` the values saved beside them."""
+    package = open_package(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
-            workbook = openpyxl.load_workbook(path, data_only=stored)
+            workbook = openpyxl.load_workbook(path)
     except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
         raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
-    found: dict[str, dict[tuple[int, int], Any]] = {}
+    contents: Contents = {}
+    stored: Contents = {}
     for sheet in workbook.worksheets:
         assert isinstance(sheet, Worksheet)
-        found[sheet.title] = {
-            (cell.row - 1, cell.column - 1): cell.value for row in sheet.iter_rows() for cell in row if cell.value is not None
+        found = contents[sheet.title] = {
+            (cell.row - 1, cell.column - 1): _content(cell) for row in sheet.iter_rows() for cell in row if cell.value is not None
         }
-    return found
+        values = package.stored.get(sheet.title, {})
+        stored[sheet.title] = values | {place: value for place, value in found.items() if not isinstance(value, Formula)}
+    return Cells(contents, stored, package, workbook)
+
+
+def _content(cell: Any) -> Any:
+    """A constant, or a formula. A text that only looks like one stays a text."""
+    if cell.data_type != "f":
+        return cell.value
+    match cell.value:
+        case str() as text:
+            return Formula(text)
+        case ArrayFormula() as array:
+            return Formula(f"{{{array.text}}}")
+        case table:
+            return Formula(f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}")
 
 
 def _rebuild(text: str, name: str) -> Estimate:
@@ -129,7 +154,7 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             found = file.contents[sheet].get((row, place))
             cell = book.sheets[sheet].cells[row, place]
             address = f"{sheet}!{_address(row, place)}"
-            if cell.follows is not None and found == f"={cell.reference}":
+            if cell.follows is not None and isinstance(found, Formula) and found == f"={cell.reference}":
                 mine[identifier] = [*values, mine][cell.follows[1]][cell.follows[0]]
                 continue
             value = _coerced(figure, found, f"{file.path}: {address}")
@@ -147,27 +172,26 @@ def _coerced(figure: Input, found: Any, where: str) -> Any:
         if figure.value is None:
             return None
         raise InputError(f"{where} ({figure.id}): the cell is empty; expected {_expected(figure)}")
-    if isinstance(found, str) and found.startswith("="):
-        raise InputError(f"{where} ({figure.id}): holds a formula; expected {_expected(figure)}")
+    if isinstance(found, Formula):
+        raise InputError(f"{where} ({figure.id}): holds the formula {found!r:.60}; expected {_expected(figure)}")
     if isinstance(figure.value, str):
         known = {str(choice).lower(): choice for choice in figure.choices}
         if str(found).lower() not in known:
             raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
         return known[str(found).lower()]
-    if isinstance(found, str):
-        try:
-            return float(found.strip())
-        except ValueError:
-            raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}") from None
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    try:
+        number = math.nan if isinstance(found, bool) or not isinstance(found, str | int | float) else float(found)
+    except ValueError:
+        number = math.nan
+    if not abs(number) < LARGEST:  # NaN is not, either
         raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
-    return float(found)
+    return number
 
 
 def _expected(figure: Input) -> str:
     if isinstance(figure.value, str):
         return "one of " + ", ".join(str(choice) for choice in figure.choices)
-    return f"a number{'' if figure.unit == '1' else f' in {figure.unit}'}"
+    return f"a number under {LARGEST:g}{'' if figure.unit == '1' else f' in {figure.unit}'}"
 
 
 def same(left: Any, right: Any) -> bool:
@@ -178,5 +202,5 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _address(row: int, column: int) -> str:
-    return f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+    return f"{letters(column + 1)}{row + 1}"
 

@@ -6,22 +6,21 @@ Works on a file, so it also judges a workbook that somebody edited.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 from openpyxl.formula import Tokenizer
-from openpyxl.formula.tokenizer import Token
+from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import BUNDLE_SHEET, FIRST
-from mantile.workbook.read import require_workbook
+from mantile.workbook.package import MAX_AREA, column_number
+from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (*FRONT, "Plan", "Layers", "Sensitivity", "Sweep", "Assumptions", "Log")
@@ -34,6 +33,7 @@ FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS"
              "INT", "MOD", "EXP", "LN", "SQRT", "CHOOSE", "LARGE", "RANK", "ISERROR", "ISNUMBER"}  # fmt: skip
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
 MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
+_MAX_RANGE, _MAX_NESTING = 100_000, 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
     r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
@@ -62,14 +62,10 @@ def lint(path: str | Path) -> list[Finding]:
     """Every rule that a workbook breaks.
 
     Raises:
-        InputError: if the file is no workbook.
+        InputError: if the file is no workbook, or one that nobody should open.
     """
-    path = Path(path)
-    require_workbook(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
-        book = openpyxl.load_workbook(path)
-        stored = openpyxl.load_workbook(path, data_only=True)
+    cells = read_cells(Path(path))
+    book = cells.workbook
     findings = [*_structure(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
     for sheet in book.worksheets:
@@ -77,7 +73,7 @@ def lint(path: str | Path) -> list[Finding]:
             continue
         findings += _page(sheet)
         for cell in _formulas(sheet):
-            findings += _formula(sheet.title, cell, used, stored[sheet.title][cell.coordinate].value)
+            findings += _formula(sheet, cell, used, cells.stored[sheet.title].get((cell.row - 1, cell.column - 1)))
         if sheet.title in WORKINGS:
             findings += _rows(sheet)
     findings += _dependents(book, used)
@@ -122,7 +118,12 @@ def _page(sheet: Any) -> Iterator[Finding]:
         yield Finding("15", sheet.title, "", "footer without bundle digest")
     if sheet.title in WORKINGS and (sheet.freeze_panes is None or not sheet.print_title_rows):
         yield Finding("2", sheet.title, "", "no frozen panes or no repeated header")
-    validated = {place for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges for place in area.cells}
+    areas = [area for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges]
+    covered = sum((area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1) for area in areas)
+    if covered > MAX_AREA:
+        yield Finding("18", sheet.title, "", f"data validation of {covered:,} cells")
+        return
+    validated = {place for area in areas for place in area.cells}
     for row in sheet.iter_rows():
         for cell in row:
             if not cell.protection.locked and sheet.title in ("Summary", *WORKINGS) and (cell.row, cell.column) not in validated:
@@ -158,34 +159,73 @@ def _identities(book: Any) -> Iterator[Finding]:
                 yield Finding("4", name, "", f"the label {label!r} stands on {count} rows")
 
 
-def _formula(sheet: str, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
-    text = str(cell.value)
-    place = cell.coordinate
-    if len(text) > MAX_LENGTH and sheet not in COLLECTING:
-        yield Finding("6", sheet, place, f"{len(text)} characters: {text}")
-    tokens = Tokenizer(text).items
+def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+    name, text, place = sheet.title, str(cell.value), cell.coordinate
+    if not isinstance(cell.value, str):
+        yield Finding("8", name, place, "an array formula or a data table")
+        return
+    try:
+        tokens = Tokenizer(text).items
+    except (TokenizerError, IndexError) as error:
+        yield Finding("8", name, place, f"no formula that can be read: {error}")
+        return
+    if len(text) > MAX_LENGTH and name not in COLLECTING:
+        yield Finding("6", name, place, f"{len(text)} characters: {text}")
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
-    if len(references) > MAX_REFERENCES and sheet not in COLLECTING:
-        yield Finding("6", sheet, place, f"{len(references)} references: {text}")
+    if len(references) > MAX_REFERENCES and name not in COLLECTING:
+        yield Finding("6", name, place, f"{len(references)} references: {text}")
     if stored is None:
-        yield Finding("10", sheet, place, "no stored value")
-    yield from _tokens(sheet, place, tokens)
+        yield Finding("10", name, place, "no stored value")
+    yield from _tokens(name, place, tokens)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
-            yield Finding("12", sheet, place, f"{token.value} is not a cell")
+            yield Finding("12", name, place, f"{token.value} is not a cell")
             continue
-        other = match["quoted"] or match["sheet"] or sheet
+        if _cells_of(match) > _MAX_RANGE:
+            yield Finding("9", name, place, f"{token.value} is a range of {_cells_of(match):,} cells")
+            continue
+        other = match["quoted"] or match["sheet"] or name
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
-        c1 = openpyxl.utils.column_index_from_string(match["c1"])
-        c2 = openpyxl.utils.column_index_from_string(match["c2"] or match["c1"])
+        c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
-        if sheet in COLLECTING or other in FRONT:
+        if name in COLLECTING or other in FRONT:
             continue
-        if other == sheet and first > cell.row:
-            yield Finding("1", sheet, place, f"refers down to {token.value}")
-        elif other in ORDER and ORDER.index(other) > ORDER.index(sheet):
-            yield Finding("1", sheet, place, f"refers right to {token.value}")
+        if other == name and first > cell.row:
+            yield Finding("1", name, place, f"refers down to {token.value}")
+        elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
+            yield Finding("1", name, place, f"refers right to {token.value}")
+
+
+def _cells_of(match: re.Match[str]) -> int:
+    rows = abs(int(match["r2"] or match["r1"]) - int(match["r1"])) + 1
+    return rows * (abs(column_number(match["c2"] or match["c1"]) - column_number(match["c1"])) + 1)
+
+
+def calculable(formula: str, sheets: Container[str]) -> bool:
+    """Whether an engine is handed a formula that is not as generated.
+
+    Only functions, references to cells and sizes that a workbook of ours may have: others could call programs, open files
+    or take all memory there is.
+    """
+    if not formula.startswith("="):
+        return False
+    try:
+        tokens = Tokenizer(formula).items
+    except (TokenizerError, IndexError):
+        return False
+    depth = 0
+    for token in tokens:
+        depth += {Token.OPEN: 1, Token.CLOSE: -1}.get(token.subtype, 0)
+        if depth > _MAX_NESTING or token.type in (Token.ARRAY, Token.LITERAL):
+            return False
+        if token.type == Token.FUNC and token.subtype == Token.OPEN and token.value.rstrip("(").upper() not in FUNCTIONS | FRONT_FUNCTIONS:
+            return False
+        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            match = _CELL.match(token.value)
+            if match is None or _cells_of(match) > _MAX_RANGE or ((name := match["quoted"] or match["sheet"]) and name not in sheets):
+                return False
+    return depth == 0
 
 
 def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
@@ -200,7 +240,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
             if not allowed:
                 yield Finding("8", sheet, place, f"function {name}")
             stack.append(name)
-        elif token.type == Token.FUNC and token.subtype == Token.CLOSE:
+        elif token.type == Token.FUNC and token.subtype == Token.CLOSE and stack:
             stack.pop()
         elif token.type == Token.OPERAND and token.subtype == Token.NUMBER and token.value not in ("0", "1") and previous != "^":
             yield Finding("7", sheet, place, f"literal {token.value}")
