@@ -33,6 +33,19 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Millions of objects are made and none are garbage: looking for it costs a quarter of the time and frees nothing."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+@without_collector()
 def with_formulas(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = (), fast: bool = True) -> Values:
     """Every cell of a workbook as the `formulas` package works it out.
 
@@ -56,12 +69,11 @@ def with_formulas(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place
 
         from mantile.patterns import PatternModel
 
-        with _without_collector():
-            model = (PatternModel if fast else formulas.ExcelModel)()
-            model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
-            _, context = model.add_book(context={"directory": "", "filename": _NAME})
-            model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
-            solution = model.finish(circular=False).calculate()
+        model = (PatternModel if fast else formulas.ExcelModel)()
+        model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
+        _, context = model.add_book(context={"directory": "", "filename": _NAME})
+        model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
+        solution = model.finish(circular=False).calculate()
     names = {name.upper(): name for name in sheets}
     found: Values = {name: {} for name in sheets}
     for key, ranges in solution.items():
@@ -71,18 +83,6 @@ def with_formulas(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place
         value = np.asarray(ranges.value, dtype=object).ravel()[0]
         found[names[match["sheet"]]][_coordinates(match["cell"])] = value
     return found
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Millions of objects are made and none are garbage: looking for it costs a quarter of the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def soffice() -> str | None:

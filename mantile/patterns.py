@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import formulas
@@ -61,15 +61,18 @@ class PatternModel(formulas.ExcelModel):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
-        self._read: set[tuple[str, int, int]] | None = None
+        self._read: set[tuple[str, int, int]] = set()
+
+    def pushes(self, *worksheets: Any, context: Any = None) -> Any:
+        """As the package does; what no formula of these sheets refers to is not looked at."""
+        self._read = _read_by_formulas(worksheets)
+        return super().pushes(*worksheets, context=context)
 
     def push(self, worksheet: Any, context: Any) -> Any:
         """As the package does, but only cells that compute or are computed with: most of a sheet is labels."""
         worksheet, context = self.add_sheet(worksheet, context)
         references, formula_references = self.references, self.formula_references(context)
         context = {"external_links": self.external_links(context)} | context
-        if self._read is None:
-            self._read = _read_by_formulas(worksheet.parent)
         for row in worksheet.iter_rows():
             for cell in row:
                 if cell.data_type == "f" or (worksheet.title, cell.row, cell.column) in self._read:
@@ -157,10 +160,10 @@ def _straight(pipe: Any) -> Callable[..., Any]:
     return run
 
 
-def _read_by_formulas(workbook: Any) -> set[tuple[str, int, int]]:
-    """Sheet, row and column of every cell that a formula of the workbook refers to."""
+def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
+    """Sheet, row and column of every cell that a formula of these sheets refers to."""
     found: set[tuple[str, int, int]] = set()
-    for sheet in workbook.worksheets:
+    for sheet in worksheets:
         for row in sheet.iter_rows():
             for cell in row:
                 if cell.data_type != "f" or not isinstance(cell.value, str):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mantile.engines import Place, Values, with_formulas, with_libreoffice
+from mantile.engines import Place, Values, with_formulas, with_libreoffice, without_collector
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.workbook.book import BUNDLE_SHEET, Book, Cell, Sheet
@@ -81,6 +81,7 @@ class Report:
         }
 
 
+@without_collector()
 def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formulas") -> Report:
     """Recompute a workbook with another engine and compare it, cell by cell, with ours on the inputs in the file.
 

@@ -25,16 +25,16 @@ FEW = ("a100-80gb-sxm", "b200-sxm", "dgx-spark-gb10", "gb200-nvl72", "h100-sxm",
 
 
 @cache
-def few() -> Library:
-    """The library with some of its accelerators, of every topology, and what belongs to them: workbooks of half the size."""
+def few(ids: tuple[str, ...] = FEW) -> Library:
+    """The library with some of its accelerators, here of every topology, and what belongs to them: workbooks of half the size."""
     whole = load_library()
-    chips = [chip for chip in whole.accelerators if chip.id in FEW]
-    systems = [system for system in whole.systems if system.accelerator in FEW]
-    assert {system.topology for system in systems} == {system.topology for system in whole.systems}
-    known = {*FEW, *(chip.generation for chip in chips), *(system.link for system in systems), None}
+    chips = [chip for chip in whole.accelerators if chip.id in ids]
+    systems = [system for system in whole.systems if system.accelerator in ids]
+    assert ids != FEW or {system.topology for system in systems} == {system.topology for system in whole.systems}
+    known = {*ids, *(chip.generation for chip in chips), *(system.link for system in systems), None}
     return Library.model_validate(whole.model_dump() | {
         "accelerators": [chip.model_dump() for chip in chips], "systems": [system.model_dump() for system in systems],
-        "prices": [price.model_dump() for price in whole.prices if price.id in FEW],
+        "prices": [price.model_dump() for price in whole.prices if price.id in ids],
         "efficiency": [profile.model_dump() for profile in whole.efficiency
                        if {profile.accelerator, profile.generation, profile.link} <= known],
     })  # fmt: skip

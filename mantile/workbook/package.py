@@ -6,13 +6,14 @@ or reaches out to other files and programs, and what two programs would read in 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from xml.parsers import expat
 from mantile.library.errors import InputError
 
 MAX_FILE, MAX_PART, MAX_UNPACKED, MAX_PARTS = 64 * 2**20, 64 * 2**20, 128 * 2**20, 2_000
-MAX_CELLS, MAX_AREA = 300_000, 1_000_000  # that stand in a file; that lie between the first and the last of each sheet
+MAX_CELLS, MAX_AREA = 300_000, 1_000_000  # that stand in a file, with its rows; that lie between the first and the last of each sheet
 MAX_ELEMENTS, MAX_OTHERS = 2_000_000, 200_000  # of XML; of these, what is neither part of a cell nor of a text
 MAX_DEPTH, MAX_ATTRIBUTE = 100, 250_000
 _TEXTS = {"f": 8_192, "oddHeader": 1_000, "oddFooter": 1_000, "evenHeader": 1_000, "evenFooter": 1_000, "firstHeader": 1_000, "firstFooter": 1_000}
@@ -118,10 +119,10 @@ class _Reader:
         if _WORKBOOK not in (item.filename for item in items):
             raise self.refuse("expected an .xlsx workbook, found another kind of zip file")
 
-    def _chunks(self, item: zipfile.ZipInfo) -> Iterator[bytes]:
+    def _chunks(self, item: zipfile.ZipInfo) -> Generator[bytes, None, None]:
         """A part as it really unpacks. Zipfile believes the size in the header, so it is given a size that no part has."""
         believed = copy.copy(item)
-        believed.file_size = MAX_PART + 1
+        believed.file_size = 2 * MAX_PART
         found = 0
         with self.archive.open(believed) as stream:
             while chunk := stream.read(2**16):
@@ -136,17 +137,17 @@ class _Reader:
 
     def _part(self, item: zipfile.ZipInfo) -> _Part:
         part = _Part(self, item.filename)
-        chunks = self._chunks(item)
-        head = next(chunks, b"")
-        # A picture may be anything. But what begins like XML is some reader's XML, whatever it is called.
-        plain = item.filename.lower().endswith((".xml", ".rels", ".vml")) or head.lstrip(b"\x00\t\r\n \xef\xbb\xbf\xfe\xff")[:1] in (b"<", b"")
-        if plain:
-            part.feed(head)
-        for chunk in chunks:
+        with contextlib.closing(self._chunks(item)) as chunks:
+            head = next(chunks, b"")
+            # A picture may be anything. But what begins like XML is some reader's XML, whatever it is called.
+            plain = item.filename.lower().endswith((".xml", ".rels", ".vml")) or head.lstrip(b"\x00\t\r\n \xef\xbb\xbf\xfe\xff")[:1] in (b"<", b"")
             if plain:
-                part.feed(chunk)
-        if plain and head:
-            part.feed(b"", last=True)
+                part.feed(head)
+            for chunk in chunks:
+                if plain:
+                    part.feed(chunk)
+            if plain and head:
+                part.feed(b"", last=True)
         return part
 
     def _package(self, parts: dict[str, _Part]) -> Package:
@@ -233,7 +234,7 @@ class _Part:
         if tag == "c":
             self._cell(attributes)
         elif tag not in _OF_CELLS:
-            reader.others += 1
+            reader.others += tag != "row"
             self._other(tag, attributes)
         elif tag == "f":
             self.formula = True
@@ -250,6 +251,7 @@ class _Part:
                 raise self.refuse(f"{tag} {key}: {len(value):,} characters; expected at most {MAX_ATTRIBUTE:,}")
         match tag:
             case "row":
+                self._count()
                 self.row, self.column = self._whole(attributes.get("r"), self.row + 1), 0
             case "mergeCell" | "hyperlink":  # readers go through every cell of these
                 self.reader.area += _area_of(attributes.get("ref", ""))
@@ -274,11 +276,13 @@ class _Part:
             raise self.refuse(f"row {text!r:.60}; expected 1 to {_LAST[0]:,}")
         return int(text)
 
+    def _count(self) -> None:
+        self.reader.cells += 1
+        if self.reader.cells > MAX_CELLS:
+            raise self.refuse(f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many")
+
     def _cell(self, attributes: dict[str, str]) -> None:
-        reader = self.reader
-        reader.cells += 1
-        if reader.cells > MAX_CELLS:
-            raise self.refuse(f"more than {MAX_CELLS:,} cells in the file; expected at most that many")
+        self._count()
         address = attributes.get("r")
         if address is None:
             self.column += 1
@@ -289,7 +293,7 @@ class _Part:
             self.row, self.column = int(match[2]), column_number(match[1])
         self.cell = (self.row - 1, self.column - 1)
         if self.row > _LAST[0] or self.column > _LAST[1] or self.cell in self.seen:
-            raise self.refuse(f"cell {address or self.cell!r:.60} stands {'twice' if self.cell in self.seen else 'outside of any sheet'}")
+            raise self.refuse(f"{self._at('c')} stands {'twice' if self.cell in self.seen else 'outside of any sheet'}")
         self.seen.add(self.cell)
         self.last_row, self.last_column = max(self.last_row, self.row), max(self.last_column, self.column)
         self.kind, self.formula = attributes.get("t", "n"), False

@@ -181,7 +181,7 @@ def _coerced(figure: Input, found: Any, where: str) -> Any:
         return known[str(found).lower()]
     try:
         number = math.nan if isinstance(found, bool) or not isinstance(found, str | int | float) else float(found)
-    except ValueError:
+    except (ValueError, OverflowError):
         number = math.nan
     if not abs(number) < LARGEST:  # NaN is not, either
         raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
