@@ -19,7 +19,7 @@ from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
-from mantile.workbook.book import BUNDLE_SHEET
+from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
 from mantile.workbook.rules import lint
 from mantile.workbook.write import build_workbook, write_workbook

@@ -1,9 +1,11 @@
-"""Files we write beside workbooks: they appear complete or not at all; efficiency profiles one line a factor, as those we ship."""
+"""Files we write beside workbooks: they appear complete or not at all; scenarios in the order people write them, efficiency profiles one line
+a factor, as those we ship."""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +16,41 @@ import yaml
 
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
+from mantile.library.scenario import APART, Case, Scenario
+
+_WIDTH = 150
+_HEAD = ("title", "date", "why", "name", "model")
+_TAIL = ("decode", "profiles", "input_tokens", "output_tokens", "concurrency", "request_rate", "overrides", "without", "measured",
+         "sweep", "sensitivity", "variants")
+_ORDER = (*_HEAD, *APART, *(name for name in Case.model_fields if name not in (*_HEAD, *APART, *_TAIL)), *_TAIL)
+assert set(_ORDER) == set(Scenario.model_fields)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base is C where PyYAML was built with it
+    """Quotes every text that YAML 1.1 or 1.2 would read as something else, such as no, 1e5 or a date."""
+
+
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+.0-9][-+.0-9eE]*$"), list("-+.0123456789"))
+
+
+def dump_yaml(data: Mapping[str, Any]) -> str:
+    """Plain objects as YAML that every version of it reads back alike, in their order.
+
+    A field is a line; what holds no further collections stands on one line in braces.
+    """
+    flat: Any = None  # as the library has it: braces where nothing is nested
+    node: Any = yaml.representer.SafeRepresenter(default_flow_style=flat, sort_keys=False).represent_data(dict(data))
+    node.flow_style = False
+    return str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=_WIDTH))
+
+
+def dump_scenario(data: Mapping[str, Any]) -> str:
+    """The fields of a scenario that are given, as a scenario file in the order people write them: `load_scenario` reads it back."""
+    def ordered(case: Mapping[str, Any]) -> dict[str, Any]:
+        found = {name: case[name] for name in _ORDER if name in case}
+        return found | {"variants": [ordered(variant) for variant in found["variants"]]} if found.get("variants") else found
+
+    return dump_yaml(ordered(data))
 
 
 @contextmanager

@@ -5,8 +5,6 @@ The writer prints these expressions, the native engine computes them, and verifi
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,19 +12,17 @@ from typing import Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
-import mantile
 from mantile.estimation import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
 from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors, span
+from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
-BUNDLE_SHEET = "_bundle"
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
-CHUNK = 32_000  # characters of the bundle in one cell; Excel's limit is 32,767
 
 
 @dataclass(frozen=True)
@@ -112,10 +108,15 @@ class Sheet:
 
 
 class Book:
-    """All sheets of an estimate, with the places of its figures."""
+    """All sheets of an estimate, with the places of its figures.
 
-    def __init__(self, estimate: Estimate) -> None:
+    Args:
+        bundle: what the estimate came from, where it was read from a file: by whom and when it was made.
+    """
+
+    def __init__(self, estimate: Estimate, bundle: Bundle | None = None) -> None:
         self.estimate = estimate
+        self.bundle = bundle or Bundle.of(estimate)
         self.sheets: dict[str, Sheet] = {}
         self.homes: dict[Node, Home] = {}
         self.entries: dict[tuple[str, int], tuple[str, int, int]] = {}
@@ -240,30 +241,21 @@ class Book:
                 if cell.expression is not None:
                     yield sheet, row, column, cell
 
-    @cached_property
-    def bundle(self) -> str:
-        """Everything the workbook was made from, as JSON with sorted keys."""
-        estimate = self.estimate
-        data = {
-            "format": 1,
-            "generator": f"mantile {mantile.__version__}",
-            "scenario": estimate.scenario.model_dump(mode="json", exclude_defaults=True),
-            "model": estimate.model.model_dump(mode="json"),
-            "library": estimate.library.model_dump(mode="json"),
-        }
-        return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    @property
+    def generator(self) -> str:
+        """The program that made it, with its version, as the Cover says it."""
+        return self.bundle.generator[:1].upper() + self.bundle.generator[1:]
 
     @property
     def imprint(self) -> str:
         """Generator, date and bundle digest, as they stand in footers."""
         date = self.estimate.scenario.date
-        return f"Mantile {mantile.__version__}{f' · {date}' if date else ''} · bundle {self.digest}"
+        return f"{self.generator}{f' · {date}' if date else ''} · bundle {self.digest}"
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Eight hexadecimal digits of the bundle's SHA-256."""
-        found = hashlib.sha256(self.bundle.encode()).hexdigest()
-        return f"{found[:4]} {found[4:8]}"
+        return f"{self.bundle.digest[:4]} {self.bundle.digest[4:8]}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from mantile.equations.workload import Workload
 from mantile.estimation import Estimate
 from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Book, Sheet, reference
+from mantile.workbook.bundle import Bundle
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet, verdict
@@ -20,9 +21,13 @@ from mantile.workbook.sheets.sweep import sweep_sheet
 from mantile.workbook.sheets.workings import workings
 
 
-def lay_out(estimate: Estimate) -> Book:
-    """The workbook of an estimate, ready to be written or verified."""
-    book = Book(estimate)
+def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
+    """The workbook of an estimate, ready to be written or verified.
+
+    Args:
+        bundle: what the estimate came from, where it was read from a file.
+    """
+    book = Book(estimate, bundle)
     equations = estimate.equations
     made = stamp(book)
     says = verdict(book, made.unchanged)

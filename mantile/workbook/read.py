@@ -15,14 +15,11 @@ import openpyxl
 from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.worksheet import Worksheet
 
-from mantile.estimation import Estimate, estimate
 from mantile.graph.quantity import Input
-from mantile.library.architecture import Model
-from mantile.library.documents import parse_json, validate
+from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library
-from mantile.library.scenario import parse_scenario
-from mantile.workbook.book import BUNDLE_SHEET, Book
+from mantile.workbook.book import Book
+from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 from mantile.workbook.layout import lay_out
 from mantile.workbook.package import Package, letters, open_package
 
@@ -77,7 +74,9 @@ def open_file(path: Path) -> File:
     if any(isinstance(chunk, Formula) for chunk in chunks.values()):
         raise InputError(f"{path}: sheet {BUNDLE_SHEET}: holds a formula; expected the text of the bundle")
     text = "".join(str(chunks[key]) for key in sorted(chunks))
-    book = lay_out(_rebuild(text, f"{path}: sheet {BUNDLE_SHEET}"))
+    name = f"{path}: sheet {BUNDLE_SHEET}"
+    bundle = Bundle.parse(parse_json(text, name), name)
+    book = lay_out(bundle.estimate(), bundle)
     missing = [name for name in book.sheets if name not in contents]
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
@@ -122,16 +121,6 @@ def _content(cell: Any) -> Any:
             return Formula(f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}")
 
 
-def _rebuild(text: str, name: str) -> Estimate:
-    data = parse_json(text, name)
-    if not isinstance(data, dict) or not {"format", "scenario", "model", "library"} <= set(data):
-        raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
-    if data["format"] != 1:
-        raise InputError(f"{name}: bundle format {data['format']!r}; this version reads format 1")
-    scenario = parse_scenario(data["scenario"], name)
-    return estimate(scenario, validate(Model, data["model"], name), validate(Library, data["library"], name), name)
-
-
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Inputs as they stand in the file, per scenario and then per further case, and a list of those that were edited.
 
@@ -154,10 +143,10 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             found = file.contents[sheet].get((row, place))
             cell = book.sheets[sheet].cells[row, place]
             address = f"{sheet}!{_address(row, place)}"
-            if cell.follows is not None and isinstance(found, Formula) and found == f"={cell.reference}":
+            if cell.follows is not None and isinstance(found, Formula) and plain(found) == f"={plain(cell.reference or '')}":
                 mine[identifier] = [*values, mine][cell.follows[1]][cell.follows[0]]
                 continue
-            value = _coerced(figure, found, f"{file.path}: {address}")
+            value = coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value
             if not same(value, expected) and (column == 0 or not figure.shared):
                 edited.append({"id": identifier, "cell": address, "scenario": name, "generated": expected, "found": value})
@@ -167,7 +156,18 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     return values, edited
 
 
-def _coerced(figure: Input, found: Any, where: str) -> Any:
+def plain(text: str) -> str:
+    """A formula without the spaces and quotes round sheet names that other programs add, outside its texts."""
+    parts = text.split('"')
+    return '"'.join(part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts))
+
+
+def coerced(figure: Input, found: Any, where: str) -> Any:
+    """What a cell holds as a value of its input: texts of numbers as numbers, choices in their own spelling.
+
+    Raises:
+        InputError: naming the cell, if the input cannot be that.
+    """
     if found is None:
         if figure.value is None:
             return None

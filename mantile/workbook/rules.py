@@ -18,7 +18,8 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import BUNDLE_SHEET, FIRST
+from mantile.workbook.book import FIRST
+from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 

@@ -15,7 +15,8 @@ from mantile.estimation import Estimate
 from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError
 from mantile.workbook import style
-from mantile.workbook.book import BUNDLE_SHEET, CHUNK, Book, Cell, Sheet
+from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.bundle import BUNDLE_SHEET, CHUNK
 from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
 
@@ -207,7 +208,7 @@ class _Writer:
 
     def _bundle(self) -> None:
         written = self.workbook.add_worksheet(BUNDLE_SHEET)
-        text = self.book.bundle
+        text = self.book.bundle.text
         for row, start in enumerate(range(0, len(text), CHUNK)):
             written.write_string(row, 0, text[start : start + CHUNK])
         written.protect("")

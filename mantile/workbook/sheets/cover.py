@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from itertools import count
 from textwrap import wrap
 
-import mantile
 from mantile.equations.constants import MILLI
 from mantile.graph.quantity import At, join
 from mantile.ir.counts import tensor_list
 from mantile.library.scenario import DEFAULT_SYSTEM
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, BUNDLE_SHEET, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.sheets.checks import Verdict
 
 _CONTENTS = (
@@ -131,7 +131,7 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     sheet.text(origin, 5, "Provenance", rule)
     sheet.band(origin, 6, 8, rule)
     provenance = (
-        ("generator", f"Mantile {mantile.__version__}"),
+        ("generator", book.generator),
         ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
         ("profiles", _versions(book)),
         ("model", estimate.model.hub_id or estimate.model.id),

@@ -1,0 +1,153 @@
+"""A bundle: everything an estimate was made from, in one document with a digest of its content.
+
+It travels inside every workbook, and by itself as .json or .yaml: what is built from it needs neither models nor profiles.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import mantile
+from mantile.estimation import Estimate, estimate
+from mantile.library.architecture import Model
+from mantile.library.documents import parse_json, parse_yaml, read_text, validate
+from mantile.library.dump import dump_scenario, dump_yaml, replacing
+from mantile.library.errors import InputError
+from mantile.library.profiles import Library
+from mantile.library.scenario import Scenario, parse_scenario
+
+FORMAT = 2  # 1 held no digest
+BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
+CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
+SUFFIXES = (".json", ".yaml", ".yml")
+_PARTS = ("scenario", "model", "library")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A scenario with its model and library.
+
+    Args:
+        data: format, generator, scenario, model and library as plain objects, without the digest.
+        name: stands for the bundle in errors.
+    """
+
+    data: dict[str, Any]
+    name: str
+
+    @classmethod
+    def of(cls, made: Estimate) -> Bundle:
+        """What an estimate was made from."""
+        return cls({
+            "format": FORMAT,
+            "generator": f"mantile {mantile.__version__}",
+            "scenario": made.scenario.model_dump(mode="json", exclude_defaults=True),
+            "model": made.model.model_dump(mode="json"),
+            "library": made.library.model_dump(mode="json"),
+        }, "bundle")  # fmt: skip
+
+    @classmethod
+    def parse(cls, data: Any, name: str) -> Bundle:
+        """Plain objects to a bundle.
+
+        Raises:
+            InputError: if parts are missing, the format is newer than ours, or the content is not that of the digest.
+        """
+        if not isinstance(data, dict) or not {"format", *_PARTS} <= set(data):
+            raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
+        content = {key: value for key, value in data.items() if key != "digest"}
+        generator = content.get("generator", "another program")
+        if content["format"] not in range(1, FORMAT + 1):
+            raise InputError(f"{name}: bundle format {content['format']!r}, made by {generator}; this is mantile {mantile.__version__}, which reads formats "
+                             f"1 to {FORMAT}: expected the version that made it, or a later one")  # fmt: skip
+        found = cls(content, name)
+        if content["format"] > 1 and data.get("digest") != found.digest:
+            raise InputError(f"{name}: the bundle was changed or damaged since it was made: its content has the digest {found.digest}, "
+                             f"but field digest says {data.get('digest')!r:.80}")  # fmt: skip
+        return found
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, in hexadecimal: of its JSON with sorted keys and without blanks."""
+        return hashlib.sha256(_canonical(self.data).encode()).hexdigest()
+
+    @property
+    def generator(self) -> str:
+        """The program that made it, with its version."""
+        return str(self.data.get("generator", "another program"))
+
+    @property
+    def text(self) -> str:
+        """The bundle as it stands in a workbook."""
+        return _canonical(self.data | ({"digest": self.digest} if self.data["format"] > 1 else {}))
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What is asked."""
+        return parse_scenario(self.data["scenario"], self.name)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, before overrides of its facts."""
+        return validate(Model, self.data["model"], self.name)
+
+    @cached_property
+    def library(self) -> Library:
+        """The profiles it may choose among."""
+        return validate(Library, self.data["library"], self.name)
+
+    def estimate(self) -> Estimate:
+        """The estimate it was made of."""
+        return estimate(self.scenario, self.model, self.library, self.name)
+
+
+def _canonical(data: dict[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_bundle(data: Any) -> bool:
+    """Whether a document is meant as a bundle, not as a scenario or a config.json."""
+    return isinstance(data, dict) and {"scenario", "library"} <= set(data)
+
+
+def parse_text(text: str, path: Path) -> Any:
+    """The text of a .json or .yaml file to plain objects."""
+    return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))
+
+
+def read_bundle(path: str | Path) -> Bundle:
+    """Read a bundle from a .json or .yaml file.
+
+    Raises:
+        InputError: naming the file and what is wrong with it.
+    """
+    path = Path(path)
+    return Bundle.parse(parse_text(read_text(path), path), str(path))
+
+
+def write_bundle(bundle: Bundle, path: str | Path) -> Path:
+    """Write a bundle as .json or .yaml; the scenario comes first, as a scenario file would have it.
+
+    Raises:
+        InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays behind.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: expected a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    head: dict[str, Any] = {key: bundle.data[key] for key in ("format", "generator") if key in bundle.data}
+    head |= {"digest": bundle.digest} if bundle.data["format"] > 1 else {}
+    parts = {key: bundle.data[key] for key in _PARTS}
+    with replacing(path) as temporary:
+        if path.suffix.lower() == ".json":
+            text = json.dumps(head | parts, ensure_ascii=False, indent=1) + "\n"
+        else:
+            scenario = re.sub("^(?=.)", "  ", dump_scenario(bundle.data["scenario"]), flags=re.MULTILINE)
+            text = f"{dump_yaml(head)}scenario:\n{scenario}{dump_yaml({key: parts[key] for key in ('model', 'library')})}"
+        temporary.write_text(text, encoding="utf-8")
+    return path
