@@ -18,6 +18,7 @@ from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns, parse_scenario, with_own_accelerators
+from mantile.library.template import Template, load_template
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Estimate:
         model: as loaded, before overrides of its facts.
         columns: one per case, base first.
         equations: the graph.
+        template: how its workbook is laid out.
     """
 
     scenario: Scenario
@@ -36,12 +38,13 @@ class Estimate:
     library: Library
     columns: tuple[Column, ...]
     equations: Equations
+    template: Template
 
     @property
     def title(self) -> str:
-        """What the workbook is called: the scenario's title, or model and accelerators."""
-        if self.scenario.title:
-            return self.scenario.title
+        """What the workbook is called: the template's or the scenario's title, or model and accelerators."""
+        if self.template.title or self.scenario.title:
+            return str(self.template.title or self.scenario.title)
         values = self.columns[0].values
         prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
         parts = []
@@ -163,7 +166,8 @@ def _shown(value: float) -> str:
     return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
 
 
-def estimate(scenario: Scenario, model: Model | None = None, library: Library | None = None, name: str = "scenario") -> Estimate:
+def estimate(scenario: Scenario, model: Model | None = None, library: Library | None = None, name: str = "scenario",
+             template: Template | None = None) -> Estimate:  # fmt: skip
     """Work a scenario out.
 
     Args:
@@ -171,6 +175,7 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
         model: instead of loading the model the scenario names.
         library: instead of the profiles we ship.
         name: stands for the scenario in errors.
+        template: instead of the one the scenario names.
 
     Raises:
         InputError: naming the field that is wrong and what was expected.
@@ -192,7 +197,7 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
             if not figure.minimum <= override.value <= figure.maximum:
                 raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
                                  f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
-    made = Estimate(scenario, model, library, found, equations)
+    made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
     return made if equations.serving.load is None else replace(made, columns=_settled(made))
 
 

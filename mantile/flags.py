@@ -81,6 +81,7 @@ def _flags(
     pue: Annotated[float | None, _option("Power of the building over that of its machines.  [default: 1.3]")] = None,
     hours_per_day: Annotated[float | None, _option("Hours a day that are paid.  [default: 24]")] = None,
     title: Annotated[str | None, _option("Title of the workbook.")] = None,
+    template: Annotated[str | None, _option("standard, executive or audit, or a file of one's own: mine.yaml.  [default: standard]")] = None,
     date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
     name: Annotated[str | None, _option("Name of the base column.")] = None,
     profile: Annotated[list[str] | None, typer.Option(metavar="FOLDER/ID@VERSION", help="Use an older version of a profile; repeatable.")] = None,

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from mantile.engines import Place, Values, with_formulas, with_libreoffice, without_collector
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
-from mantile.workbook.book import BUNDLE_SHEET, Book, Cell, Sheet
+from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import letters
 from mantile.workbook.read import File, Formula, open_file, typed_inputs
 from mantile.workbook.rules import calculable

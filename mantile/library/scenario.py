@@ -22,6 +22,7 @@ from mantile.library.architecture import Architecture, Model
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library, with_accelerator
+from mantile.library.template import STANDARD
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
@@ -145,7 +146,7 @@ class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `sensitivity` are percentages by which drivers
-    are taken lower and higher, by id; `sweep` are values of one field, or of two, that the Sweep sheet runs through.
+    are taken lower and higher, by id; `template` is one of templates/ or a file; `sweep` are values of one field, or of two, that the Sweep sheet runs through.
     """
 
     model: Name
@@ -154,6 +155,7 @@ class Scenario(Case):
     why: Text = "first estimate"
     profiles: tuple[Text, ...] = ()
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
+    template: Text = STANDARD
     sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(default_factory=dict, max_length=2)
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 

@@ -21,12 +21,14 @@ from mantile.library.dump import dump_scenario, dump_yaml, replacing
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.template import Template
 
 FORMAT = 2  # 1 held no digest
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
 SUFFIXES = (".json", ".yaml", ".yml")
 _PARTS = ("scenario", "model", "library")
+_MORE = ("template",)  # may be missing: then it is the standard one
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Bundle:
             "scenario": made.scenario.model_dump(mode="json", exclude_defaults=True),
             "model": made.model.model_dump(mode="json"),
             "library": made.library.model_dump(mode="json"),
+            "template": made.template.model_dump(mode="json", exclude_defaults=True),
         }, "bundle")  # fmt: skip
 
     @classmethod
@@ -102,9 +105,14 @@ class Bundle:
         """The profiles it may choose among."""
         return validate(Library, self.data["library"], self.name)
 
+    @cached_property
+    def template(self) -> Template:
+        """How the workbook is laid out."""
+        return validate(Template, self.data.get("template", {}), self.name)
+
     def estimate(self) -> Estimate:
         """The estimate it was made of."""
-        return estimate(self.scenario, self.model, self.library, self.name)
+        return estimate(self.scenario, self.model, self.library, self.name, self.template)
 
 
 def _canonical(data: dict[str, Any]) -> str:
@@ -142,12 +150,12 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
         raise InputError(f"{path}: expected a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     head: dict[str, Any] = {key: bundle.data[key] for key in ("format", "generator") if key in bundle.data}
     head |= {"digest": bundle.digest} if bundle.data["format"] > 1 else {}
-    parts = {key: bundle.data[key] for key in _PARTS}
+    parts = {key: bundle.data[key] for key in (*_PARTS, *_MORE) if key in bundle.data}
     with replacing(path) as temporary:
         if path.suffix.lower() == ".json":
             text = json.dumps(head | parts, ensure_ascii=False, indent=1) + "\n"
         else:
             scenario = re.sub("^(?=.)", "  ", dump_scenario(bundle.data["scenario"]), flags=re.MULTILINE)
-            text = f"{dump_yaml(head)}scenario:\n{scenario}{dump_yaml({key: parts[key] for key in ('model', 'library')})}"
+            text = f"{dump_yaml(head)}scenario:\n{scenario}{dump_yaml({key: part for key, part in parts.items() if key != 'scenario'})}"
         temporary.write_text(text, encoding="utf-8")
     return path

@@ -19,6 +19,7 @@ from mantile.workbook.sheets.sensitivity import sensitivity_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.sweep import sweep_sheet
 from mantile.workbook.sheets.workings import workings
+from mantile.workbook.templates import leave_out, show_formulas
 
 
 def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
@@ -62,15 +63,21 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", sheets["Cost"], master)  # fmt: skip
     listed = drivers(estimate)
-    hangs = sensitivity_sheet(book, master, listed[:8])
+    moving = [driver for driver in listed if driver.weight > 0]
+    wanted = estimate.template.drivers
+    hangs = sensitivity_sheet(book, master, moving if wanted == "all" else moving[:wanted])
     swept = sweep_sheet(book, master)
     error = calibration_sheet(book, master)
     assumptions_sheet(book, master, listed, hangs)
     checks_sheet(book, says)
     summary_sheet(book, says, made, hangs, swept)
     log_sheet(book, made, master)
-    fill_cover(book, says)
     book.names = _names(book, equations.inputs, says.master, error)
+    if estimate.template.sheets:
+        leave_out(book, estimate.template.sheets)
+    fill_cover(book, says)
+    if estimate.template.formula_text:
+        show_formulas(book)
     return book
 
 

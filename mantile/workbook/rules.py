@@ -264,6 +264,8 @@ def _rows(sheet: Any) -> Iterator[Finding]:
 
 
 def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
+    if not {"Plan", "Layers"} <= set(book.sheetnames):  # a template left out what some rows are for
+        return
     for name in WORKINGS:
         if name not in book.sheetnames:
             continue

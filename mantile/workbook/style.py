@@ -36,6 +36,12 @@ _BY_UNIT = {
 }  # fmt: skip
 
 
+def recoloured(palette: dict[str, str]) -> dict[str, str]:
+    """Our colours and what a template has in their place, by the names of its palette."""
+    ours = {"navy": NAVY, "compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD, "input": INPUT_FILL}
+    return {ours[name]: colour for name, colour in palette.items()}
+
+
 def number_format(unit: str) -> str:
     """The number format of a unit, the same everywhere."""
     return _air(_BY_UNIT.get(unit, _WHOLE))

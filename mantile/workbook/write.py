@@ -64,6 +64,7 @@ class _Writer:
     def __init__(self, book: Book) -> None:
         self.book = book
         self.formats: dict[Style, Any] = {}
+        self.colours = style.recoloured(book.estimate.template.palette.model_dump(exclude_none=True))
         self.values = book.values(book.generated())
 
     def write(self, path: Path) -> None:
@@ -83,13 +84,21 @@ class _Writer:
 
     def _format(self, look: Style) -> Any:
         if look not in self.formats:
-            self.formats[look] = self.workbook.add_format(look.properties())
+            self.formats[look] = self.workbook.add_format(self._coloured(look.properties()))
         return self.formats[look]
+
+    def _coloured(self, thing: Any) -> Any:
+        """Anything made of words of XlsxWriter's, with the template's colours in place of ours."""
+        if isinstance(thing, str):
+            return self.colours.get(thing, thing)
+        if isinstance(thing, dict):
+            return {key: self._coloured(part) for key, part in thing.items()}
+        return [self._coloured(part) for part in thing] if isinstance(thing, list) else thing
 
     def _sheet(self, sheet: Sheet) -> None:
         written = self.workbook.add_worksheet(sheet.name)
         written.hide_gridlines(2)
-        written.set_tab_color(style.TABS[sheet.family])
+        written.set_tab_color(self._coloured(style.TABS[sheet.family]))
         written.set_default_row(sheet.default_height * 0.75)
         for column, width in enumerate(sheet.widths):
             written.set_column_pixels(column, column, width)
@@ -98,7 +107,9 @@ class _Writer:
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(written, sheet, row, column, cell)
         for place, rule in sheet.conditional:
-            rule = rule | ({"format": self._conditional(rule["format"])} if "format" in rule else {})
+            look = rule.get("format")
+            rule = self._coloured({key: part for key, part in rule.items() if key != "format"})
+            rule |= {"format": self._conditional(look)} if look is not None else {}
             written.conditional_format(*place, rule)
         for row, column, chart in sheet.charts:
             self._chart(written, row, column, chart)
@@ -155,16 +166,16 @@ class _Writer:
             properties |= {"bg_color": look.fill}
             if look == Style(fill=look.fill):
                 properties = {"bg_color": look.fill}
-        return self.workbook.add_format(properties)
+        return self.workbook.add_format(self._coloured(properties))
 
     def _chart(self, written: Any, row: int, column: int, chart: Any) -> None:
         made = self.workbook.add_chart(chart.kind)
         for series in chart.series:
-            made.add_series(series)
+            made.add_series(self._coloured(series))
         made.set_title({"none": True})
-        made.set_x_axis(chart.x_axis)
-        made.set_y_axis(chart.y_axis)
-        made.set_legend(chart.legend)
+        made.set_x_axis(self._coloured(chart.x_axis))
+        made.set_y_axis(self._coloured(chart.y_axis))
+        made.set_legend(self._coloured(chart.legend))
         made.set_size({"width": chart.size[0], "height": chart.size[1]})
         x, y, width, height = chart.plot
         made.set_plotarea({"layout": {"x": x, "y": y, "width": width, "height": height}, "fill": {"none": True}})
@@ -176,7 +187,9 @@ class _Writer:
         written.set_paper(9)
         written.set_margins(**_MARGINS)
         written.center_horizontally()
-        written.set_footer(f'&L&8&K{style.GREY[1:]}&F · {sheet.name}&R&8&K{style.GREY[1:]}bundle {self.book.digest} · page &P of &N')
+        grey, company = f"&8&K{style.GREY[1:]}", self.book.estimate.template.company.replace("&", "&&")
+        left = " · ".join(part for part in (company, "&F", sheet.name) if part)
+        written.set_footer(f"&L{grey}{left}&R{grey}bundle {self.book.digest} · page &P of &N")
         if sheet.repeat_rows:
             written.repeat_rows(*sheet.repeat_rows)
         if sheet.print_area:

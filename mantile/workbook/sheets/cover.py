@@ -23,7 +23,8 @@ _CONTENTS = (
     ("workings", (("Plan", "which accelerator holds what"), ("Memory", "shards, weights, KV cache, activations"), ("Network", "what each collective costs"),
                   ("Prefill", "module by module"), ("Decode", "module by module"), ("Layers", "the same times, by layer"),
                   ("Serving", "TTFT, TPOT, queueing, throughput"))),
-    ("outputs", (("Cost", "power, price, cost per token and month"), ("Calibration", "measured beside predicted"))),
+    ("outputs", (("Cost", "power, price, cost per token and month"), ("Compare", "scenarios side by side, changes to the base"),
+                 ("Sensitivity", "what the results hang on"), ("Sweep", "over one input or two"), ("Calibration", "measured beside predicted"))),
     ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
 )  # fmt: skip
 _USE = (
@@ -56,7 +57,8 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     sheet = book.sheets["Cover"]
     estimate = book.estimate
     sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
-    sheet.text(0, 1, "MANTILE  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY))
+    maker = (estimate.template.company or "Mantile").upper()
+    sheet.text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY))
     sheet.text(1, 1, estimate.title, style.COVER_TITLE)
     sheet.text(2, 1, "What latency, throughput and memory can this deployment really reach?", style.Style(size=12, colour=style.GREY))
     sheet.formula(1, 8, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
@@ -70,6 +72,8 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     row = 6
     for family, entries in _CONTENTS:
         for name, words in entries:
+            if name not in book.sheets:
+                continue
             sheet.put(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
             sheet.text(row, 1, name, style.Style(bold=True, colour=style.NAVY, indent=1), link=f"internal:'{name}'!A1")
             sheet.text(row, 2, words, style.PURPOSE)

@@ -1,0 +1,62 @@
+"""Templates, as they stand in templates/: which sheets and rows a workbook shows, in whose name and in which colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mantile.library.documents import Strict, parse_yaml, read_text, validate
+from mantile.library.errors import unknown
+from mantile.library.profiles import data_folder
+
+Colour = Annotated[str, Field(pattern=r"^#[0-9A-Fa-f]{6}$")]
+Words = Annotated[str, Field(max_length=120)]
+STANDARD = "standard"
+
+
+class Palette(Strict):
+    """Colours that differ from ours, as #RRGGBB: of heads, of the four limits as fills, and of an input's background."""
+
+    navy: Colour | None = None
+    compute: Colour | None = None
+    memory: Colour | None = None
+    network: Colour | None = None
+    overhead: Colour | None = None
+    input: Colour | None = None
+
+
+class Template(Strict):
+    """How a workbook is laid out.
+
+    Args:
+        about: what it is for.
+        title: instead of the scenario's own.
+        company: named on the Cover and in the footer.
+        sheets: those that readers are shown; sheets that their formulas need stay, all others are left out. Empty: all.
+        drivers: how many figures are taken lower and higher on Sensitivity; `all` that move a result.
+        formula_text: whether a column holds the formulas of the base scenario as text.
+    """
+
+    about: Words = ""
+    title: Words | None = None
+    company: Words = ""
+    sheets: tuple[Words, ...] = ()
+    drivers: Annotated[int, Field(ge=2, le=60)] | Literal["all"] = 8
+    formula_text: bool = False
+    palette: Palette = Palette()
+
+
+def load_template(name: str) -> Template:
+    """A template by its name in templates/, or from a .yaml file of one's own.
+
+    Raises:
+        InputError: naming the file and the field, or the templates there are.
+    """
+    own = name.lower().endswith((".yaml", ".yml"))
+    known = {path.stem: path for path in sorted(data_folder("templates").glob("*.yaml"))}
+    if not own and name not in known:
+        raise unknown("template", name, known)
+    path = Path(name) if own else known[name]
+    return validate(Template, parse_yaml(read_text(path), str(path)) or {}, str(path))

@@ -1,0 +1,91 @@
+"""What a template changes of a laid-out workbook: sheets that are left out, and formulas shown as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mantile.graph.quantity import At, Input, Node, Quantity, Span, children
+from mantile.library.errors import InputError, unknown
+from mantile.workbook import style
+from mantile.workbook.book import FIRST, Book, Sheet
+
+_ALWAYS = ("Cover", "Summary", "Checks")
+_QUOTED = re.compile(r"^='?([A-Za-z]+)'?!")
+
+
+def leave_out(book: Book, shown: tuple[str, ...]) -> None:
+    """Leave out sheets that nothing shown needs: neither a formula nor a chart of those that stay.
+
+    Raises:
+        InputError: if a sheet to be shown does not exist in any workbook.
+    """
+    for name in shown:
+        if name not in (*book.sheets, "Compare"):  # which stands only where there is something to compare
+            raise InputError(f"template: sheets: {unknown('sheet', name, book.sheets)}")
+    kept: dict[str, None] = {}
+    stack = [name for name in (*_ALWAYS, *shown) if name in book.sheets]
+    while stack:
+        name = stack.pop()
+        if name not in kept:
+            kept[name] = None
+            stack += {other for other in _needed(book, book.sheets[name]) if other in book.sheets}
+    book.sheets = {name: sheet for name, sheet in book.sheets.items() if name in kept}
+    book.entries = {key: place for key, place in book.entries.items() if place[0] in kept}
+    book.names = {name: place for name, place in book.names.items() if _named(place) in kept}
+    for sheet in book.sheets.values():
+        for cell in sheet.cells.values():
+            if cell.link is not None and cell.link.removeprefix("internal:'").partition("'")[0] not in kept:
+                cell.link = None
+
+
+def show_formulas(book: Book) -> None:
+    """On sheets with a column for each scenario, the formulas of the base scenario as text, behind the last of them."""
+    column = FIRST + book.columns
+    for sheet in book.sheets.values():
+        rows = [row for row, at in sheet.cells if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids]
+        if not rows or len(sheet.widths) != column:  # not laid out in columns of scenarios
+            continue
+        sheet.widths.append(330)
+        sheet.text(3, column, "formula of the base scenario", style.HEADER)
+        for row in rows:
+            sheet.text(row, column, book.printed(sheet, sheet.cells[row, FIRST]), style.IDENTIFIER)
+
+
+def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
+    """Sheets that the formulas, lists and charts of a sheet refer to."""
+    for cell in sheet.cells.values():
+        if cell.reference is not None:
+            yield cell.reference.partition("!")[0].strip("'")
+        if cell.expression is not None:
+            yield from _homes(book, cell.expression)
+        members = book.choices(cell.entry) if cell.entry is not None else None
+        if members is not None:
+            yield from _homes(book, members)
+    for _, _, chart in sheet.charts:
+        yield from _mentioned(chart.series, book)
+
+
+def _homes(book: Book, node: Node) -> Iterator[str]:
+    if isinstance(node, At):
+        node = node.figure
+    if isinstance(node, Input | Quantity):
+        if node in book.homes:
+            yield book.homes[node].sheet
+        return
+    for child in node.members if isinstance(node, Span) else children(node):
+        yield from _homes(book, child)
+
+
+def _mentioned(thing: Any, book: Book) -> Iterator[str]:
+    if isinstance(thing, str):
+        found = _QUOTED.match(thing)
+        yield found[1] if found else thing
+    elif isinstance(thing, dict | list | tuple):
+        for part in thing.values() if isinstance(thing, dict) else thing:
+            yield from _mentioned(part, book)
+
+
+def _named(place: str) -> str:
+    return place.removeprefix("=").partition("!")[0].strip("'")

@@ -1,0 +1,128 @@
+"""Templates: which sheets and rows a workbook shows, in whose name and colours; its numbers are the same in all of them."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mantile.drivers import drivers
+from mantile.estimation import Estimate, estimate
+from mantile.library.errors import InputError
+from mantile.library.profiles import data_folder
+from mantile.library.scenario import parse_scenario
+from mantile.library.template import load_template
+from mantile.verification import verify
+from mantile.workbook.book import FIRST
+from mantile.workbook.layout import lay_out
+from mantile.workbook.read import read_cells
+from mantile.workbook.rules import COLLECTING, WORKINGS, lint
+from mantile.workbook.write import build_workbook
+
+BASE: dict[str, Any] = {"model": "qwen3-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 256, "concurrency": 16, "date": "2026-11-21"}
+OWN = """\
+about: ours
+company: Q & A Ltd
+title: Capacity plan
+palette: {navy: "#5A1846", compute: "#7A0019"}
+"""
+
+
+def made(**fields: Any) -> Estimate:
+    """An estimate of the base with changes."""
+    return estimate(parse_scenario(BASE | fields, "scenario"))
+
+
+def part(path: Path, name: str) -> str:
+    """The text of a part of a workbook file."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name).decode()
+
+
+def test_every_template_we_ship_is_read_and_says_what_it_is_for() -> None:
+    names = {path.stem for path in data_folder("templates").glob("*.yaml")}
+    assert names == {"standard", "executive", "audit"}
+    assert all(load_template(name).about for name in names)
+    assert load_template("standard").model_dump(exclude={"about"}) == type(load_template("standard"))().model_dump(exclude={"about"})
+
+
+@pytest.mark.parametrize("name", ["executive", "audit"])
+def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: Path) -> None:
+    """Lint is clean, another engine agrees, and the results are those of the standard workbook."""
+    standard, other = made(), made(template=name)
+    path = build_workbook(other, tmp_path / "run.xlsx")
+    assert not lint(path)
+    assert other.results() == standard.results()
+    if name == "executive":  # the larger one is verified where its formulas are tested
+        assert verify(path).ok
+
+
+def test_executives_see_what_they_decide_by() -> None:
+    """The sheets named and those their formulas need; nothing leads to a sheet that is not there."""
+    book = lay_out(made(template="executive", variants=[{"name": "TP2", "tp": 2}]))
+    assert {"Cover", "Summary", "Assumptions"} <= set(book.sheets)
+    assert not {"Plan", "Layers", "Calibration", "Log"} & set(book.sheets)
+    text = {name: " ".join(book.printed(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None) for name, sheet in book.sheets.items()}
+    named = {found for formulas in text.values() for found in re.findall(r"([A-Z][a-z]+)!", formulas)}
+    assert named <= set(book.sheets)
+    links = {str(cell.link).removeprefix("internal:'").partition("'")[0] for sheet in book.sheets.values() for cell in sheet.cells.values() if cell.link}
+    assert links <= set(book.sheets)
+    assert {place.removeprefix("=").partition("!")[0].strip("'") for place in book.names.values()} <= set(book.sheets)
+
+
+def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> None:
+    """Beside each row of the workings the formula of its base column; it is a text and is not executed."""
+    other = made(template="audit", variants=[{"name": "TP2", "tp": 2}])
+    book = lay_out(other)
+    column = FIRST + 2
+    seen = 0
+    for name in WORKINGS:
+        if name in COLLECTING or name not in book.sheets:
+            continue
+        sheet = book.sheets[name]
+        for (row, at), cell in sheet.cells.items():
+            if at == FIRST and cell.expression is not None and row in sheet.ids:
+                assert sheet.cells[row, column].text == book.printed(sheet, cell)
+                seen += 1
+    assert seen > 1000
+    moving = [driver for driver in drivers(other) if driver.weight > 0]
+    assert sum(identifier in {driver.id for driver in moving} for identifier in book.sheets["Sensitivity"].ids.values()) == len(moving) > 20
+    path = build_workbook(made(template="audit"), tmp_path / "run.xlsx")
+    shown = read_cells(path).workbook["Serving"]
+    texts = [shown.cell(row, FIRST + 2) for row in range(5, 60) if shown.cell(row, FIRST + 2).value]
+    assert texts and all(cell.data_type == "s" and str(cell.value).startswith("=") for cell in texts)
+
+
+def test_a_template_of_ones_own(tmp_path: Path) -> None:
+    """Name, title and colours, in the file and in its bundle: verification needs no template file."""
+    file = tmp_path / "ours.yaml"
+    file.write_text(OWN, encoding="utf-8")
+    path = build_workbook(made(template=str(file)), tmp_path / "run.xlsx")
+    file.unlink()
+    book = read_cells(path).workbook
+    assert book.properties.title == "Capacity plan" == book["Cover"]["B2"].value
+    assert book["Cover"]["B1"].value.startswith("Q & A LTD") and "Q &amp;&amp; A Ltd" in part(path, "xl/worksheets/sheet2.xml")
+    styles, chart = part(path, "xl/styles.xml"), part(path, "xl/charts/chart1.xml")
+    assert "5A1846" in styles and "17365D" not in styles and "7A0019" in chart and "234E9A" not in chart
+    assert not lint(path)
+    report = verify(path)
+    assert report.ok and not report.formulas
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("sheets: [Cover, Sumary]", "unknown sheet 'Sumary'; did you mean Summary"), ("palette: {navy: blue}", "palette.navy"), ("drivers: 1", "drivers"),
+    ("colour: red", "colour"), ("[1]", "ours.yaml"),
+])  # fmt: skip
+def test_a_template_that_cannot_be_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "ours.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(words)):
+        lay_out(made(template=str(file)))
+
+
+def test_an_unknown_template_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown template 'exekutive'; did you mean executive"):
+        made(template="exekutive")
