@@ -370,6 +370,23 @@ def test_many_cases_at_once_equal_one_case_at_a_time(many: str) -> None:
             assert value == alone[node] or value == pytest.approx(alone[node], rel=1e-15), (node, case)
 
 
+def test_errors_of_many_cases_are_those_of_one() -> None:
+    """Division by zero, what is compared with it, a lookup without an entry, of numbers and of texts: an error in that case only."""
+    ratio = Quantity("ratio", "Ratio", "1", A / B)
+    outputs = [
+        ratio, Quantity("chosen", "Chosen", "1", q.where(ratio > 1, C, D)), Quantity("flag", "Flag", "1", q.if_error(q.where(ratio > 1, C, D), A)),
+        Quantity("entry", "Entry", "1", q.element(NUMBERS, A)), Quantity("word", "Word", "1", q.element(WORDS, A)),
+        Quantity("caught", "Caught", "1", q.if_error(q.element(WORDS, A), "none")), Quantity("same", "Same", "1", q.where(q.equal(ratio, 1), 1, 0)),
+    ]  # fmt: skip
+    program = Program(outputs)
+    inputs = {"a": np.array([0.0, 1.0, 2.0, 99.0, 3.0]), "b": np.array([0.0, 1.0, 0.0, 4.0, 2.0])}
+    for found in (program.run(inputs), program.sweep(inputs)):
+        for case in range(5):
+            alone = program.run({name: values[case].item() for name, values in inputs.items()})
+            for node in outputs:
+                assert found[node][case] == alone[node] or (found[node][case] != found[node][case] and alone[node] != alone[node]), (node, case)
+
+
 def test_a_sweep_without_arrays_is_one_case_and_returns_what_is_kept() -> None:
     """`keep` limits what comes back, not what is worked out."""
     total, product = Quantity("sum", "Sum", "1", A + B), Quantity("product", "Product", "1", A * B)

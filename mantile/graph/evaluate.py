@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -75,10 +75,35 @@ class Program:
         _execute(self.steps, values)
         return values
 
+    def partial(self, inputs: Mapping[str, Any], varying: Collection[str]) -> Callable[[Mapping[str, Any]], dict[Node, Any]]:
+        """The program with its inputs given, to be run again with other values of some of them.
+
+        What does not follow from an input that varies is computed once.
+
+        Args:
+            inputs: as for `run`.
+            varying: ids of the inputs that the result takes anew each time; arrays it is given broadcast with those of `inputs`.
+        """
+        fixed = self.run(inputs)
+        sources = [node for node in self.inputs if node.id in varying]
+        moving: set[Node] = {*sources}
+        steps = []
+        for step in self.steps:
+            if any(argument in moving for argument in step[2]):
+                moving.add(step[0])
+                steps.append(step)
+
+        def again(changes: Mapping[str, Any]) -> dict[Node, Any]:
+            values = dict(fixed)
+            for source in sources:
+                values[source] = _number(changes[source.id])
+            _execute(steps, values)
+            return values
+
+        return again
+
     def sweep(self, inputs: Mapping[str, Any], keep: Sequence[Node] | None = None) -> dict[Node, Any]:
         """Values for many cases, in chunks on all cores.
-
-        What does not depend on an input that varies is computed once.
 
         Args:
             inputs: input ids to 1-D arrays of one length, where they vary, or to scalars and texts.
@@ -93,30 +118,22 @@ class Program:
         if any(len(value) != count for value in varying.values()):
             raise ValueError(f"inputs vary over different numbers of cases: {({key: len(value) for key, value in varying.items()})}")
         first = {key: value[0].item() for key, value in varying.items()}
-        fixed = self.run({**inputs, **first})
-        moving: set[Node] = {node for node in self.inputs if node.id in varying}
-        steps = []
-        for step in self.steps:
-            if any(argument in moving for argument in step[2]):
-                moving.add(step[0])
-                steps.append(step)
-        sources = [node for node in self.inputs if node.id in varying]
-        results: dict[Node, Any] = {
-            node: np.empty(count, dtype=object if isinstance(fixed[node], str) else float) for node in keep
-        }
+        again = self.partial({**inputs, **first}, varying)
 
-        def work(start: int) -> None:
+        def work(start: int) -> list[Any]:
             part = slice(start, min(start + CHUNK, count))
-            values = dict(fixed)
-            for source in sources:
-                values[source] = _number(varying[source.id][part])
-            _execute(steps, values)
-            for node in keep:
-                results[node][part] = values[node]
+            values = again({key: value[part] for key, value in varying.items()})
+            return [_column(values[node], part.stop - start) for node in keep]
 
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            list(pool.map(work, range(0, count, CHUNK)))
-        return results
+            chunks = list(pool.map(work, range(0, count, CHUNK)))
+        return {node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)}
+
+
+def _column(value: Any, count: int) -> Any:
+    """A value for each case: numbers, or objects where there are texts."""
+    found = np.broadcast_to(value, count)
+    return found.astype(object if found.dtype.kind in "USO" else float)
 
 
 def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:

@@ -64,12 +64,25 @@ def _both(*arguments: Any) -> Any:
     return reduce(np.logical_and, arguments)
 
 
+def _all_finite(value: Any) -> bool:
+    """Whether no case is an error; the sum of an array says so in one pass."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "USbiu" or (value.dtype.kind == "f" and math.isfinite(np.add.reduce(value, axis=None)))
+    return isinstance(value, str) or math.isfinite(value)
+
+
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
     if np.ndim(condition) == 0:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
         return then if condition else otherwise
-    return np.where(condition, then, otherwise)
+    found = np.where(condition, then, otherwise)
+    return found if _all_finite(condition) else _unless(np.isnan(condition), found)
+
+
+def _unless(wrong: Any, found: Any) -> Any:
+    """Values, with an error where something is wrong; texts become objects then."""
+    return np.where(wrong, np.nan, found.astype(object) if found.dtype.kind in "US" else found)
 
 
 def _same(left: Any, right: Any) -> Any:
@@ -83,7 +96,8 @@ def _divide(left: Any, right: Any) -> Any:
     if np.ndim(left) == 0 and np.ndim(right) == 0 and right == 0:
         return math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.divide(left, right)
+        found = np.divide(left, right)
+    return found if np.all(right) else _unless(np.equal(right, 0), found)
 
 
 def _element(members: list[Any], position: Any) -> Any:
@@ -91,13 +105,16 @@ def _element(members: list[Any], position: Any) -> Any:
         if math.isnan(position) or not 1 <= position <= len(members):
             return math.nan
         return members[int(position) - 1]
-    if not np.all((np.asarray(position) >= 1) & (np.asarray(position) <= len(members))):
-        raise ValueError("a lookup found no entry in at least one case")
-    index = np.asarray(position).astype(np.intp) - 1
+    position = np.asarray(position)
+    there = (position >= 1) & (position <= len(members))
+    complete = there.all()
+    index = (position if complete else np.where(there, position, 1)).astype(np.intp) - 1
     if all(np.ndim(member) == 0 for member in members):
-        return np.asarray(members)[index]
-    stacked = np.stack(np.broadcast_arrays(*members, index)[:-1])
-    return np.take_along_axis(stacked, index[np.newaxis], axis=0)[0]
+        found = np.asarray(members)[index]
+    else:
+        stacked = np.stack(np.broadcast_arrays(*members, index)[:-1])
+        found = np.take_along_axis(stacked, index[np.newaxis], axis=0)[0]
+    return found if complete else _unless(~there, found)
 
 
 def _position(key: Any, members: list[Any], _exact: int) -> Any:
@@ -126,6 +143,8 @@ def _is_number(value: Any) -> Any:
 
 
 def _is_error(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "USO":
+        return np.not_equal(value, value) if value.dtype.kind == "O" else False  # texts, errors among them
     return False if isinstance(value, str) else ~np.isfinite(value)
 
 
@@ -168,7 +187,10 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any) -> Any:
         if np.ndim(left) == 0 and np.ndim(right) == 0 and (_is_error(left) or _is_error(right)):
             return math.nan
-        return function(left, right)
+        found = function(left, right)
+        if np.ndim(found) == 0 or (_all_finite(left) and _all_finite(right)):
+            return found
+        return _unless(np.logical_or(_is_error(left), _is_error(right)), found)
 
     return compare
 
