@@ -8,6 +8,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from mantile.assembly import Equations, build
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
@@ -17,7 +19,7 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import Column, Scenario, apply_model_overrides, columns, parse_scenario, with_own_accelerators
+from mantile.library.scenario import Column, Override, Scenario, apply_model_overrides, columns, parse_scenario, with_own_accelerators
 from mantile.library.template import Template, load_template
 
 
@@ -92,61 +94,18 @@ class Estimate:
     def results(self, column: int = 0) -> dict[str, Any]:
         """The headline results of one column in SI units; the keys of `mantile estimate --json`."""
         equations, values = self.equations, self.values(column)
-
-        def number(node: Node) -> float:
-            return float(values[node])
-
-        served, money = equations.serving, equations.cost
-        side, last = equations.side, equations.decoders
-        held = last.memory
-        found = {
+        return {
             "model": self.model.id,
             "name": self.columns[column].name,
             **{name: self.columns[column].values[name] for name in equations.inputs.named()},
-            "system": str(values[side.hardware.system]),
-            "accelerators": number(served.accelerators),
-            "feasibility": str(values[equations.checks.feasibility]),
-            "ttft_s": number(served.ttft),
-            "tpot_s": number(served.tpot),
-            "e2e_s": number(served.e2e),
-            "requests_per_s": number(served.requests_per_s),
-            "output_tokens_per_s": number(served.output_tokens_per_s),
-            "output_tokens_per_s_per_accelerator": number(served.output_tokens_per_s_per_accelerator),
-            "interactivity_tokens_per_s": number(served.interactivity),
-            "memory_per_accelerator_bytes": number(held.used),
-            "memory_capacity_bytes": number(last.hardware.memory_capacity),
-            "kv_capacity_sequences": number(held.capacity_sequences),
-            "batch": number(held.batch),
-            "fits": all(number(of.memory.fits) for of in equations.sides),
-            "bottleneck": {"prefill": str(values[equations.prefill.bottleneck]), "decode": str(values[equations.decode.bottleneck])},
-            "split": {phase.phase.id: {kind: number(part) / number(phase.time) for kind, part in phase.parts.items()}
+            **_evaluated(headline(equations), values),
+            "fits": all(float(values[of.memory.fits]) for of in equations.sides),
+            "split": {phase.phase.id: {kind: float(values[part]) / float(values[phase.time]) for kind, part in phase.parts.items()}
                       for phase in (equations.prefill, equations.decode)},
-            "mfu": {"prefill": number(equations.prefill.mfu), "decode": number(equations.decode.mfu)},
-            "mbu": {"prefill": number(equations.prefill.mbu), "decode": number(equations.decode.mbu)},
-            "power_w": number(money.power),
-            "joules_per_output_token": number(money.joules_per_output_token),
-            "usd_per_hour": number(money.usd_per_hour),
-            "usd_per_million_tokens": {"output": number(money.usd_per_million_output), "input": number(money.usd_per_million_input),
-                                       "blended": number(money.usd_per_million_blended)},
-            "usd_per_day": number(money.usd_per_day),
-            "usd_per_month": number(money.usd_per_month),
-            "output_tokens_per_usd": number(money.tokens_per_usd),
-            "output_tokens_per_kwh": number(money.tokens_per_kwh),
-            "ttft_p50_s": number(served.ttft_p50),
-            "ttft_p95_s": number(served.ttft_p95),
-            "e2e_p50_s": number(served.e2e_p50),
-            "e2e_p95_s": number(served.e2e_p95),
-            "evidence": str(values[equations.evidence.name]),
-            "range_80": {metric: {percent: number(figure) for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)}
+            "range_80": {metric: {percent: float(values[figure]) for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)}
                          for metric, band in equations.evidence.bands.items()},
-            **({"load": number(served.load.load), "load_state": str(values[equations.figures["load.state"]])} if served.load is not None else {}),
-            "efficiency_profile": str(values[side.efficiency.profile]),
             "checks": {"errors": self.raised(values, errors=True), "alerts": self.raised(values, errors=False)},
         }  # fmt: skip
-        if last is not side:
-            found["decode_system"] = str(values[last.hardware.system])
-            found["workers_ratio"] = number(equations.figures["serving.workers_ratio"])
-        return found
 
     def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
         """Error checks, or alerts, that do not hold: reason code, message, both sides."""
@@ -157,6 +116,62 @@ class Estimate:
             for check in self.equations.checks.checks
             if check.error == errors and not values[check.result]
         ]  # fmt: skip
+
+
+def headline(equations: Equations) -> dict[str, Any]:
+    """The figures of an estimate that are results by themselves, in SI units, under their keys; some keys lead to several."""
+    served, money, side, last = equations.serving, equations.cost, equations.side, equations.decoders
+    held, phases = last.memory, {"prefill": equations.prefill, "decode": equations.decode}
+    found: dict[str, Any] = {
+        "system": side.hardware.system,
+        "accelerators": served.accelerators,
+        "feasibility": equations.checks.feasibility,
+        "ttft_s": served.ttft,
+        "tpot_s": served.tpot,
+        "e2e_s": served.e2e,
+        "requests_per_s": served.requests_per_s,
+        "output_tokens_per_s": served.output_tokens_per_s,
+        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
+        "interactivity_tokens_per_s": served.interactivity,
+        "memory_per_accelerator_bytes": held.used,
+        "memory_capacity_bytes": last.hardware.memory_capacity,
+        "kv_capacity_sequences": held.capacity_sequences,
+        "batch": held.batch,
+        "bottleneck": {name: phase.bottleneck for name, phase in phases.items()},
+        "mfu": {name: phase.mfu for name, phase in phases.items()},
+        "mbu": {name: phase.mbu for name, phase in phases.items()},
+        "power_w": money.power,
+        "joules_per_output_token": money.joules_per_output_token,
+        "usd_per_hour": money.usd_per_hour,
+        "usd_per_million_tokens": {"output": money.usd_per_million_output, "input": money.usd_per_million_input,
+                                   "blended": money.usd_per_million_blended},
+        "usd_per_day": money.usd_per_day,
+        "usd_per_month": money.usd_per_month,
+        "output_tokens_per_usd": money.tokens_per_usd,
+        "output_tokens_per_kwh": money.tokens_per_kwh,
+        "ttft_p50_s": served.ttft_p50,
+        "ttft_p95_s": served.ttft_p95,
+        "e2e_p50_s": served.e2e_p50,
+        "e2e_p95_s": served.e2e_p95,
+        "evidence": equations.evidence.name,
+        "efficiency_profile": side.efficiency.profile,
+    }  # fmt: skip
+    if served.load is not None:
+        found |= {"load": served.load.load, "load_state": equations.figures["load.state"]}
+    if last is not side:
+        found |= {"decode_system": last.hardware.system, "workers_ratio": equations.figures["serving.workers_ratio"]}
+    return found
+
+
+def _evaluated(figures: Mapping[str, Any], values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Figures under keys, which may be nested, to their values."""
+
+    def value(of: Any) -> Any:
+        if isinstance(of, Mapping):
+            return _evaluated(of, values)
+        return values[of] if isinstance(values[of], str) else float(values[of])
+
+    return {key: value(of) for key, of in figures.items()}
 
 
 _RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
@@ -185,18 +200,10 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build(build_ir(changed), library, scenario.disaggregated, scenario.open_loop)
     found = columns(scenario, model, library, name)
-    known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
     for column in found:
         for override in column.overrides:
-            if override.id.startswith("model."):
-                continue
-            if override.id not in known:
-                raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
-            figure = known[override.id]
-            assert figure.minimum is not None and figure.maximum is not None
-            if not figure.minimum <= override.value <= figure.maximum:
-                raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
-                                 f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
+            if not override.id.startswith("model."):
+                require_override(equations, override, name)
     made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
     return made if equations.serving.load is None else replace(made, columns=_settled(made))
 
@@ -223,30 +230,54 @@ def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[
     return found
 
 
+def require_override(equations: Equations, override: Override, name: str) -> None:
+    """Refuse an override of a figure there is not, or beyond what its cell may hold.
+
+    Raises:
+        InputError: with the nearest ids, or the range.
+    """
+    known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
+    if override.id not in known:
+        raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
+    figure = known[override.id]
+    assert figure.minimum is not None and figure.maximum is not None
+    if not figure.minimum <= override.value <= figure.maximum:
+        raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
+                         f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
+
+
 def _settled(made: Estimate) -> tuple[Column, ...]:
-    """Columns with the concurrency that follows from their request rate, where none is given: the batch on the Decode sheet is then the one there is.
+    """Columns with the concurrency that follows from their request rate, where none is given."""
+    found = list(made.columns)
+    for number, column in enumerate(found):
+        if column.values["request_rate"] and "concurrency" not in column.given:
+            concurrency = int(settled_concurrency(made.equations, made.inputs(number)))
+            found[number] = column.model_copy(update={"values": column.values | {"concurrency": concurrency}})
+    return tuple(found)
+
+
+def settled_concurrency(equations: Equations, inputs: Mapping[str, Any]) -> Any:
+    """The concurrency at which the batch on the Decode sheet is the one there is under a request rate.
 
     The more requests the Decode sheet has, the flatter its line of step times, and the fewer requests follow from it: halving finds where
     both agree, or all seats where more would arrive than are served.
+
+    Args:
+        equations: of an open loop.
+        inputs: as for `Program.run`: scalars, or arrays that broadcast together.
+
+    Returns:
+        Requests, of every case.
     """
-    load = made.equations.serving.load
+    load = equations.serving.load
     assert load is not None and load.in_flight is not None
-    flying = load.in_flight
-    program = Program([flying, load.seats])
-    found = list(made.columns)
-
-    def follows(number: int, concurrency: int) -> tuple[float, float]:
-        column = made.columns[number]
-        asked = column.model_copy(update={"values": column.values | {"concurrency": concurrency}})
-        values = program.run(replace(made, columns=(asked,)).inputs(0))
-        return float(values[flying]), float(values[load.seats])
-
-    for number, column in enumerate(found):
-        if not column.values["request_rate"] or "concurrency" in column.given:
-            continue
-        low, high = 1, max(1, int(follows(number, 1)[1]))
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if follows(number, middle)[0] >= middle else (low, middle - 1)
-        found[number] = column.model_copy(update={"values": column.values | {"concurrency": low}})
-    return tuple(found)
+    concurrency = equations.inputs.concurrency.id
+    one = {concurrency: 1.0}
+    follow = Program([load.in_flight, load.seats]).partial({**inputs, **one}, one)
+    seats = follow(one)[load.seats]
+    low, high = np.ones(()), np.where(np.isfinite(seats), np.maximum(1, np.floor(seats)), 1)
+    while np.any(low < high):
+        middle = np.floor((low + high + 1) / 2)
+        borne = follow({concurrency: middle})[load.in_flight] >= middle
+        low, high = np.where(borne, middle, low), np.where(borne, high, middle - 1)
+    return low

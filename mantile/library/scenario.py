@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -205,6 +206,25 @@ def parse_scenario(data: Any, name: str) -> Scenario:
     if isinstance(data, dict) and "date" in data and data["date"] is not None:
         data = data | {"date": str(data["date"])}
     return validate(Scenario, data, name)
+
+
+def field_name(spelling: str) -> str:
+    """Our name of a field that goes by several; what is no field stays as it is."""
+    given = spelling.replace("-", "_")
+    return next((field for field in FIELDS if given in getattr(Case.model_fields[field].validation_alias, "choices", (field,))), spelling)
+
+
+def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Scenario:
+    """The base column of a scenario with other values of fields, those of decode workers as decode_<field>.
+
+    Raises:
+        InputError: as if they stood in a file of that name.
+    """
+    data = scenario.model_dump(exclude={"variants"}, exclude_none=True)
+    decode = {field.removeprefix("decode_"): value for field, value in fields.items() if field.startswith("decode_")}
+    if decode:
+        data["decode"] = data.get("decode", {}) | decode
+    return validate(Scenario, data | {field: value for field, value in fields.items() if field in FIELDS}, name)
 
 
 _Case = TypeVar("_Case", bound=Deployment)
