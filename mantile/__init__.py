@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
     from mantile.reconciliation import prepare, reconcile
+    from mantile.sweeping import sweep
     from mantile.verification import verify
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
 __version__ = "0.4.0"
 __all__ = ["InputError", "__version__", "build_workbook", "calibrate", "estimate", "explain", "lint", "load_measurements", "load_model",
-           "load_scenario", "prepare", "reconcile", "verify"]  # fmt: skip
+           "load_scenario", "prepare", "reconcile", "sweep", "verify"]  # fmt: skip
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "InputError": "mantile.library.errors",
@@ -34,6 +35,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "load_scenario": "mantile.library.scenario",
     "prepare": "mantile.reconciliation",
     "reconcile": "mantile.reconciliation",
+    "sweep": "mantile.sweeping",
     "verify": "mantile.verification",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,6 +138,54 @@ def replaced_figure(text: str) -> tuple[str, float]:
     if not (identifier.strip() and equals and isfinite(number)):
         raise InputError(f"--set {text}: expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7")
     return identifier.strip(), number
+
+
+def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
+    """NAME=VALUES to both: numbers and names with commas, LOW:HIGH:STEP for every step, LOW..HIGH for doublings.
+
+    Raises:
+        InputError: if it is not of that form.
+    """
+    name, equals, words = text.partition("=")
+    parts = [part.strip() for part in words.split(",")]
+    if not (name.strip() and equals and all(parts)):
+        raise InputError(f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or efficiency.gemm_compute=0.5:0.9:0.1")
+    return name.strip(), tuple(value for part in parts for value in _values(part, text))
+
+
+MOST_VALUES = 1_000_000  # of one range
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+
+
+def _values(part: str, text: str) -> Iterator[Any]:
+    """One value, every step of a range, or doublings; decimal arithmetic, so that steps of 0.05 stay what they are."""
+    import re
+    from decimal import Decimal
+
+    def plain(number: Decimal) -> int | float:
+        return int(number) if whole and number == number.to_integral_value() else float(number)
+
+    whole = re.search(r"\d\.(?!\.)|[eE]", part) is None  # 2.0 is no whole number, as in a file
+    if re.fullmatch(_NUMBER, part):
+        yield plain(Decimal(part))
+    elif found := re.fullmatch(f"({_NUMBER}):({_NUMBER}):({_NUMBER})", part):
+        low, high, step = map(Decimal, found.groups())
+        if step <= 0 or high < low:
+            raise InputError(f"--over {text}: {part}: expected LOW:HIGH:STEP with LOW at most HIGH and STEP above 0")
+        if (high - low) / step >= MOST_VALUES:
+            raise InputError(f"--over {text}: {part}: {int((high - low) / step) + 1:,} values; expected at most {MOST_VALUES:,}")
+        yield from (plain(low + place * step) for place in range(int((high - low) / step) + 1))
+    elif found := re.fullmatch(r"(\d+)\.\.(\d+)", part):
+        small, large = map(int, found.groups())
+        if not 0 < small <= large:
+            raise InputError(f"--over {text}: {part}: expected LOW..HIGH with whole numbers from 1, LOW at most HIGH")
+        yield from (small << place for place in range((large // small).bit_length()))
+        if small << (large // small).bit_length() - 1 != large:
+            raise InputError(f"--over {text}: {part}: {large} is no doubling of {small}; expected {small}..{small << (large // small).bit_length() - 1}")
+    elif re.fullmatch(r"[-+.:\d]+", part):
+        raise InputError(f"--over {text}: {part}: expected a value, LOW:HIGH:STEP or LOW..HIGH")
+    else:
+        yield part
 
 
 def _override(text: str) -> dict[str, Any]:

@@ -27,11 +27,15 @@ from mantile.engines import with_formulas
 from mantile.estimation import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
+from mantile.sweeping import grid
 from mantile.verification import verify
 from mantile.workbook.read import read_cells
 
 STANDARD: dict[str, Any] = {
     "model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16,
+}  # fmt: skip
+GRID: dict[str, Any] = {
+    "accelerator": ["all"], "tp": [1, 2, 4, 8], "weights_dtype": ["bf16", "fp8"], "input_tokens": range(512, 25_601, 512), "concurrency": range(1, 51),
 }  # fmt: skip
 FLAGS = [part for name, value in STANDARD.items() if name != "model" for part in (f"--{name.replace('_', '-')}", str(value))]
 MANTILE = [sys.executable, "-m", "mantile"]
@@ -108,6 +112,11 @@ def main() -> None:
          spread(seconds, lambda value: f"{given.cases / value:,.0f}"))  # fmt: skip
     [single] = timed(lambda: program.run(made.inputs(0)), runs=given.runs)
     line("all quantities, one case", f"{statistics.median(single) * 1e3:.2f} ms", spread(single, lambda value: f"{value * 1e3:.2f} ms"))
+    asked = parse_scenario(STANDARD, "benchmark")
+    points = len(grid(asked, GRID))
+    [gridded] = timed(lambda: [len(table) for table in grid(asked, GRID).tables()], runs=given.runs)
+    line(f"all results, grid of {points:,} points", f"{points / statistics.median(gridded):,.0f} points/s",
+         spread(gridded, lambda value: f"{points / value:,.0f}"))  # fmt: skip
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.xlsx"
