@@ -10,9 +10,11 @@ import formualizer
 import formulas
 import numpy as np
 import pytest
+import xlsxwriter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mantile.engines import soffice, with_libreoffice
 from mantile.graph import quantity as q
 from mantile.graph.evaluate import CHUNK, Program, evaluate
 from mantile.graph.excel import formula
@@ -235,6 +237,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
                          (q.position_at_most(A * A, q.span(COLUMN[:3])), 3)],
     "sum_where": [(q.sum_where(NUMBERS, WORDS, WORD), 4.0), (q.sum_where(NUMBERS, WORDS, "delta"), 0.0),
                   (q.sum_where(NUMBERS, NUMBERS, A + 1), 8.0)],
+    "count_where": [(q.count_where(NUMBERS, A + 1), 2.0), (q.count_where(NUMBERS, A), 0.0), (q.count_where(WORDS, "BETA"), 1.0)],
     "nth_largest": [(q.nth_largest(NUMBERS, 1), 8.0), (q.nth_largest(NUMBERS, A), 4.0), (q.nth_largest(NUMBERS, A + 1), 2.0)],
     "is_number": [(q.is_number(A), True), (q.is_number(WORD), False), (q.is_number(EMPTY), False), (q.is_number(A / ZERO),
         False)],
@@ -264,6 +267,39 @@ def test_an_operation_gives_the_value_worked_out_by_hand(operation: str, node: A
     else:
         assert value == pytest.approx(expected, rel=1e-12)
         assert float(theirs) == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.fixture(scope="module")
+def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Every case as LibreOffice, where it is installed, and `formualizer` work it out; "error" for an error."""
+    path = tmp_path_factory.mktemp("cases") / "cases.xlsx"
+    file, table = xlsxwriter.Workbook(path), formualizer.Workbook()
+    sheet = file.add_worksheet("Cases")
+    table.add_sheet("Cases")
+    for place, value in cell_values().items():
+        if value is not None:
+            sheet.write(place, value)
+            table.set_value("Cases", int(place[1:]), 1, value)
+    texts = [formula(node, CELLS) for cases in CASES.values() for node, _ in cases]
+    for row, text in enumerate(texts):
+        sheet.write_formula(row, 3, text, None, "not recalculated")
+        table.set_formula("Cases", row + 1, 4, text)
+    file.close()
+    found = {"formualizer": [table.evaluate_cell("Cases", row + 1, 4) for row in range(len(texts))]}
+    if soffice() is not None:
+        theirs = with_libreoffice(path)["Cases"]
+        found["LibreOffice"] = [theirs[row, 3] for row in range(len(texts))]
+    return {engine: ["error" if isinstance(value, dict) or str(value).startswith("#") else value for value in values]
+            for engine, values in found.items()}  # fmt: skip
+
+
+def test_other_engines_give_the_values_worked_out_by_hand(other_engines: dict[str, list[Any]]) -> None:
+    """The whole table in LibreOffice and in formualizer."""
+    every = [(name, expected) for name, cases in CASES.items() for _, expected in cases]
+    for engine, values in other_engines.items():
+        for (name, expected), value in zip(every, values, strict=True):
+            wanted = "error" if isinstance(expected, float) and math.isnan(expected) else expected
+            assert value == wanted or value == pytest.approx(wanted, rel=1e-12), (engine, name)
 
 
 @pytest.mark.parametrize(("number", "form", "text"), [

@@ -136,6 +136,10 @@ def _sum_where(values: list[Any], keys: list[Any], key: Any) -> Any:
     return reduce(np.add, (np.multiply(value, _same(k, key)) for value, k in zip(values, keys, strict=True)))
 
 
+def _count_where(keys: list[Any], key: Any) -> Any:
+    return _sum_where([1] * len(keys), keys, key)
+
+
 def _is_number(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return False
@@ -222,6 +226,7 @@ _TABLE = (
     Operation("position",         _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
     Operation("position_at_most", _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
     Operation("sum_where",        _sum_where,               "SUMIFS({0},{1},{2})",     "{0} where {1} is {2}",                     ATOM,       "first"),
+    Operation("count_where",      _count_where,             "COUNTIFS({0},{1})",       "how often {1} stands in {0}",              ATOM,       "number"),
     Operation("nth_largest",      _nth_largest,             "LARGE({0},{1})",          "number {1} in size of {0}",                ATOM,       "first"),
     Operation("is_number",        _is_number,               "ISNUMBER({0})",           "{0} is set",                               ATOM,       "truth"),
     Operation("is_error",         _is_error,                "ISERROR({0})",            "{0} is an error",                          ATOM,       "truth"),

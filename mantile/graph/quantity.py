@@ -1,7 +1,7 @@
 """What a number of the estimate is: immutable nodes that neither compute nor print.
 
 `Input` is a figure somebody states, `Quantity` a named figure worked out from others, `Apply` one operation
-inside a quantity's body, `Span` a block of named figures that stand below each other. Readers of these nodes
+inside a quantity's body, `Span` a block of named figures that stand together. Readers of these nodes
 (`evaluate`, `excel`, `sentence`, `units`) live in files of their own.
 """
 
@@ -157,7 +157,7 @@ Row = Named | tuple[Quantity, Input]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Span(Node):
-    """Named figures that stand below each other, for lookups and sums."""
+    """Named figures that stand below or beside each other, for lookups and sums."""
 
     members: tuple[Named, ...]
 
@@ -213,7 +213,7 @@ def apply(operation: str, *arguments: Operand) -> Apply:
 
 
 def span(members: Iterable[Named]) -> Span:
-    """A block of figures that stand below each other."""
+    """A block of figures that stand below or beside each other."""
     return Span(tuple(members))
 
 
@@ -282,6 +282,11 @@ def position_at_most(key: Operand, members: Span) -> Apply:
 def sum_where(values: Span, keys: Span, key: Operand) -> Apply:
     """The sum of the values whose key equals the given one."""
     return apply("sum_where", values, keys, key)
+
+
+def count_where(keys: Span, key: Operand) -> Apply:
+    """How many of the keys equal the given one."""
+    return apply("count_where", keys, key)
 
 
 def is_number(operand: Operand) -> Apply:

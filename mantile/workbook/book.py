@@ -6,7 +6,7 @@ The writer prints these expressions, the native engine computes them, and verifi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -276,13 +276,13 @@ class _Cells:
         book = self.book
         homes = [book.homes[member] for member in members.members]
         first, last = homes[0], homes[-1]
-        together = all(home.sheet == first.sheet and home.column == first.column and home.row == first.row + index
-                       for index, home in enumerate(homes))  # fmt: skip
-        if not together:
-            raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} do not stand below each other")
-        letter = book.letter(first, self.column)
+        steps = range(len(homes))
+        below = [replace(first, row=first.row + step) for step in steps]
+        beside = [replace(first, column=first.column + step) for step in steps] if first.column is not None else []
+        if homes not in (below, beside):
+            raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other")
         fixed = "$" if first.absolute else ""
-        text = f"{fixed}{letter}{fixed}{first.row + 1}:{fixed}{letter}{fixed}{last.row + 1}"
+        text = ":".join(f"{fixed}{book.letter(home, self.column)}{fixed}{home.row + 1}" for home in (first, last))
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
 
