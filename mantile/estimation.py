@@ -19,7 +19,15 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import Column, Override, Scenario, apply_model_overrides, columns, parse_scenario, with_own_accelerators
+from mantile.library.scenario import (
+    Column,
+    Override,
+    Scenario,
+    apply_model_overrides,
+    columns,
+    with_fields,
+    with_own_accelerators,
+)
 from mantile.library.template import Template, load_template
 
 
@@ -217,14 +225,9 @@ def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[
     Raises:
         InputError: for a field or value that a scenario cannot have.
     """
-    base = made.scenario.model_dump(mode="json", exclude_defaults=True) | {"variants": [], "sweep": {}}
     found = []
     for point in points:
-        apart = {name.removeprefix("decode_"): value for name, value in point.items() if name.startswith("decode_")}
-        fields = {name: value for name, value in point.items() if not name.startswith("decode_")}
-        if apart:
-            fields["decode"] = base.get("decode", {}) | apart
-        scenario = parse_scenario(base | fields, "sweep")
+        scenario = with_fields(made.scenario, point, "sweep")
         one = replace(made, scenario=scenario, columns=columns(scenario, made.model, made.library, "sweep"))
         found.append((one if made.equations.serving.load is None else replace(one, columns=_settled(one))).inputs(0))
     return found
