@@ -21,7 +21,7 @@ from mantile.library.scenario import APART, Case, Scenario
 _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")
 _TAIL = ("decode", "profiles", "input_tokens", "output_tokens", "concurrency", "request_rate", "overrides", "without", "measured",
-         "sweep", "sensitivity", "variants")
+         "sweep", "sensitivity", "variants", "versions")
 _ORDER = (*_HEAD, *APART, *(name for name in Case.model_fields if name not in (*_HEAD, *APART, *_TAIL)), *_TAIL)
 assert set(_ORDER) == set(Scenario.model_fields)
 

@@ -143,11 +143,24 @@ FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "decod
 APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
 
 
+class Version(Strict):
+    """A version of a workbook before this one: when it was made, what it was, why, and its results for the base scenario."""
+
+    date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
+    what: Text
+    why: Text
+    checks: Text = ""
+    ttft_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    tpot_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    usd_per_million: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `sensitivity` are percentages by which drivers
-    are taken lower and higher, by id; `template` is one of templates/ or a file; `sweep` are values of one field, or of two, that the Sweep sheet runs through.
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of templates/ or a file. `versions` came
+    before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs through; `sensitivity` percentages by which drivers
+    are taken lower and higher, by id.
     """
 
     model: Name
@@ -157,6 +170,7 @@ class Scenario(Case):
     profiles: tuple[Text, ...] = ()
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
     template: Text = STANDARD
+    versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
     sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(default_factory=dict, max_length=2)
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 

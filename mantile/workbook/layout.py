@@ -59,9 +59,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
              "as ms and us.", sheets["Decode"], master)  # fmt: skip
     layers_sheet(book, master)
     workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
-             (*sheets["Serving"], made.section), master)  # fmt: skip
+             sheets["Serving"], master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
-             "utilisation stated.", sheets["Cost"], master)  # fmt: skip
+             "utilisation stated.", (*sheets["Cost"], made.section), master)  # fmt: skip
     listed = drivers(estimate)
     moving = [driver for driver in listed if driver.weight > 0]
     wanted = estimate.template.drivers

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.constants import MILLI
-from mantile.graph.quantity import Input, Quantity, Section, absolute, span, total, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, total, where
 from mantile.workbook import style
-from mantile.workbook.book import Book, Sheet
+from mantile.workbook.book import Book, Cell, Sheet
 from mantile.workbook.sheets.furniture import furnish
 
 
@@ -26,7 +26,7 @@ def stamp(book: Book) -> Stamp:
     """Results of every scenario as generated; the alert that inputs changed compares the live ones with them."""
     equations = book.estimate.equations
     served = equations.serving
-    figures = (served.ttft, served.tpot, served.output_tokens_per_s, equations.decoders.memory.used)
+    figures = (served.ttft, served.tpot, served.output_tokens_per_s, equations.decoders.memory.used, equations.cost.usd_per_million_output)
     stored = tuple(
         Input(f"stamp.{figure.id}", f"As generated: {figure.label}", figure.unit, 0, "result when the file was made", "native engine",
               "defined", fixed=True)
@@ -47,55 +47,29 @@ def stamp(book: Book) -> Stamp:
     return Stamp(figures, stored, unchanged, section)
 
 
+_HEADS = (("TTFT, ms", MILLI), ("TPOT, ms", MILLI), ("USD/M", None))
+_BEFORE = 5  # column of the first result before a change; after it stands the same result after it
+
+
 def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
-    """Lay out the Log sheet."""
-    estimate = book.estimate
+    """Lay out the Log sheet: versions before this one, this one, its overrides, the live file; room for signatures."""
     sheet = book.add(Sheet("Log", "control", "What changed, why, and what it did to the answer. The last row is this file, "
                            "recalculated: it differs from the stamp once an input is edited."))  # fmt: skip
-    sheet.widths = [70, 100, 312, 372, 104, *([92] * 4), 110, 110]
+    sheet.widths = [64, 92, 330, 360, 150, *([80] * 6)]
     sheet.default_height = 26
-    last = 8
+    last = _BEFORE + 5
     furnish(book, sheet, "Log", last, master)
     sheet.heights |= {2: 6, 3: 20, 4: 20}
-    for column, head in enumerate(("version", "date", "what changed", "why", "")):
+    for column, head in enumerate(("version", "date", "what changed", "why", "checks")):
         sheet.text(3, column, "", style.HEADER.but(bottom=None))
         sheet.text(4, column, head, style.HEADER)
-    for column, (top, head) in enumerate((("TTFT, ms", "before"), ("", "after"), ("TPOT, ms", "before"), ("", "after")), 5):
-        sheet.text(3, column, top, style.HEADER_RIGHT.but(bottom=None))
-        sheet.text(4, column, head, style.HEADER_RIGHT)
-    line = style.Style(bottom=(style.THIN, style.FAINT))
-    number = style.value("us").but(bottom=(style.THIN, style.FAINT))
-    for column, words in enumerate(("1", estimate.scenario.date or "not dated", f"generated: {estimate.title}"[:60],
-                                    estimate.scenario.why, "")):  # fmt: skip
-        sheet.text(5, column, words, line)
-    row = 6
-    overrides = {(override.id, override.value): override for column in estimate.columns for override in column.overrides}
-    overrides |= {(override.id, override.value): override for override in estimate.scenario.overrides}
-    for override in overrides.values():
-        for column, words in ((2, f"override: {override.id} = {override.value:g}"), (3, override.reason)):
-            sheet.text(row, column, words, line.but(shrink=True))
-        sheet.band(row, 0, last, line)
-        row += 1
-    ttft, tpot = made.figures[0], made.figures[1]
-    then_ttft, then_tpot = made.stored[0], made.stored[1]
-    for column in (5, 7):
-        sheet.text(5, column, "–", number.but(form=style.TEXT_VALUE.form))
-    sheet.formula(5, 6, then_ttft * MILLI, number)
-    sheet.formula(5, 8, then_tpot * MILLI, number)
-
-    total = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
-    plain = total.but(bold=False)
-    sheet.text(row, 0, "live", total)
-    sheet.text(row, 1, "", plain)
-    sheet.text(row, 2, "this file, recalculated", plain)
-    sheet.text(row, 3, "before = stamp of generation, after = live result", plain)
-    sheet.formula(row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), total.but(colour=style.PASS))
-    sheet.conditional.append(((row, 4, row, 4), {"type": "text", "criteria": "begins with", "value": "!",
-                                             "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
-    live = style.value("us", role="link").but(fill=style.PANEL, top=(style.THIN, style.INK))
-    for column, figure in ((5, then_ttft), (6, ttft), (7, then_tpot), (8, tpot)):
-        look = live if figure in made.figures else live.but(colour=style.INK)
-        sheet.formula(row, column, figure * MILLI, look)
+    for place, (head, _) in enumerate(_HEADS):
+        for offset, (top, words) in enumerate((("", "before"), (head, "after"))):
+            sheet.text(3, _BEFORE + 2 * place + offset, top, style.HEADER_RIGHT.but(bottom=None))
+            sheet.text(4, _BEFORE + 2 * place + offset, words, style.HEADER_RIGHT)
+    row = _versions(book, sheet, 5, made)
+    row = _overrides(book, sheet, row, last)
+    _live(sheet, row, made)
 
     row += 2
     sheet.text(row, 0, "Sign-off", style.SECTION_HEAD)
@@ -110,3 +84,82 @@ def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
         sheet.heights[offset] = 32
     sheet.print_area = (0, 0, row + 4, last)
     return sheet
+
+
+_RULE = (style.THIN, style.FAINT)
+_LINE = style.Style(bottom=_RULE)
+_FORMS = ("#,##0.0_)_)", "#,##0.00_)_)", "#,##0.000_)_)")
+
+
+def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
+    """A row for every version with the results before and after it; the last is the one generated here."""
+    scenario = book.estimate.scenario
+    before: tuple[float | None, ...] = (None, None, None)
+    for number, version in enumerate(scenario.versions, 1):
+        after = (version.ttft_ms, version.tpot_ms, version.usd_per_million)
+        _words(sheet, row, (str(number), version.date or "not dated", version.what, version.why, version.checks))
+        for place, (then, now) in enumerate(zip(before, after, strict=True)):
+            look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
+            _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
+            _number(sheet, row, _BEFORE + 2 * place + 1, now, look)
+        before = after
+        row += 1
+    _words(sheet, row, (str(len(scenario.versions) + 1), scenario.date or "not dated", f"generated: {book.estimate.title}", scenario.why, ""))
+    for place, (_, factor) in enumerate(_HEADS):
+        look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
+        _number(sheet, row, _BEFORE + 2 * place, before[place], look.but(colour=style.GREY))
+        sheet.formula(row, _BEFORE + 2 * place + 1, _scaled(_stored(made)[place], factor), look)
+    return row + 1
+
+
+def _overrides(book: Book, sheet: Sheet, row: int, last: int) -> int:
+    """Every override with its reason."""
+    estimate = book.estimate
+    stated = [*(override for column in estimate.columns for override in column.overrides), *estimate.scenario.overrides]
+    found = {(override.id, override.value): override for override in stated}
+    for override in found.values():
+        _words(sheet, row, ("", "", f"override: {override.id} = {override.value:g}", override.reason, ""))
+        sheet.band(row, 0, last, _LINE)
+        row += 1
+    return row
+
+
+def _live(sheet: Sheet, row: int, made: Stamp) -> None:
+    """This file, recalculated: before is the stamp of generation, after the live result."""
+    bold = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
+    plain = bold.but(bold=False)
+    for column, words in enumerate(("live", "", "this file, recalculated", "before = stamp of generation, after = live result")):
+        sheet.text(row, column, words, plain if column else bold)
+    sheet.formula(row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), bold.but(colour=style.PASS))
+    sheet.conditional.append(((row, 4, row, 4), {"type": "text", "criteria": "begins with", "value": "!",
+                                             "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+    for place, (_, factor) in enumerate(_HEADS):
+        look = style.VALUE.but(form=_FORMS[place], fill=style.PANEL, top=(style.THIN, style.INK))
+        sheet.formula(row, _BEFORE + 2 * place, _scaled(_stored(made)[place], factor), look.but(colour=style.GREY))
+        sheet.formula(row, _BEFORE + 2 * place + 1, _scaled(_figures(made)[place], factor), look.but(colour=style.LINK))
+
+
+def _figures(made: Stamp) -> tuple[Quantity, ...]:
+    """TTFT, TPOT and cost, live."""
+    return (made.figures[0], made.figures[1], made.figures[-1])
+
+
+def _stored(made: Stamp) -> tuple[Input, ...]:
+    """TTFT, TPOT and cost, as generated."""
+    return (made.stored[0], made.stored[1], made.stored[-1])
+
+
+def _scaled(figure: Input | Quantity, factor: Input | None) -> Node:
+    return figure if factor is None else figure * factor
+
+
+def _words(sheet: Sheet, row: int, words: tuple[str, ...]) -> None:
+    for column, text in enumerate(words):
+        sheet.text(row, column, text, _LINE.but(shrink=True))
+
+
+def _number(sheet: Sheet, row: int, column: int, value: float | None, look: style.Style) -> None:
+    if value is None:
+        sheet.text(row, column, "–", look.but(form=style.TEXT_VALUE.form, align="right"))
+    else:
+        sheet.put(row, column, Cell(look, number=value))
