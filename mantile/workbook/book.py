@@ -51,7 +51,7 @@ class Cell:
     `expression` is printed and computed for `column`, a scenario or behind them a further case; ACROSS looks across all of them. `entry` is the input a user
     may type here. `reference` is printed instead of the expression where a cell repeats the cell in which the input is
     typed: the selector on Summary, or the base's column, until somebody types over it; `follows` says which input of which
-    scenario that is.
+    scenario that is. `note` shows when the pointer rests on the cell.
     """
 
     style: Style
@@ -63,6 +63,7 @@ class Cell:
     reference: str | None = None
     follows: tuple[str, int] | None = None
     link: str | None = None
+    note: str | None = None
 
 
 @dataclass

@@ -131,6 +131,9 @@ class _Writer:
             written.write_string(row, column, cell.text, look)
         else:
             written.write_blank(row, column, None, look)
+        if cell.note is not None:
+            look_of_note = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": self._coloured(style.PANEL)}
+            written.write_comment(row, column, cell.note, look_of_note)
         if cell.entry is not None:
             self._validation(written, row, column, cell.entry)
 

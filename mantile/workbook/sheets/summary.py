@@ -24,6 +24,7 @@ from mantile.graph.quantity import (
     text,
     where,
 )  # fmt: skip
+from mantile.graph.sentence import sentence
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
@@ -121,7 +122,8 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
         look = style.TILE.but(right=edge)
         sheet.text(9, column, label, look)
-        sheet.formula(10, column, number, look.but(size=22, bold=True, colour=style.NAVY, form=style.FRONT[form]), link=book.anchor(anchor))
+        sheet.put(10, column, Cell(look.but(size=22, bold=True, colour=style.NAVY, form=style.FRONT[form]), expression=number, link=book.anchor(anchor),
+                                   note=f"{anchor.label}: {sentence(anchor)}\n\n{anchor.id}, on {book.homes[anchor].sheet}"))  # fmt: skip
         sheet.formula(11, column, line, look.but(colour=style.INK))
         small = look.but(size=8, wrap=True, valign="top")
         if isinstance(definition, str):
