@@ -101,8 +101,7 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     for edit in report.inputs:
         sheets[edit["cell"].partition("!")[0]].edited_inputs += 1
     _texts(file, report, sheets)
-    _names(file, report)
-    _visibility(file, report)
+    report.names, report.visibility = edited_names(file), edited_sheets(file)
 
     native = book.values(inputs)
     touched = {item["cell"] for item in report.formulas + report.overwritten}
@@ -140,9 +139,10 @@ def edited_formulas(file: File) -> list[dict[str, Any]]:
     """Formulas that differ from what the bundle emits, and constants typed over formulas or what they refer to; nothing is recomputed."""
     report = Report(str(file.path), "none")
     _texts(file, report, {name: SheetReport(name) for name in file.book.sheets})
-    used = {_place(file.book.sheets[home.sheet], home.row, home.column) for home in file.book.homes.values() if home.column is not None}
-    labels = [item for item in report.overwritten if item["cell"] not in used and not str(item["generated"]).startswith("=")]
-    return report.formulas + [item for item in report.overwritten if item not in labels]
+    constants = [item for item in report.overwritten if not str(item["generated"]).startswith("=")]
+    homes = file.book.homes.values() if constants else ()
+    used = {_at(home.sheet, home.row, home.column) for home in homes if home.column is not None}
+    return report.formulas + [item for item in report.overwritten if item not in constants or item["cell"] in used]
 
 
 def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
@@ -164,8 +164,9 @@ def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
                 report.formulas.append({"cell": _place(sheet, row, column), "id": "", "generated": None, "found": _json(found)})
 
 
-def _names(file: File, report: Report) -> None:
+def edited_names(file: File) -> list[dict[str, Any]]:
     """Defined names against those of the bundle: one that leads elsewhere or is gone, one of a sheet's own in its place, and new ones."""
+    found = []
     wanted = {name.lower(): (name, text) for name, text in file.book.names.items()}
     for name, scope, text in file.cells.package.names:
         if name.lower().startswith("_xl"):
@@ -173,16 +174,15 @@ def _names(file: File, report: Report) -> None:
         given = f"{name} on sheet {scope}" if scope is not None else name
         _, generated = wanted.pop(name.lower(), ("", None)) if scope is None else ("", file.book.names.get(name.lower()))
         if scope is not None or generated is None or _plain(f"={text}") != _plain(generated):
-            report.names.append({"name": given, "generated": generated, "found": _json(f"={text}")})
-    report.names += [{"name": name, "generated": text, "found": None} for name, text in wanted.values()]
+            found.append({"name": given, "generated": generated, "found": _json(f"={text}")})
+    return found + [{"name": name, "generated": text, "found": None} for name, text in wanted.values()]
 
 
-def _visibility(file: File, report: Report) -> None:
+def edited_sheets(file: File) -> list[dict[str, Any]]:
     """Sheets that were hidden, and sheets that were added."""
-    for name, state in file.cells.package.sheets.items():
-        generated = "visible" if name in file.book.sheets else None
-        if name != BUNDLE_SHEET and state != generated:
-            report.visibility.append({"sheet": name, "generated": generated, "found": state})
+    states = [(name, "visible" if name in file.book.sheets else None, state) for name, state in file.cells.package.sheets.items()]
+    return [{"sheet": name, "generated": generated, "found": state} for name, generated, state in states
+            if name != BUNDLE_SHEET and state != generated]  # fmt: skip
 
 
 def _strange(file: File, touched: set[str]) -> list[Place]:

@@ -1,0 +1,286 @@
+"""Single formulas changed at random: verification must name every one of them, whether or not any value changes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from live import few
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
+
+from mantile.cli import main
+from mantile.engines import with_formulas
+from mantile.estimation import estimate
+from mantile.library.scenario import parse_scenario
+from mantile.verification import TOLERANCE, difference, edited_formulas, edited_names, scale_of
+from mantile.workbook.book import Sheet
+from mantile.workbook.package import column_number, letters
+from mantile.workbook.read import File, Formula, open_file, typed_inputs
+from mantile.workbook.write import build_workbook
+
+BASE = {"accelerator": "h100-sxm", "input_tokens": 2000, "output_tokens": 200, "concurrency": 16}
+WORKBOOKS: dict[str, dict[str, Any]] = {
+    "dense": BASE | {"model": "llama-3.3-70b", "tp": 8},
+    "experts": BASE | {"model": "qwen3-30b-a3b", "tp": 2, "ep": 2},
+    "two scenarios": BASE | {"model": "llama-3.1-8b", "variants": [{"name": "other", "accelerator": "l40s", "tp": 2, "concurrency": 4}]},
+}
+OF_EACH = 14  # mutations of each kind in each workbook
+SAMPLE = 150  # in each, to count what values alone would have missed
+
+Tokens = list[Token]
+Change = Callable[[Tokens, random.Random], str | None]
+
+
+@cache
+def _opened(name: str, folder: Path) -> File:
+    path = folder / f"{name.replace(' ', '-')}.xlsx"
+    build_workbook(estimate(parse_scenario(WORKBOOKS[name], "scenario"), library=few(("h100-sxm", "l40s"))), path)
+    return open_file(path)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], File]:
+    """A workbook by its name, built once."""
+    folder = tmp_path_factory.mktemp("mutations")
+    return lambda name: _opened(name, folder)
+
+
+# --- what is done to a formula ----------------------------------------------------------------------------------------------
+
+
+def _one(tokens: Tokens, dice: random.Random, wanted: Callable[[Token], bool], other: Callable[[str], str]) -> str | None:
+    """One of the wanted tokens replaced."""
+    places = [place for place, token in enumerate(tokens) if wanted(token)]
+    if not places:
+        return None
+    chosen = dice.choice(places)
+    return "=" + "".join(other(token.value) if place == chosen else token.value for place, token in enumerate(tokens))
+
+
+def _operator(tokens: Tokens, dice: random.Random) -> str | None:
+    groups = [["+", "-", "*", "/"], ["<", ">", "<=", ">=", "=", "<>"]]
+    return _one(tokens, dice, lambda token: token.type == Token.OP_IN and any(token.value in group for group in groups),
+                lambda text: dice.choice([other for group in groups if text in group for other in group if other != text]))  # fmt: skip
+
+
+def _reference(tokens: Tokens, dice: random.Random) -> str | None:
+    def moved(text: str) -> str:
+        sheet, mark, cell = text.rpartition("!")
+        match = re.match(r"(\$?)([A-Z]+)(\$?)(\d+)(.*)", cell)
+        assert match is not None
+        fixed, column, also, row, rest = match.groups()
+        if dice.random() < 0.3:
+            column = letters(column_number(column) + 1)
+        else:
+            row = str(max(1, int(row) + dice.choice((-2, -1, 1, 2))))
+        return f"{sheet}{mark}{fixed}{column}{also}{row}{rest}"
+
+    return _one(tokens, dice, lambda token: token.subtype == Token.RANGE, moved)
+
+
+def _constant(tokens: Tokens, dice: random.Random) -> str | None:
+    return _one(tokens, dice, lambda token: token.subtype == Token.NUMBER, lambda text: f"{float(text) + dice.choice((-1, 1, 0.5)):g}")
+
+
+def _dropped(tokens: Tokens, dice: random.Random) -> str | None:
+    """An operator with the operand that follows it."""
+    places = [place for place in range(len(tokens) - 1) if tokens[place].type == Token.OP_IN and tokens[place + 1].type == Token.OPERAND]
+    if not places:
+        return None
+    chosen = dice.choice(places)
+    return "=" + "".join(token.value for place, token in enumerate(tokens) if place not in (chosen, chosen + 1))
+
+
+def _swapped(tokens: Tokens, dice: random.Random) -> str | None:
+    """Two arguments of a function."""
+    found = []
+    for start, token in enumerate(tokens):
+        if token.type != Token.FUNC or token.subtype != Token.OPEN:
+            continue
+        depth, cuts = 0, [start]
+        for place in range(start + 1, len(tokens)):
+            part = tokens[place]
+            if depth == 0 and (part.type == Token.SEP or (part.type == Token.FUNC and part.subtype == Token.CLOSE)):
+                cuts.append(place)
+                if part.type == Token.FUNC:
+                    break
+            depth += {Token.OPEN: 1, Token.CLOSE: -1}.get(part.subtype, 0)
+        if len(cuts) > 2:
+            found.append(cuts)
+    if not found:
+        return None
+    cuts = dice.choice(found)
+    texts = [token.value for token in tokens]
+    given = ["".join(texts[first + 1 : last]) for first, last in pairwise(cuts)]
+    one, two = dice.sample(range(len(given)), 2)
+    given[one], given[two] = given[two], given[one]
+    return "=" + "".join(texts[: cuts[0] + 1]) + ",".join(given) + "".join(texts[cuts[-1] :])
+
+
+OTHERS = {"MAX(": "MIN(", "MIN(": "MAX(", "SUM(": "MAX(", "AND(": "OR(", "OR(": "AND(", "ROUNDUP(": "MOD(", "INT(": "ABS(", "ABS(": "INT(",
+          "INDEX(": "CHOOSE(", "SUMIFS(": "COUNTIFS(", "SUMPRODUCT(": "SUM(", "EXP(": "LN(", "LN(": "EXP(", "SQRT(": "ABS(", "NOT(": "AND(",
+          "TEXT(": "MAX(", "IF(": "OR("}  # fmt: skip
+
+
+def _function(tokens: Tokens, dice: random.Random) -> str | None:
+    return _one(tokens, dice, lambda token: token.subtype == Token.OPEN and token.value in OTHERS, OTHERS.__getitem__)
+
+
+KINDS: dict[str, Change] = {"operator": _operator, "reference": _reference, "constant": _constant, "dropped term": _dropped,
+                            "swapped arguments": _swapped, "function": _function}  # fmt: skip
+
+
+# --- where ------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """What stands in a cell instead of its formula."""
+
+    kind: str
+    sheet: Sheet
+    row: int
+    column: int
+    content: Any
+
+    @property
+    def cell(self) -> str:
+        """As verification names it."""
+        return f"{self.sheet.name}!{letters(self.column + 1)}{self.row + 1}"
+
+    @property
+    def identifier(self) -> str:
+        """The id of its row; rows of the front sheets have none."""
+        return self.sheet.ids.get(self.row, "")
+
+
+def _mutations(file: File, of_each: int, seed: str) -> list[Mutation]:
+    """So many of every kind, over all sheets; what leaves the text as it was is none."""
+    dice = random.Random(seed)
+    cells = [(sheet, row, column) for sheet, row, column, cell in file.book.formulas() if cell.entry is None]
+    found: list[Mutation] = []
+    for kind in (*KINDS, "value", "neighbour"):
+        made: set[tuple[str, int, int]] = set()
+        for sheet, row, column in dice.sample(cells, len(cells)):
+            text, content = file.contents[sheet.name][row, column], None
+            if kind == "value":
+                content = file.cached[sheet.name].get((row, column))
+            elif kind == "neighbour":
+                above = file.contents[sheet.name].get((row - 1, column))
+                content = above if isinstance(above, Formula) else None
+            elif (changed := KINDS[kind](Tokenizer(text).items, dice)) is not None:
+                content = Formula(changed)
+            if content is not None and content != text:
+                found.append(Mutation(kind, sheet, row, column, content))
+                made.add((sheet.name, row, column))
+            if len(made) == of_each:
+                break
+        assert len(made) == of_each, f"too few formulas for {kind}"
+    return found
+
+
+@pytest.mark.parametrize("name", WORKBOOKS)
+def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> None:
+    """Each by itself: its cell, its id, what was generated and what was found; nothing else is reported."""
+    file = opened(name)
+    mutations = _mutations(file, OF_EACH, name)
+    assert edited_formulas(file) == []
+    for mutation in mutations:
+        cells, place = file.contents[mutation.sheet.name], (mutation.row, mutation.column)
+        before, cells[place] = cells[place], mutation.content
+        found = edited_formulas(file)
+        cells[place] = before
+        expected = {"cell": mutation.cell, "id": mutation.identifier, "generated": before, "found": mutation.content}
+        assert found == [expected], mutation
+    assert len(mutations) * len(WORKBOOKS) >= 300
+    assert len({mutation.sheet.name for mutation in mutations}) > 8 and sum(mutation.identifier != "" for mutation in mutations) > 60
+
+
+@pytest.mark.parametrize("name", WORKBOOKS)
+def test_values_alone_miss_some(opened: Callable[[str], File], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Why texts are compared: formulas whose change no value shows, in branches not taken and sums of nothing."""
+    file = opened(name)
+    native = file.book.values(typed_inputs(file)[0])
+    sample: dict[tuple[str, int, int], Mutation] = {}
+    used: set[tuple[str, str]] = set()  # what stands in cells of the sample must not be read by others of it
+    for mutation in random.Random(name).sample(_mutations(file, SAMPLE // 3, f"{name} sampled"), 8 * (SAMPLE // 3)):
+        if not isinstance(mutation.content, Formula) or len(sample) == SAMPLE:
+            continue
+        read = {(sheet.strip("'!") or mutation.sheet.name, letter + row) for sheet, letter, row in
+                re.findall(r"('[^']+'!|[A-Za-z]+!)?\$?([A-Z]{1,3})\$?(\d+)", mutation.content)}  # fmt: skip
+        own = (mutation.sheet.name, f"{letters(mutation.column + 1)}{mutation.row + 1}")
+        taken = {(each.sheet.name, f"{letters(each.column + 1)}{each.row + 1}") for each in sample.values()}
+        if ":" not in mutation.content and own not in used | taken | read and not read & taken:
+            sample[mutation.sheet.name, mutation.row, mutation.column] = mutation
+            used |= read
+    for mutation in sample.values():
+        file.cells.workbook[mutation.sheet.name].cell(mutation.row + 1, mutation.column + 1).value = mutation.content
+    others = [(sheet.name, row, column) for sheet, row, column, _ in file.book.formulas() if (sheet.name, row, column) not in sample]
+    worked = with_formulas(file.cells, tuple(file.book.sheets), others)  # every other cell holds its value
+    missed: Counter[str] = Counter()
+    for (sheet_name, row, column), mutation in sample.items():
+        cell = file.book.sheets[sheet_name].cells[row, column]
+        assert cell.expression is not None
+        expected = native[cell.column][cell.expression]
+        error = difference(expected, worked[sheet_name].get((row, column)), scale_of(cell.expression, native[cell.column]))
+        missed[mutation.kind] += error <= TOLERANCE
+    with capsys.disabled():
+        print(f"\n{name}: of {len(sample)} changed formulas {missed.total()} show in no value: {dict(+missed)}")
+    assert len(sample) > 50 and 0 < missed.total() < len(sample)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "seed"), [("two scenarios", 1), ("two scenarios", 2), ("experts", 3), ("dense", 4)])
+def test_files_with_mutations_fail(opened: Callable[[str], File], name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                   capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """Three of them, and a name led elsewhere, typed into the file: exit status 1, each named with cell and id."""
+    file = opened(name)
+    chosen = random.Random(seed).sample(_mutations(file, 4, f"{name} {seed}"), 3)
+    handle = random.Random(seed).choice(sorted(file.book.names))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        book = openpyxl.load_workbook(file.path)
+        for mutation in chosen:
+            book[mutation.sheet.name].cell(mutation.row + 1, mutation.column + 1).value = mutation.content
+        book.defined_names[handle].value = "Serving!$H$5"
+        book.save(tmp_path / "run.xlsx")
+    monkeypatch.setattr(sys, "argv", ["mantile", "verify", str(tmp_path / "run.xlsx"), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["ok"]
+    edited = {(item["cell"], item["id"], item["found"]) for kind in ("formulas", "overwritten") for item in report["edited"][kind]}
+    assert edited == {(mutation.cell, mutation.identifier, mutation.content) for mutation in chosen}
+    assert [item["name"] for item in report["edited"]["names"]] == [handle] and report["edited"]["inputs"] == []
+
+
+def test_every_defined_name_is_held(opened: Callable[[str], File]) -> None:
+    """Each led to the next cell, to a formula, given to a sheet alone, and removed."""
+    file = opened("dense")
+    names = file.cells.package.names
+    assert edited_names(file) == [] and len(file.book.names) > 30
+    for place, (name, scope, text) in enumerate(names):
+        if scope is not None:
+            continue
+        letter, row = text.rpartition("$")[0], int(text.rpartition("$")[2])
+        for other in ((name, None, f"{letter}${row + 1}"), (name, None, f"{text}*2"), (name, "Summary", text), None):
+            package = replace(file.cells.package, names=[*names[:place], *([other] if other else []), *names[place + 1 :]])
+            found = edited_names(replace(file, cells=replace(file.cells, package=package)))
+            assert found and {item["name"].partition(" ")[0] for item in found} == {name}
+            assert found[0]["generated"] == file.book.names[name]
