@@ -11,6 +11,7 @@ from mantile.workbook.bundle import Bundle
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet, verdict
+from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet, stamp
@@ -62,6 +63,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
              sheets["Serving"], master)  # fmt: skip
     workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
              "utilisation stated.", (*sheets["Cost"], made.section), master)  # fmt: skip
+    if book.columns > 1:
+        compare_sheet(book, master)
     listed = drivers(estimate)
     moving = [driver for driver in listed if driver.weight > 0]
     wanted = estimate.template.drivers

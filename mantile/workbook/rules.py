@@ -24,11 +24,11 @@ from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")
-COLLECTING = (*FRONT, "Plan", "Layers", "Sensitivity", "Sweep", "Assumptions", "Log")
+COLLECTING = (*FRONT, "Plan", "Layers", "Compare", "Sensitivity", "Sweep", "Assumptions", "Log")
 WORKINGS = ("Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Memory", "Network", "Prefill", "Decode", "Serving", "Cost",
             "Calibration")
 ORDER = ("Cover", "Summary", "Checks", "Inputs", "Hardware", "Efficiency", "Model", "Tensors", "Plan", "Memory", "Network", "Prefill", "Decode",
-         "Layers", "Serving", "Cost", "Sensitivity", "Sweep", "Calibration", "Assumptions", "Log")  # fmt: skip
+         "Layers", "Serving", "Cost", "Compare", "Sensitivity", "Sweep", "Calibration", "Assumptions", "Log")  # fmt: skip
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {"IF", "AND", "OR", "NOT", "MAX", "MIN", "SUM", "SUMIFS", "COUNTIFS", "SUMPRODUCT", "INDEX", "MATCH", "ABS", "ROUNDUP",
              "INT", "MOD", "EXP", "LN", "SQRT", "CHOOSE", "LARGE", "RANK", "ISERROR", "ISNUMBER"}  # fmt: skip

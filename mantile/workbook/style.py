@@ -15,7 +15,9 @@ MEMORY_TEXT, NETWORK_TEXT = "#B4610A", "#1E6B3A"
 ACTIVATIONS, RESERVE, SECOND = "#8FB3D9", "#E4E8EC", "#85909B"
 STAGES = ("#DCE8F5", "#D9EFEA", "#FBE7CB", "#E8E2F1")
 SHARE_BAR, CAPACITY_BAR = "#F3CFA0", "#B9CDE4"
+BEST, BETTER, WORSE = "#E8F3EC", COMPUTE, MEMORY_TEXT
 BOUND_COLOURS = {"compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD}
+BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEXT, "overhead": GREY}
 
 TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK, "control": FACTOR_EDGE}
 
@@ -65,6 +67,9 @@ FRONT = {
     "joule": '#,##0.0" J per token"',
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
     "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
+    # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the figure.
+    "percent1": "0.0%", "rate": "[<10]0.00;#,##0", "money": '#,##0.00;-#,##0.00;"–"', "bill": '#,##0;-#,##0;"–"', "watts": '#,##0.0;-#,##0.0;"–"',
+    "change": '[>=0.005]+0%;[<=-0.005]"−"0%;"=";@',
 }  # fmt: skip
 
 
@@ -156,6 +161,11 @@ def value(unit: str, *, is_text: bool = False, role: str = "calculation", intege
 def front(form: str, **changes: Any) -> Style:
     """A value cell of a front sheet in one of the `FRONT` formats."""
     return Style(form=FRONT[form], **changes)
+
+
+def table(form: str, **changes: Any) -> Style:
+    """A right-aligned value cell in one of the `FRONT` formats, with air after it."""
+    return Style(form=_air(FRONT[form]), align="right", **changes)
 
 
 def emphasised(style: Style, total: int) -> Style:

@@ -24,10 +24,15 @@ def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
         "type": "text", "criteria": "begins with", "value": "✗", "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
 
 
+LETTERS = "ABCDEFGH"
+
+
+def scenario_heads(book: Book) -> list[tuple[str, str]]:
+    """A · base, B, C, ... each with the scenario's name."""
+    return [(f"{letter}{'' if index else ' · base'}", column.name[:18])
+            for index, (letter, column) in enumerate(zip(LETTERS, book.estimate.columns, strict=False))]  # fmt: skip
+
+
 def column_heads(book: Book) -> list[str]:
-    """A · base, B, C, ... with the scenario's name below."""
-    letters = "ABCDEFGH"
-    return [
-        f"{letters[index]}{' · base' if index == 0 else ''}  \n{column.name[:18]}  "
-        for index, column in enumerate(book.estimate.columns)
-    ]
+    """The heads of scenarios, in two lines of one cell."""
+    return [f"{letter}  \n{name}  " for letter, name in scenario_heads(book)]

@@ -89,7 +89,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     sheet.formula(1, LAST, join(verdict.alerts, " · ", At(verdict.stamp, 0)), style.BACK, of=ACROSS, link="internal:'Log'!A1")
     _tiles(book, sheet)
     _heading(sheet, 16, "What limits it")
-    for column, (limit, colour) in enumerate(zip(LIMITS, (style.COMPUTE, style.MEMORY_TEXT, style.NETWORK_TEXT, style.GREY), strict=True), 6):
+    for column, (limit, colour) in enumerate(style.BOUND_TEXTS.items(), 6):
         sheet.cells[16, column] = Cell(style.SECTION_HEAD.but(size=9.5, colour=colour, align="right"), text=f"■ {limit}")
     _heading(sheet, 31, "How far from the limits, and what would change it")
     _charts(book, sheet)

@@ -1,0 +1,185 @@
+"""The Compare sheet: every number that of its scenario, changes, who is best at what, and that all of it follows edits."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from live import few
+from openpyxl.formula import Tokenizer
+
+from mantile.engines import with_formulas
+from mantile.estimation import Estimate, estimate
+from mantile.graph.excel import formula
+from mantile.graph.quantity import Quantity, span, total
+from mantile.library.architecture import Model
+from mantile.library.huggingface import parse_config
+from mantile.library.scenario import parse_scenario
+from mantile.verification import TOLERANCE, difference, scale_of
+from mantile.workbook.book import ACROSS, Book, _Cells
+from mantile.workbook.layout import lay_out
+from mantile.workbook.read import open_file, typed_inputs
+from mantile.workbook.rules import lint
+from mantile.workbook.write import write_workbook
+
+DENSE = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16}
+SMALL = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100, "concurrency": 8}
+CASES: dict[str, dict[str, Any]] = {
+    "two, arrivals": DENSE | {"name": "TP8", "variants": [{"name": "2 × TP4", "tp": 4, "dp": 2, "request_rate": 2.5}]},
+    "three, experts": SMALL | {"model": "gpt-oss-120b", "tp": 2, "variants": [{"tp": 4, "ep": 4}, {"tp": 1, "attention_dp": 4}]},
+    "three, workers apart": SMALL | {"tp": 2, "decode": {"tp": 1, "dp": 4}, "variants": [
+        {"serving": "aggregated", "decode": {"tp": 2, "dp": 1}}, {"decode": {"accelerator": "b200-sxm"}}]},
+    # One does not fit, one is no plan, one has no price.
+    "eight": DENSE | {"concurrency": 64, "variants": [
+        {"tp": 4, "dp": 2}, {"weights_dtype": "fp8", "kv_dtype": "fp8"}, {"accelerator": "b200-sxm", "tp": 4}, {"tp": 4, "pp": 2, "price_basis": "rental"},
+        {"accelerator": "l40s", "tp": 1}, {"tp": 7}, {"accelerator": "m3-ultra", "tp": 1}]},
+}  # fmt: skip
+MEASURES = {
+    "Time to first token, TTFT": ("ttft_s", 1e3), "Time per output token, TPOT": ("tpot_s", 1e3), "End to end": ("e2e_s", 1),
+    "Interactivity": ("interactivity_tokens_per_s", 1), "Output tokens per second": ("output_tokens_per_s", 1),
+    "Output tokens per accelerator": ("output_tokens_per_s_per_accelerator", 1), "Requests per second": ("requests_per_s", 1),
+    "Power in the building": ("power_w", 1e-3), "Per hour, all accelerators": ("usd_per_hour", 1), "Per month, all accelerators": ("usd_per_month", 1),
+    "Room for sequences": ("kv_capacity_sequences", 1), "Accelerators": ("accelerators", 1), "Tensor parallel": ("tp", 1),
+    "Price basis": ("price_basis", None), "Weights": ("weights_dtype", None), "KV cache": ("kv_dtype", None), "Concurrency": ("concurrency", 1),
+}  # fmt: skip
+
+
+class Table:
+    """The Compare sheet as it reads: by label the direction, values and changes of scenarios, and the best; texts of other cells."""
+
+    def __init__(self, book: Book, inputs: list[dict[str, Any]] | None = None) -> None:
+        native = book.values(inputs or book.generated())
+        cells = book.sheets["Compare"].cells
+        last = 2 * book.columns + 3
+        at = {place: cell.text if cell.expression is None else native[cell.column][cell.expression] for place, cell in cells.items()}
+        columns = [4, *range(5, last, 2)]
+        rows = {str(at[row, 1]): row for row in book.sheets["Compare"].ids}
+        self.row = rows
+        self.better = {label: at[row, 3] for label, row in rows.items()}
+        self.values = {label: [at[row, column] for column in columns] for label, row in rows.items()}
+        self.changes = {label: [at.get((row, column + 1)) for column in columns[1:]] for label, row in rows.items()}
+        self.best = {label: at[row, last] for label, row in rows.items()}
+        end = max(rows.values())
+        self.finding = at[end + 1, 0]
+        self.titles = [text for (row, _), text in sorted(at.items()) if row == end + 2]
+
+
+def _estimate(fields: dict[str, Any]) -> Estimate:
+    return estimate(parse_scenario(fields, "scenario"), None, few())
+
+
+@pytest.fixture(scope="module", params=CASES)
+def book(request: pytest.FixtureRequest) -> Book:
+    """A workbook with several scenarios, not yet written."""
+    return lay_out(_estimate(CASES[request.param]))
+
+
+def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> None:
+    """Values against the estimate of each column; changes and the best worked out by hand from them."""
+    made, table = book.estimate, Table(book)
+    results = [made.results(column) for column in range(book.columns)]
+    for label, (name, scale) in MEASURES.items():
+        if label in table.values:
+            wanted = [result[name] if scale is None else result[name] * scale for result in results]
+            assert table.values[label] == (wanted if scale is None else pytest.approx(wanted, rel=1e-12)), label
+    assert table.values["Per million output tokens"] == pytest.approx([result["usd_per_million_tokens"]["output"] for result in results], rel=1e-12)
+    assert table.values["Decode is limited by"] == [result["bottleneck"]["decode"] for result in results]
+    assert table.values["Network share of decode"] == pytest.approx([result["split"]["decode"]["network"] for result in results], rel=1e-12)
+    fits = table.values["Fits, and the plan is possible"]
+    assert fits == [result["feasibility"] in ("fits", "fits_with_offload") for result in results]
+    ranked = {label: better for label, better in table.better.items() if better}
+    assert len(ranked) == 14 and set(ranked.values()) == {"lower", "higher"}
+    wins = []
+    for label, better in ranked.items():
+        values = table.values[label]
+        for value, change in zip(values[1:], table.changes[label], strict=True):
+            assert change == ("–" if min(value, values[0]) <= 0 else pytest.approx(value / values[0] - 1, rel=1e-12, abs=1e-15))
+        among = [value for value, fit in zip(values, fits, strict=True) if fit and (value > 0 or better == "higher")]
+        first = values.index(min(among) if better == "lower" else max(among))
+        alike = len(among) == len(values) and max(among) - min(among) <= 1e-12 * max(among)
+        assert table.best[label] == ("=" if alike else "ABCDEFGH"[first]), (label, values)
+        wins.append(table.best[label])
+    assert not any(table.best[label] for label in table.better if label not in ranked)
+    leader = max("ABCDEFGH", key=wins.count)
+    assert table.finding == f"{leader} · {made.columns['ABCDEFGH'.index(leader)].name[:18]} is best on {wins.count(leader)} of 14 results"
+    for title, label in zip(table.titles, ("Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens"), strict=True):
+        winner, values = "ABCDEFGH".index(table.best[label]), table.values[label]
+        gain = abs(values[winner] / values[0] - 1)
+        side = "below" if ranked[label] == "lower" else "above"
+        assert re.search(rf": {table.best[label]} · .*{f', {gain:.0%} {side} A' if winner else ' is best'}$", title), title
+
+
+def test_it_keeps_the_rules(book: Book, tmp_path: Path) -> None:
+    """Lint, and though the sheet collects: short formulas without many references; the base's numbers lead to their rows; one page."""
+    assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
+    sheet = book.sheets["Compare"]
+    texts = {place: book.printed(sheet, cell) for place, cell in sheet.cells.items() if cell.expression is not None}
+    assert len(texts) < 90 * book.columns
+    for text in texts.values():
+        operands = [token for token in Tokenizer(text).items if token.type == "OPERAND" and token.subtype == "RANGE"]
+        assert len(text) <= 120 and len(operands) <= 8, text
+    for row in sheet.ids:
+        assert str(sheet.cells[row, 4].link).removeprefix("internal:").replace("'", "") in texts[row, 4]
+    assert sheet.one_page and len(sheet.charts) == 3
+    assert list(book.sheets).index("Compare") == list(book.sheets).index("Cost") + 1
+    assert any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
+
+
+def test_one_scenario_has_nothing_to_compare() -> None:
+    """Neither the sheet nor its line on the Cover."""
+    book = lay_out(_estimate(SMALL))
+    assert "Compare" not in book.sheets
+    assert not any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
+
+
+@pytest.mark.parametrize("fields", [SMALL | {"variants": [{}]}, DENSE | {"accelerator": "l40s", "tp": 1, "variants": [{"concurrency": 4}]}],
+                         ids=["alike", "none fits"])  # fmt: skip
+def test_nobody_is_ahead_where_all_are_alike_or_none_fits(fields: dict[str, Any]) -> None:
+    table = Table(lay_out(_estimate(fields)))
+    assert {best for label, best in table.best.items() if table.better[label]} == {"="}
+    assert table.finding == "No scenario is ahead of the others"
+    assert all(title.endswith(": none is ahead") for title in table.titles)
+
+
+def test_blocks_stand_below_or_beside_each_other() -> None:
+    """Both are printed; figures that stand apart are refused."""
+    book = lay_out(_estimate(SMALL | {"variants": [{}]}))
+    found = {figure.id: figure for figure in book.homes if isinstance(figure, Quantity)}
+    keys = [found[f"compare.won.{number}"] for number in (1, 2)]
+    place = book.homes[keys[0]]
+    assert formula(total(span(keys)), _Cells(book, "Compare", ACROSS)) == f"=SUM(E{place.row + 1}:F{place.row + 1})"
+    assert formula(total(span(keys)), _Cells(book, "Log", ACROSS)) == f"=SUM(Compare!E{place.row + 1}:F{place.row + 1})"
+    with pytest.raises(AssertionError, match="neither below nor beside"):
+        formula(total(span([keys[0], found["compare.most"]])), _Cells(book, "Compare", ACROSS))
+
+
+def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
+    """The file edited and recalculated by another engine: every cell as ours, and what the sheet says changed with it."""
+    config = {"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "num_hidden_layers": 3,
+              "intermediate_size": 5632, "vocab_size": 32000, "max_position_embeddings": 2048}  # fmt: skip
+    model = Model(id="small", name="Small", source="test", architecture=parse_config(config, "config.json"))
+    fields = SMALL | {"model": "small", "sweep": {"concurrency": [8]}, "variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}
+    book = lay_out(estimate(parse_scenario(fields, "scenario"), model, few()))
+    path = write_workbook(book, tmp_path / "run.xlsx")
+    before = Table(book)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        opened = openpyxl.load_workbook(path)
+        for identifier, column, value in (("inputs.accelerator", 0, "l40s"), ("inputs.tp", 1, 4), ("inputs.concurrency", 0, 64)):
+            sheet, row, place = book.entries[identifier, column]
+            opened[sheet].cell(row + 1, place + 1).value = value
+        opened.save(path)
+    file = open_file(path)
+    inputs, _ = typed_inputs(file)
+    native, theirs = file.book.values(inputs), with_formulas(path, tuple(file.book.sheets))["Compare"]
+    for place, cell in file.book.sheets["Compare"].cells.items():
+        if cell.expression is not None:
+            assert difference(native[ACROSS][cell.expression], theirs[place], scale_of(cell.expression, native[ACROSS])) <= TOLERANCE, place
+    after = Table(file.book, inputs)
+    assert (before.best["Time per output token, TPOT"], after.best["Time per output token, TPOT"]) == ("A", "B")
+    assert after.values["Accelerator"] == ["l40s", "a100-80gb-sxm"] and after.values["Concurrency"] == [64, 64] and after.values["Accelerators"] == [1, 4]
+    assert before.finding.startswith("A · ") and after.finding.startswith("B · A100 is best on ")
