@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.assembly import Equations
-from mantile.graph.mirror import Mirror
-from mantile.graph.quantity import Named, Node, Quantity, ancestors
+from mantile.graph.mirror import Mirror, order
+from mantile.graph.quantity import Named, Node, Quantity
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,33 @@ class Variation:
     results: Mapping[str, Node]
 
 
-def vary(equations: Equations, replaced: Mapping[Any, Named], results: Mapping[str, Named], prefix: str, words: str) -> Variation:
-    """Work results out again with some figures replaced; all that does not change stays shared.
+class Variations:
+    """Some results of a graph, to be worked out again for other values of this figure or that.
 
     Args:
-        replaced: figures and what stands for them.
         results: figures wanted, by name.
-        prefix, words: what ids of the new figures begin with and labels end in.
     """
-    mirror = Mirror(replaced, (), prefix, words, tuple(results.values()))
-    found = {name: mirror.of(figure) for name, figure in results.items()}
-    given = set(replaced.values())
-    needed = {node for node in ancestors(*found.values()) if isinstance(node, Quantity) and node.id.startswith(prefix) and node not in given}
-    rows: dict[str, tuple[Quantity, ...]] = {}
-    for sheet, sections in equations.sheets.items():
-        made = [mirror.of(figure) for section in sections for figure in section.figures() if isinstance(figure, Quantity) and figure not in replaced]
-        mine = tuple(figure for figure in made if figure in needed)
-        if mine:
-            rows[sheet] = mine
-    missing = needed - {figure for figures in rows.values() for figure in figures}
-    assert not missing, f"{missing} stand on no sheet"
-    return Variation(rows, found)
+
+    def __init__(self, equations: Equations, results: Mapping[str, Named]) -> None:
+        self.equations, self.results = equations, results
+        self._order = order(*results.values())
+
+    def vary(self, replaced: Mapping[Any, Named], prefix: str, words: str) -> Variation:
+        """Work the results out again with some figures replaced; all that does not change stays shared.
+
+        Args:
+            replaced: figures and what stands for them.
+            prefix, words: what ids of the new figures begin with and labels end in.
+        """
+        mirror = Mirror(replaced, (), prefix, words, self._order)
+        found = {name: mirror.of(figure) for name, figure in self.results.items()}
+        rows: dict[str, tuple[Quantity, ...]] = {}
+        for sheet, sections in self.equations.sheets.items():
+            figures = (figure for section in sections for figure in section.figures() if figure not in replaced)
+            mine = tuple(made for figure in figures if isinstance(made := mirror.made.get(figure), Quantity))
+            if mine:
+                rows[sheet] = mine
+        missing = {made for original, made in mirror.made.items() if isinstance(made, Quantity) and original not in replaced}
+        missing -= {figure for figures in rows.values() for figure in figures}
+        assert not missing, f"{missing} stand on no sheet"
+        return Variation(rows, found)

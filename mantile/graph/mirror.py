@@ -11,6 +11,15 @@ from mantile.graph.quantity import Apply, Input, Node, Quantity, Section, Span, 
 Thing = TypeVar("Thing")
 
 
+Order = list[tuple[Node, tuple[Node, ...]]]
+"""Nodes, precedents first, each with what it is made of."""
+
+
+def order(*wanted: Node) -> Order:
+    """Nodes and all they follow from."""
+    return [(node, children(node)) for node in ancestors(*wanted)]
+
+
 class Mirror:
     """Figures made again with some replaced.
 
@@ -18,24 +27,28 @@ class Mirror:
         replaced: figures and what stands for them.
         apart: inputs that get a twin of their own, such as overrides.
         prefix, words: what ids begin with and labels end in.
-        wanted: all figures that may be asked for.
+        wanted: all figures that may be asked for, or their `order` where it is known.
     """
 
-    def __init__(self, replaced: Mapping[Any, Node], apart: tuple[Input, ...], prefix: str, words: str, wanted: tuple[Node, ...]) -> None:
+    def __init__(self, replaced: Mapping[Any, Node], apart: tuple[Input, ...], prefix: str, words: str, wanted: tuple[Node, ...] | Order) -> None:
         self.prefix, self.words = prefix, words
         self._made: dict[Node, Node] = dict(replaced)
         for given in apart:
             self._made[given] = self._twin(given)
-        self._moved = self._affected(wanted)
+        self._moved = self._affected(wanted if isinstance(wanted, list) else order(*wanted))
 
-    def _affected(self, wanted: tuple[Node, ...]) -> set[Node]:
+    @property
+    def made(self) -> Mapping[Node, Node]:
+        """What was asked for so far and all on the way there that was made again, by the original; and what was replaced."""
+        return self._made
+
+    def _affected(self, order: Order) -> set[Node]:
         """Nodes that follow from what is replaced. Members of a span stand below each other, so one takes the others along."""
-        order = list(ancestors(*wanted))
         moved: set[Node] = set(self._made)
         while True:
             before = len(moved)
-            for node in order:
-                if node not in moved and any(child in moved for child in children(node)):
+            for node, parts in order:
+                if node not in moved and not moved.isdisjoint(parts):
                     moved.add(node)
                 if isinstance(node, Span) and node in moved:
                     moved |= {member for member in node.members if isinstance(member, Quantity)}

@@ -25,7 +25,7 @@ from mantile.graph.quantity import (
     where,
     whole,
 )  # fmt: skip
-from mantile.variation import Variation, vary
+from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -79,7 +79,8 @@ def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sen
     sheet.heights[2] = 6
     top = _CHART_ROWS + 4
     cases = [book.case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
-    lines = [_line(book, driver, top + 4 + place) for place, driver in enumerate(chosen)]
+    variations = Variations(book.estimate.equations, results(book.estimate))
+    lines = [_line(book, variations, driver, top + 4 + place) for place, driver in enumerate(chosen)]
     _table(book, sheet, top, lines, cases)
     row = _blocks(book, sheet, top + 6 + len(lines), lines, cases)
     found = _sorted(book, sheet, row + 2, lines, cases)
@@ -102,7 +103,7 @@ def tornado(alt: str, sheet: str, rows: tuple[int, int, int], size: tuple[int, i
         for offset, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
 
 
-def _line(book: Book, driver: Driver, row: int) -> _Line:
+def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line:
     name = driver.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.").replace(".", "_")
     known = book.estimate.scenario.sensitivity.get(driver.id, driver.swing)
     swing = Input(f"sensitivity.{name}.swing", f"Lower and higher by, {driver.label}", "%", known, "percent of the value of the base scenario", "assumed",
@@ -120,7 +121,7 @@ def _line(book: Book, driver: Driver, row: int) -> _Line:
                          figure.unit, scaled(figure))
         for place, figure in enumerate(driver.figures)
     }  # fmt: skip
-    variation = vary(book.estimate.equations, made, results(book.estimate), f"sensitivity.{name}.", f" · {driver.label}")
+    variation = variations.vary(made, f"sensitivity.{name}.", f" · {driver.label}")
     return _Line(driver, name, row, swing, made[driver.figure], variation, made)
 
 

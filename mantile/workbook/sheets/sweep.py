@@ -14,7 +14,7 @@ from mantile.estimation import Estimate, at_points
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, join, text, where
 from mantile.library.errors import InputError, unknown
-from mantile.variation import Variation, vary
+from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -183,7 +183,8 @@ class _Table:
         varied = [figure for figure in made.equations.inputs.named().values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
                   or figure.id.removeprefix("inputs.") in self.fields]  # fmt: skip
         twins = {figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept") for figure in varied}
-        variation = vary(made.equations, twins, {name: figure for name, (_, figure, _, _) in self.results.items()}, "sweep.", " · swept")
+        wanted = {name: figure for name, (_, figure, _, _) in self.results.items()}
+        variation = Variations(made.equations, wanted).vary(twins, "sweep.", " · swept")
         cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
                  for place, inputs in enumerate(self.inputs)]  # fmt: skip
         for number, (case, point) in enumerate(zip(cases, self.points, strict=True), 1):
