@@ -86,7 +86,7 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
     """Every second of a pass stands in the list of layers, whatever the layers are made of; the steps of a layer are its time."""
     made = estimate(parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario"))
     book = lay_out(made)
-    [values, _] = book.values([made.inputs(0)])
+    values = book.values([made.inputs(0)])[0]
     found: dict[str, Quantity] = {figure.id: figure for figure, home in book.homes.items()
                                   if home.sheet == "Layers" and isinstance(figure, Quantity)}  # fmt: skip
     layers = made.model.architecture.sequence()
