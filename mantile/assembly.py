@@ -82,6 +82,13 @@ class Equations:
         """Every input, shared ones included."""
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Input))
 
+    @cached_property
+    def replaceable(self) -> dict[str, Input]:
+        """What an override may name: figures in use that have an override cell, and figures that all scenarios share and no profile states."""
+        cells = {figure.id.removesuffix(OVERRIDE): figure for figure in self.all_inputs() if figure.id.endswith(OVERRIDE)}
+        return cells | {figure.id: figure for figure in self.all_inputs()
+                        if figure.shared and not figure.fixed and not figure.id.startswith(("model.", *PROFILED))}  # fmt: skip
+
     def quantities(self) -> tuple[Quantity, ...]:
         """Every worked-out figure."""
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Quantity))
@@ -271,7 +278,7 @@ def _single(side: Side, rows: tuple[Named, ...], step: Pass) -> Pass:
 def _pruned(section: Section, wanted: set[Node]) -> Section:
     """A block without what neither prefill nor decode workers need of it."""
     rows = tuple(row for row in section.rows if isinstance(row, tuple) or row in wanted or row.id.startswith(("model.", "tensor", "inputs."))
-                 or not (isinstance(row, Quantity) or row.id.endswith(".override")))  # fmt: skip
+                 or not (isinstance(row, Quantity) or row.id.endswith(OVERRIDE)))  # fmt: skip
     return replace(section, rows=rows, total=section.total if rows and rows[-1] is section.rows[-1] else 0)
 
 
@@ -279,6 +286,8 @@ def _ranks(side: Side) -> Section:
     return Section(f"Ranks{', decode' if side.ranks.stage.id.startswith(DECODE) else ''}", side.ranks.rows(), "accelerators that work together")
 
 
+OVERRIDE = ".override"  # after the id of the figure that such a cell replaces
+PROFILED = ("library.", "system.", "efficiency.")  # before the ids of what profiles state
 DECODE = "decode."  # before the ids of what decode workers have to themselves
 
 

@@ -69,7 +69,7 @@ class Estimate:
         values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in self.equations.inputs.named()}
         for override in chosen.overrides:
             if not override.id.startswith("model."):
-                values[f"{override.id}.override"] = override.value
+                values[self.equations.replaceable[override.id].id] = override.value
         values |= {self.equations.measured.values[field].id: value for field, value in chosen.measured.given().items()}
         return values
 
@@ -212,6 +212,11 @@ def estimate(scenario: Scenario, model: Model | None = None, library: Library | 
         for override in column.overrides:
             if not override.id.startswith("model."):
                 require_override(equations, override, name)
+    known = equations.replaceable
+    for number, variant in enumerate(scenario.variants):
+        for identifier in (*(override.id for override in variant.overrides), *variant.without):
+            if identifier in known and known[identifier].shared:
+                raise InputError(f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the base")
     made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
     return made if equations.serving.load is None else replace(made, columns=_settled(made))
 
@@ -239,14 +244,12 @@ def require_override(equations: Equations, override: Override, name: str) -> Non
     Raises:
         InputError: with the nearest ids, or the range.
     """
-    known = {figure.id.removesuffix(".override"): figure for figure in equations.all_inputs() if figure.id.endswith(".override")}
+    known = equations.replaceable
     if override.id not in known:
         raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
-    figure = known[override.id]
-    assert figure.minimum is not None and figure.maximum is not None
-    if not figure.minimum <= override.value <= figure.maximum:
-        raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {figure.minimum:g} to "
-                         f"{figure.maximum:g}{'' if figure.unit == '1' else f' {figure.unit}'}")  # fmt: skip
+    wrong = known[override.id].outside(override.value)
+    if wrong:
+        raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {wrong}")
 
 
 def _settled(made: Estimate) -> tuple[Column, ...]:

@@ -19,9 +19,9 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, FIELDS, Column, apply_model_overrides
 from mantile.reconciliation import Prepared, prepare
 from mantile.revision import Choice
-from mantile.verification import edited_formulas
 from mantile.workbook.edits import edited
 from mantile.workbook.read import open_file
+from mantile.workbook.texts import compare_texts, require_own_formulas
 from mantile.workbook.write import build_workbook
 
 # Metrics of a run by the field of what was measured; all that is typed counts, as it does in the error of the Calibration sheet.
@@ -84,13 +84,10 @@ def calibrated_name(path: Path) -> Path:
 def _read(path: Path) -> Estimate:
     """What a workbook stands for, edits included."""
     file = open_file(path)
-    wrong = edited_formulas(file)
-    if wrong:
-        first = wrong[0]
-        raise InputError(f"{path}: {first['cell']}: holds {str(first['found'])!r:.60} instead of {str(first['generated'])!r:.130}; "
-                         "a workbook with edited formulas is not calibrated")  # fmt: skip
-    scenario, library = edited(file)
-    return estimate(scenario, file.book.estimate.model, library, str(path))
+    texts = compare_texts(file)
+    require_own_formulas(file, [*texts.formulas, *texts.overwritten])
+    now = edited(file)
+    return estimate(now.scenario, file.book.estimate.model, now.library, str(path))
 
 
 def _runs(made: Estimate, source: str) -> list[Run]:

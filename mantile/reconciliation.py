@@ -112,7 +112,7 @@ def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[
             refused += [Broken(run.id, str(error)) for run in members]
             continue
         named = equations.inputs.named()
-        known = {figure.id for figure in equations.all_inputs()}
+        known = equations.replaceable
         cases: list[Case] = []
         for run in members:
             try:
@@ -120,14 +120,14 @@ def prepare(runs: Sequence[Run], library: Library | None = None, step: Callable[
                 if own is not shipped:
                     raise InputError("field accelerator: expected one of the library; a file of one's own is for scenarios")
                 column = columns(scenario, model, shipped, run.id)[0]
-                wrong = next((item.id for item in column.overrides if f"{item.id}.override" not in known), None)
+                wrong = next((item.id for item in column.overrides if item.id not in known), None)
                 if wrong is not None or any(item.id.startswith("model.") for item in scenario.overrides):
                     raise InputError(f"overrides: {wrong or 'model.*'}: expected figures of the library")
             except InputError as error:
                 refused.append(Broken(run.id, str(error).removeprefix(f"{run.id}: ")))
                 continue
             given = {f"inputs.{field}": column.values[field] for field in named}
-            cases.append(Case(run, column, given | {f"{item.id}.override": item.value for item in column.overrides}))
+            cases.append(Case(run, column, given | {known[item.id].id: item.value for item in column.overrides}))
         if cases:
             batches.append(Batch(equations, tuple(cases), _stacked(cases)))
     return Prepared(shipped, tuple(batches), tuple(refused))
@@ -259,7 +259,8 @@ def reconcile(measured: Measurements, where: Iterable[str] = (), library: Librar
 def _replaced(batch: Batch, changes: Mapping[str, float]) -> tuple[dict[str, float], set[str]]:
     """Inputs of a graph for figures that are replaced, by their override cell or as they stand in the library; and which figures it has."""
     known = {figure.id for figure in batch.equations.all_inputs()}
-    found = {identifier: f"{identifier}.override" if f"{identifier}.override" in known else identifier for identifier in changes}
+    cells = batch.equations.replaceable
+    found = {identifier: cells[identifier].id if identifier in cells else identifier for identifier in changes}
     had = {identifier for identifier, cell in found.items() if cell in known}
     return {found[identifier]: changes[identifier] for identifier in had}, had
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from mantile.engines import Place, Values, with_formulas, with_libreoffice, without_collector
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
-from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.book import Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
-from mantile.workbook.package import letters
-from mantile.workbook.read import File, Formula, open_file, typed_inputs
+from mantile.workbook.read import File, Formula, open_file, plain, typed_inputs
 from mantile.workbook.rules import calculable
+from mantile.workbook.texts import compare_texts, place_of
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
@@ -100,7 +100,12 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     inputs, report.inputs = typed_inputs(file)
     for edit in report.inputs:
         sheets[edit["cell"].partition("!")[0]].edited_inputs += 1
-    _texts(file, report, sheets)
+    texts = compare_texts(file)
+    report.formulas, report.overwritten = texts.formulas, texts.overwritten + texts.labels
+    for item in report.formulas:
+        sheets[item["cell"].partition("!")[0]].edited_formulas += 1
+    for item in report.overwritten:
+        sheets[item["cell"].partition("!")[0]].overwritten += 1
     report.names, report.visibility = edited_names(file), edited_sheets(file)
 
     native = book.values(inputs)
@@ -112,7 +117,7 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
         case "libreoffice":
             if strange:
                 sheet_name, row, column = strange[0]
-                raise InputError(f"{path}: {_at(sheet_name, row, column)}: holds {file.contents[sheet_name][row, column]!r:.80}, which is no formula of "
+                raise InputError(f"{path}: {place_of(sheet_name, row, column)}: holds {file.contents[sheet_name][row, column]!r:.80}, which is no formula of "
                                  "this workbook and may reach out of it; LibreOffice is not given the file. Verify it with formulas")  # fmt: skip
             other = with_libreoffice(file.path)
         case _:
@@ -129,39 +134,10 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
         scale = scale_of(cell.expression, native[cell.column])  # type: ignore[arg-type]
         _compare(report, found, sheet, row, column, expected, scale, other, engine)
         found.compared += 1
-        if report.stored_values and _place(sheet, row, column) not in touched:
+        if report.stored_values and place_of(sheet.name, row, column) not in touched:
             _compare(report, found, sheet, row, column, expected, scale, file.cached, "stored value")
     report.sheets = [asdict(item) for item in sheets.values()]
     return report
-
-
-def edited_formulas(file: File) -> list[dict[str, Any]]:
-    """Formulas that differ from what the bundle emits, and constants typed over formulas or what they refer to; nothing is recomputed."""
-    report = Report(str(file.path), "none")
-    _texts(file, report, {name: SheetReport(name) for name in file.book.sheets})
-    constants = [item for item in report.overwritten if not str(item["generated"]).startswith("=")]
-    homes = file.book.homes.values() if constants else ()
-    used = {_at(home.sheet, home.row, home.column) for home in homes if home.column is not None}
-    return report.formulas + [item for item in report.overwritten if item not in constants or item["cell"] in used]
-
-
-def _texts(file: File, report: Report, sheets: dict[str, SheetReport]) -> None:
-    """Every formula's text and every fixed content against what the bundle emits; formulas where none belong."""
-    book = file.book
-    for name, sheet in book.sheets.items():
-        contents = file.contents[name]
-        for (row, column), cell in sheet.cells.items():
-            found = contents.get((row, column))
-            if cell.expression is not None:
-                _formula_text(book, sheet, row, column, cell, found, report, sheets[name])
-            elif cell.entry is None and not _same_constant(cell, found):
-                sheets[name].overwritten += 1
-                report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""),
-                                           "generated": cell.number if cell.number is not None else cell.text, "found": _json(found)})  # fmt: skip
-        for (row, column), found in contents.items():
-            if (row, column) not in sheet.cells and isinstance(found, Formula):
-                sheets[name].edited_formulas += 1
-                report.formulas.append({"cell": _place(sheet, row, column), "id": "", "generated": None, "found": _json(found)})
 
 
 def edited_names(file: File) -> list[dict[str, Any]]:
@@ -173,7 +149,7 @@ def edited_names(file: File) -> list[dict[str, Any]]:
             continue  # print areas, filters and the like, which programs add
         given = f"{name} on sheet {scope}" if scope is not None else name
         _, generated = wanted.pop(name.lower(), ("", None)) if scope is None else ("", file.book.names.get(name.lower()))
-        if scope is not None or generated is None or _plain(f"={text}") != _plain(generated):
+        if scope is not None or generated is None or plain(f"={text}") != plain(generated):
             found.append({"name": given, "generated": generated, "found": _json(f"={text}")})
     return found + [{"name": name, "generated": text, "found": None} for name, text in wanted.values()]
 
@@ -189,38 +165,8 @@ def _strange(file: File, touched: set[str]) -> list[Place]:
     """Formulas that no engine is handed: on sheets of somebody else's, where none belong, or of what ours do not have."""
     sheets = file.book.sheets
     return [(name, row, column) for name, cells in file.contents.items() for (row, column), found in cells.items()
-            if isinstance(found, Formula) and (name not in sheets or _at(name, row, column) in touched)
+            if isinstance(found, Formula) and (name not in sheets or place_of(name, row, column) in touched)
             and not ((row, column) in getattr(sheets.get(name), "cells", ()) and calculable(found, sheets))]  # fmt: skip
-
-
-def _formula_text(book: Book, sheet: Sheet, row: int, column: int, cell: Cell, found: Any, report: Report,
-                  counted: SheetReport) -> None:  # fmt: skip
-    expected = book.printed(sheet, cell)
-    if isinstance(found, Formula):
-        if _plain(found) != _plain(expected):
-            counted.edited_formulas += 1
-            report.formulas.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
-                                    "found": _json(found)})  # fmt: skip
-    elif cell.entry is None:  # typing over a following input is an edit of that input
-        counted.overwritten += 1
-        report.overwritten.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "generated": expected,
-                                   "found": _json(found)})  # fmt: skip
-
-
-def _plain(text: str) -> str:
-    """A formula without the spaces and quotes round sheet names that other programs add, outside its texts."""
-    parts = text.split('"')
-    return '"'.join(part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts))
-
-
-def _same_constant(cell: Cell, found: Any) -> bool:
-    if isinstance(found, Formula):
-        return False
-    if cell.number is not None:
-        return isinstance(found, int | float) and abs(found - cell.number) <= 1e-12 * abs(cell.number)
-    if cell.text:
-        return str(found) == cell.text
-    return found is None or found == " "
 
 
 def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, column: int, expected: Any, scale: float,
@@ -230,7 +176,7 @@ def _compare(report: Report, counted: SheetReport, sheet: Sheet, row: int, colum
     if error > TOLERANCE:
         counted.mismatches += 1
         if len(report.mismatches) < _SHOWN:
-            report.mismatches.append({"cell": _place(sheet, row, column), "id": sheet.ids.get(row, ""), "source": source,
+            report.mismatches.append({"cell": place_of(sheet.name, row, column), "id": sheet.ids.get(row, ""), "source": source,
                                       "expected": _json(expected), "found": _json(found), "relative_error": _json(error)})  # fmt: skip
     elif math.isfinite(error):
         counted.max_relative_error = max(counted.max_relative_error, error)
@@ -288,11 +234,3 @@ def _json(value: Any) -> Any:
     except (TypeError, ValueError):
         return str(value)
     return number if math.isfinite(number) else str(number)
-
-
-def _place(sheet: Sheet, row: int, column: int) -> str:
-    return _at(sheet.name, row, column)
-
-
-def _at(sheet: str, row: int, column: int) -> str:
-    return f"{sheet}!{letters(column + 1)}{row + 1}"

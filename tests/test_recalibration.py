@@ -178,7 +178,8 @@ def test_edits_are_carried_over(opened: File) -> None:
         ("Efficiency", "efficiency.step_host.override", 8): 900, ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
         ("Hardware", "library.h100-sxm.memory_bandwidth", 7): 3000, ("Model", "model.layers", 7): 16, ("Calibration", "measured.ttft_p50", 9): 88.8,
     })  # fmt: skip
-    scenario, library = edited(file)
+    now = edited(file)
+    scenario, library = now.scenario, now.library
     made = estimate(scenario, file.book.estimate.model, library)
     cells = typed_inputs(file)[0]
     for column, wanted in enumerate(cells):
@@ -205,7 +206,8 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
                 for name, sheet in book.sheets.items()}  # fmt: skip
     file = _typed_into(File(Path("run.xlsx"), book, Cells(contents, {})), {
         ("Efficiency", "efficiency.step_host.override", 8): 800, ("Efficiency", "efficiency.launch_scale.override", 9): None})  # fmt: skip
-    scenario, library = edited(file)
+    now = edited(file)
+    scenario, library = now.scenario, now.library
     assert library is old.library
     found = [{override.id: override.value for override in column.overrides} for column in estimate(scenario, old.model, library).columns]
     assert found == [{"efficiency.step_host": 800, "efficiency.launch_scale": 0.5}, {"efficiency.step_host": 700}]
@@ -216,14 +218,14 @@ TPOT = ("Calibration", "measured.tpot", 8)
 
 @pytest.mark.parametrize(("edits", "words"), [
     ({}, r"run\.xlsx: sheet Calibration: no measured value"),
-    ({TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")}, r"Serving!H\d+: holds '=1\+1' instead of"),
-    ({TPOT: 9, ("Serving", "serving.e2e", 8): 1.5}, r"Serving!H\d+: holds '1\.5' instead of"),
-    ({TPOT: -9}, r"field measured\.tpot_ms: .*greater than 0"),
-    ({TPOT: 9, ("Serving", "evidence.tpot.p10.pair", 7): 0.5}, r"Serving!G\d+ \(evidence\.tpot\.p10\.pair\)"),
+    ({TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")}, r"Serving!H\d+ \(serving\.e2e\): holds '=1\+1' instead of"),
+    ({TPOT: 9, ("Serving", "serving.e2e", 8): 1.5}, r"Serving!H\d+ \(serving\.e2e\): holds '1\.5' instead of"),
+    ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 0 to "),
+    ({TPOT: 9, ("Hardware", "system.hgx-h100.pair_bandwidth", 7): 50}, r"Hardware!G\d+ \(system\.hgx-h100\.pair_bandwidth\): .* where topology is mesh"),
     ({TPOT: "9 ms"}, r"Calibration!H\d+ \(measured\.tpot\)"),
     ({TPOT: 9, ("Summary", "B7", 2): 2.5}, r"\(inputs\.tp\): holds 2\.5; expected a whole number"),
     ({TPOT: 9, ("Summary", "B7", 2): 3}, "the plan is not possible"),
-], ids=["nothing", "formula", "overwritten", "negative", "evidence", "words", "fraction", "plan"])  # fmt: skip
+], ids=["nothing", "formula", "overwritten", "negative", "library", "words", "fraction", "plan"])  # fmt: skip
 def test_what_cannot_be_calibrated_is_named(opened: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: Edits, words: str) -> None:
     """File and cell or field; nothing is written."""
     monkeypatch.setattr("mantile.recalibration.open_file", lambda path: _typed_into(opened, edits))

@@ -121,6 +121,15 @@ class Input(Node):
     integer: bool = False
     name: str = ""
 
+    def outside(self, value: Number) -> str:
+        """What is expected instead of a number that it cannot be; empty where it can."""
+        low, high = self.minimum, self.maximum
+        if (low is None or low <= value) and (high is None or value <= high) and not (self.integer and value != int(value)):
+            return ""
+        kind = "a whole number" if self.integer else "a number"
+        limits = f" from {low:,g} to {high:,g}" if low is not None and high is not None else f" of at least {low:,g}" if low is not None else ""
+        return f"{kind}{limits}{'' if self.unit == '1' else f' in {self.unit}'}"
+
     def __repr__(self) -> str:
         return f"Input({self.id!r})"
 

@@ -377,9 +377,14 @@ def _label(values: dict[str, Any]) -> str:
     return f"{degrees('')} → {degrees('decode_')}" if values.get("serving") == "disaggregated" else degrees("")
 
 
+_VISION = "vision."  # after "model." in the ids of facts of the vision tower
+
+
 def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:
     """The model with facts replaced by those of a scenario, marked as overrides."""
     known = model.architecture.facts
+    if model.architecture.vision is not None:
+        known = known | {f"{_VISION}{fact}": figure for fact, figure in model.architecture.vision.facts.items()}
     facts: dict[str, Any] = {}
     for override in overrides:
         fact = override.id.removeprefix("model.")
@@ -393,5 +398,7 @@ def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: s
     if not facts:
         return model
     data = model.architecture.model_dump()
-    data["facts"] |= facts
+    data["facts"] |= {fact: figure for fact, figure in facts.items() if not fact.startswith(_VISION)}
+    if data["vision"]:
+        data["vision"]["facts"] |= {fact.removeprefix(_VISION): figure for fact, figure in facts.items() if fact.startswith(_VISION)}
     return model.model_copy(update={"architecture": validate(Architecture, data, f"{name}: overrides")})

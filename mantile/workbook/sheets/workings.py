@@ -10,6 +10,7 @@ from textwrap import wrap
 
 from xlsxwriter.utility import xl_col_to_name
 
+from mantile.assembly import OVERRIDE
 from mantile.equations.workload import DECODE
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
@@ -138,7 +139,7 @@ def _reasons(book: Book, figure: Named) -> str:
         f"{'ABCDEFGH'[index]}: {override.reason}"
         for index, column in enumerate(book.estimate.columns)
         for override in column.overrides
-        if f"{override.id}.override" == figure.id
+        if figure.id == f"{override.id}{OVERRIDE}" or (isinstance(figure, Input) and figure.id == override.id and index == 0)
     )
 
 
@@ -161,7 +162,7 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
             book.fix(sheet, row, SHARED, figure, look)
         else:
             book.settle(figure, Home(sheet.name, row, SHARED, absolute=True))
-            sheet.put(row, SHARED, _entry(figure, look, figure.value))
+            sheet.put(row, SHARED, _entry(figure, look, book.estimate.inputs(0).get(figure.id, figure.value)))
             for column in range(book.columns):
                 book.entries[figure.id, column] = (sheet.name, row, SHARED)
         return
@@ -179,7 +180,7 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
                                                 column=column, reference=reference(*place)))  # fmt: skip
             continue
         name = figure.id.removeprefix("inputs.")
-        own = name in chosen.given or any(f"{item.id}.override" == figure.id for item in chosen.overrides)
+        own = name in chosen.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in chosen.overrides)
         followed = _followed(book, figure, column)
         if own or figure.value is None or followed is None:
             sheet.put(row, FIRST + column, _entry(figure, look, value, column))
