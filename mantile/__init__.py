@@ -6,9 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mantile.auditing import audit
     from mantile.calibration import calibrate
+    from mantile.comparison import compare
     from mantile.estimation import estimate
     from mantile.explanation import explain
+    from mantile.importing import import_workbook
     from mantile.library.errors import InputError
     from mantile.library.measurements import load_measurements
     from mantile.library.models import load_model
@@ -20,15 +23,18 @@ if TYPE_CHECKING:
     from mantile.workbook.write import build_workbook
 
 __version__ = "0.4.0"
-__all__ = ["InputError", "__version__", "build_workbook", "calibrate", "estimate", "explain", "lint", "load_measurements", "load_model",
-           "load_scenario", "prepare", "reconcile", "sweep", "verify"]  # fmt: skip
+__all__ = ["InputError", "__version__", "audit", "build_workbook", "calibrate", "compare", "estimate", "explain", "import_workbook", "lint",
+           "load_measurements", "load_model", "load_scenario", "prepare", "reconcile", "sweep", "verify"]  # fmt: skip
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "InputError": "mantile.library.errors",
+    "audit": "mantile.auditing",
     "build_workbook": "mantile.workbook.write",
     "calibrate": "mantile.calibration",
+    "compare": "mantile.comparison",
     "estimate": "mantile.estimation",
     "explain": "mantile.explanation",
+    "import_workbook": "mantile.importing",
     "lint": "mantile.workbook.rules",
     "load_measurements": "mantile.library.measurements",
     "load_model": "mantile.library.models",

@@ -77,7 +77,7 @@ def explain(estimate: Estimate, identifier: str, column: int = 0) -> Explanation
     return Explanation(
         figure=term(figure),
         how=sentence(figure),
-        formula=formula(figure.body, _Ids()) if isinstance(figure, Quantity) else "",
+        formula=formula(figure.body, Ids()) if isinstance(figure, Quantity) else "",
         source=figure.source,
         status="worked out" if isinstance(figure, Quantity) else figure.status,
         precedents=tuple(term(other) for other in _precedents(figure)),
@@ -116,7 +116,7 @@ def trace(estimate: Estimate, identifier: str, column: int = 0, depth: int | Non
     return grow(root, 0)
 
 
-class _Ids:
+class Ids:
     """Where a formula would name cells, it names figures by id."""
 
     def cell(self, node: Input | Quantity) -> str:
@@ -153,7 +153,7 @@ def _terms(estimate: Estimate, column: int) -> Callable[[_Shown], Term]:
     def term(figure: _Shown) -> Term:
         if isinstance(figure, Span):
             members = tuple(member.id for member in figure.members)
-            return Term(_Ids().range(figure), f"table of {len(members)} figures", figure.members[0].unit, None, members)
+            return Term(Ids().range(figure), f"table of {len(members)} figures", figure.members[0].unit, None, members)
         value: Any = values.get(figure)
         if isinstance(figure, Input) and figure.value is None and not isinstance(value, str) and value != value:
             value = None  # an override that nobody has set

@@ -14,6 +14,7 @@ from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.library.scenario import Scenario
+    from mantile.workbook.bundle import Bundle
 
 REQUIRED = ("accelerator", "input_tokens", "output_tokens", "concurrency")
 
@@ -209,19 +210,24 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
-    """A scenario file or a model, and flags, to a scenario and the name that stands for it in errors."""
+def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | None]:
+    """A scenario file, a bundle or a model, and flags, to a scenario and the name that stands for it in errors; and the bundle, if it is one."""
     from mantile.library.scenario import Case, parse_scenario
 
-    if Path(what).suffix.lower() not in (".yaml", ".yml"):
+    suffix = Path(what).suffix.lower()
+    data, bundle = None, None
+    if suffix in (".yaml", ".yml") or (suffix == ".json" and Path(what).is_file()):
+        from mantile.workbook.bundle import read_document
+
+        data, bundle = read_document(what)
+    if bundle is None and suffix not in (".yaml", ".yml"):
         missing = [_flag(field) for field in REQUIRED if field not in flags and not (field == "concurrency" and "request_rate" in flags)]
         if missing:
             raise InputError(f"{what}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them")
-        return parse_scenario({"model": what, **flags}, "command line"), "command line"
+        return parse_scenario({"model": what, **flags}, "command line"), "command line", None
+    if bundle is not None and "profiles" in flags:
+        raise InputError(f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model")
 
-    from mantile.library.documents import parse_yaml, read_text
-
-    data = parse_yaml(read_text(Path(what)), what)
     name = f"{what} with {', '.join(map(_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
         data = dict(data)
@@ -235,4 +241,4 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str]:
             kept = [override for override in given if not (isinstance(override, dict) and override.get("id") in fresh)]
             flags = flags | {"overrides": [*kept, *flags["overrides"]]}
         data |= flags
-    return parse_scenario(data, name), name
+    return parse_scenario(data, name), name, bundle

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mantile.graph.operations import format_text
+from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
     from mantile.estimation import Estimate
@@ -36,17 +36,7 @@ def open_console() -> Console:
 
 def print_json(data: dict[str, Any]) -> None:
     """One JSON object on stdout; what is not a number becomes null."""
-    print(json.dumps(_plain(data), ensure_ascii=False, indent=2, allow_nan=False))
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if hasattr(data, "item"):
-        data = data.item()
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    print(json_text(data))
 
 
 @contextmanager

@@ -84,9 +84,9 @@ def calibrated_name(path: Path) -> Path:
 def _read(path: Path) -> Estimate:
     """What a workbook stands for, edits included."""
     file = open_file(path)
-    texts = compare_texts(file)
-    require_own_formulas(file, [*texts.formulas, *texts.overwritten])
     now = edited(file)
+    texts = compare_texts(file, len(now.added))
+    require_own_formulas(file, [*texts.formulas, *texts.overwritten])
     return estimate(now.scenario, file.book.estimate.model, now.library, str(path))
 
 

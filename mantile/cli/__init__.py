@@ -1,6 +1,6 @@
 """The command line. Each command parses, calls one public function and prints; heavy modules are imported inside."""
 
-from mantile.cli import estimates, library, measured, sweeps, workbooks
+from mantile.cli import estimates, library, measured, roundtrip, sweeps, workbooks
 from mantile.cli.app import app, main
 
-__all__ = ["app", "estimates", "library", "main", "measured", "sweeps", "workbooks"]
+__all__ = ["app", "estimates", "library", "main", "measured", "roundtrip", "sweeps", "workbooks"]

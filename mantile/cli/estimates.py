@@ -20,19 +20,22 @@ EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _estimate(what: str, flags: dict[str, Any]) -> Estimate:
-    scenario, name = scenario_of(what, flags)
+def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
+    """The estimate of a model, a scenario file or a bundle, and flags."""
+    scenario, name, bundle = scenario_of(what, flags)
     from mantile.estimation import estimate
 
-    return estimate(scenario, name=name)
+    if bundle is None:
+        return estimate(scenario, name=name)
+    return estimate(scenario, bundle.model, bundle.library, name, None if "template" in flags else bundle.template)
 
 
 def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:
     """An estimate and what to call it; without a model or scenario, of a small example, changed by the flags."""
     if what is not None:
-        found = _estimate(what, flags)
+        found = estimate_of(what, flags)
         return found, found.title
-    found = _estimate(EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags)
+    found = estimate_of(EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags)
     values = found.columns[0].values
     return found, (f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
                    f"concurrency {values['concurrency']} (no MODEL given: the built-in example)")  # fmt: skip
@@ -44,7 +47,7 @@ def _exit_on_failed_checks(found: Estimate) -> None:
         raise typer.Exit(1)
 
 
-What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder or scenario .yaml.")]
+What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder, scenario .yaml or bundle.")]
 Maybe = Annotated[
     str | None, typer.Argument(metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out.")
 ]
@@ -66,7 +69,7 @@ def build(
     from mantile.printing import print_built, working
 
     with working(f"building {output.name}"):
-        found = _estimate(what, flags)
+        found = estimate_of(what, flags)
         from mantile.workbook.write import build_workbook
 
         build_workbook(found, output)
@@ -78,7 +81,7 @@ def build(
 @with_flags
 def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print the results of an estimate, without a workbook."""
-    found = _estimate(what, flags)
+    found = estimate_of(what, flags)
     from mantile.printing import print_estimate, print_json
 
     if as_json:
@@ -93,7 +96,7 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
 @with_flags
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
-    found = _estimate(what, flags)
+    found = estimate_of(what, flags)
     from mantile import planning
     from mantile.printing import print_json, print_plan
 

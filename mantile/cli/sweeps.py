@@ -47,10 +47,10 @@ def sweep(
     from mantile.tables import table_file
 
     first = {field_name(key): found[0] for key, found in values.items()}
-    scenario, name = scenario_of(what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags)
+    scenario, name, bundle = scenario_of(what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags)
     with ExitStack() as files:
         appends = [files.enter_context(table_file(path)) for path in output or ()]
-        points = grid(scenario, values, name=name)
+        points = grid(scenario, values, bundle.model if bundle else None, bundle.library if bundle else None, name)
         digest = Digest(ROWS)
         with progress("sweeping", max(1, len(points) // FRAME)) as step:
             for table in points.tables(feasible):

@@ -6,6 +6,7 @@ PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -119,6 +120,20 @@ def parse_json(text: str, name: str) -> Any:
         raise
     except ValueError as error:
         raise InputError(f"{name}: not valid JSON: {error}") from error
+
+
+def json_text(data: Any) -> str:
+    """Plain objects and numbers of NumPy as JSON text; what is not a number becomes null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(item) for item in value]
+        value = value.item() if hasattr(value, "item") else value
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return json.dumps(plain(data), ensure_ascii=False, indent=2, allow_nan=False)
 
 
 def validate(document: type[Document], data: Any, name: str) -> Document:

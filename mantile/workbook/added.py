@@ -63,17 +63,6 @@ def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[Added]
     return found
 
 
-def belongs(file: File, columns: int, cell: str) -> bool:
-    """Whether a cell lies in a column that was added: what stands there has been judged.
-
-    Args:
-        columns: how many were added.
-    """
-    sheet, _, address = cell.partition("!")
-    letters = {xl_col_to_name(FIRST + number) for number in range(file.book.columns, file.book.columns + columns)}
-    return sheet in _sheets(file) and address.rstrip("0123456789") in letters
-
-
 def _sheets(file: File) -> tuple[str, ...]:
     """The sheets on which a column is a scenario."""
     return tuple(file.book.estimate.equations.sheets)

@@ -124,9 +124,8 @@ def is_bundle(data: Any) -> bool:
     return isinstance(data, dict) and {"scenario", "library"} <= set(data)
 
 
-def parse_text(text: str, path: Path) -> Any:
-    """The text of a .json or .yaml file to plain objects."""
-    return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))
+def _read(path: Path) -> Any:
+    return (parse_json if path.suffix.lower() == ".json" else parse_yaml)(read_text(path), str(path))
 
 
 def read_bundle(path: str | Path) -> Bundle:
@@ -135,8 +134,20 @@ def read_bundle(path: str | Path) -> Bundle:
     Raises:
         InputError: naming the file and what is wrong with it.
     """
-    path = Path(path)
-    return Bundle.parse(parse_text(read_text(path), path), str(path))
+    return Bundle.parse(_read(Path(path)), str(path))
+
+
+def read_document(path: str | Path) -> tuple[Any, Bundle | None]:
+    """The fields of a scenario as plain objects, from a scenario file or a bundle; and the bundle, if it is one.
+
+    Raises:
+        InputError: naming the file and what is wrong with it.
+    """
+    data = _read(Path(path))
+    if not is_bundle(data):
+        return data, None
+    bundle = Bundle.parse(data, str(path))
+    return bundle.data["scenario"], bundle
 
 
 def write_bundle(bundle: Bundle, path: str | Path) -> Path:

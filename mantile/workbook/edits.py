@@ -16,6 +16,7 @@ from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import APART, Scenario, apply_model_overrides, columns, parse_scenario
 from mantile.workbook.added import Added, added_columns
 from mantile.workbook.read import File, same, typed_inputs
+from mantile.workbook.texts import is_formula
 
 _ROUNDS = 3  # a field that is set may change what others are by default
 
@@ -99,9 +100,9 @@ def _own(file: File, number: int, changes: Sequence[Mapping[str, Any]], columns_
     """
     if number >= file.book.columns:
         return set()
-    estimate = file.book.estimate
-    name = estimate.columns[number].name
-    found = {edit["id"] for edit in changes if edit["scenario"] == name and str(edit["generated"]).startswith("=")}
+    book, estimate = file.book, file.book.estimate
+    found = {identifier for (identifier, of), (sheet, row, column) in book.entries.items()
+             if of == number and book.sheets[sheet].cells[row, column].follows is not None and not is_formula(file.contents[sheet].get((row, column)))}
     measured = {figure.id for figure in estimate.equations.measured.values.values()}
     moved = any(edit["id"] not in measured for edit in changes) or bool(columns_added)
     return found | ({"inputs.concurrency"} if moved and estimate.columns[number].values.get("request_rate") else set())

@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
-from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.book import FIRST, Cell, Sheet
 from mantile.workbook.read import File, Formula, plain
 
 _LISTED = 20  # cells that an error names
@@ -33,9 +33,14 @@ class Texts:
     notes: list[dict[str, Any]] = field(default_factory=list)
 
 
-def compare_texts(file: File) -> Texts:
-    """Every formula's text and every fixed content against what the bundle emits. Nothing is recomputed, inputs are not looked at."""
+def compare_texts(file: File, added: int = 0) -> Texts:
+    """Every formula's text and every fixed content against what the bundle emits. Nothing is recomputed, inputs are not looked at.
+
+    Args:
+        added: scenario columns that somebody typed, which are judged by `added_columns`.
+    """
     found = Texts()
+    next_column = FIRST + file.book.columns
     used = {(home.sheet, home.row, home.column) for home in file.book.homes.values() if home.column is not None}
     for name, sheet in file.book.sheets.items():
         contents = file.contents[name]
@@ -58,6 +63,8 @@ def compare_texts(file: File) -> Texts:
                 else:
                     (found.overwritten if cell.number is not None or (name, row, column) in used else found.labels).append(item)
         for (row, column), content in contents.items():
+            if name in file.book.estimate.equations.sheets and next_column <= column < next_column + added:
+                continue
             if (row, column) not in sheet.cells and str(content).strip():
                 (found.formulas if is_formula(content) else found.notes).append(_item(sheet, row, column, None, None, content))
     return found

@@ -120,6 +120,11 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
     sheet.print_area = (0, 0, row - 1, last)
 
 
+def statement(driver: Driver) -> str:
+    """What is taken on trust, in a sentence."""
+    return _STATEMENTS[driver.id.rpartition(".")[2]] + (", on decode workers" if driver.id.startswith("decode.") else "")
+
+
 def _used(book: Book) -> dict[Named, list[str]]:
     """Sheets on which figures are used, by figure."""
     found: dict[Named, dict[str, None]] = {}
@@ -141,9 +146,8 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     figure = driver.figure
     unit = shown(figure.unit)[0]
     integer = isinstance(figure, Input) and figure.integer
-    name = driver.id.rpartition(".")[2]
     sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
-    sheet.text(row, 1, _STATEMENTS[name] + (", on decode workers" if driver.id.startswith("decode.") else ""), style.LABEL.but(bottom=under, shrink=True))
+    sheet.text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
     sheet.text(row, 2, _cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
     value = in_unit(figure, figure.unit)
     sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))

@@ -1,0 +1,102 @@
+"""Commands that take workbooks back and apart: import, compare, audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mantile.cli.app import AsJson, Workbook, app, must_exist
+from mantile.cli.estimates import estimate_of
+from mantile.flags import with_flags
+from mantile.library.errors import InputError
+
+Compared = "Workbook, scenario .yaml, bundle, or a model with flags."
+
+
+@app.command("import")
+def import_(
+    file: Workbook,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The scenario to write, .yaml; with --bundle .yaml or .json.")],
+    bundle: Annotated[bool, typer.Option("--bundle", help="Write model and library as well: needed where figures of the library were edited.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read an edited workbook back into a scenario that `mantile build` takes, and say what was changed."""
+    must_exist(file)
+    _require_folder(output)
+    from mantile.importing import import_workbook
+    from mantile.printing import print_json, working
+    from mantile.printing_workbooks import print_import
+
+    with working(f"reading {file.name}"):
+        found = import_workbook(file)
+        found.write(output, bundle)
+    if as_json:
+        print_json(found.to_dict() | {"written": str(output), "kind": "bundle" if bundle else "scenario"})
+    else:
+        print_import(found, output)
+
+
+@app.command()
+@with_flags
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=Compared)],
+    b: Annotated[str, typer.Argument(metavar="B", help=Compared)],
+    flags: dict[str, Any],
+    as_json: AsJson = False,
+) -> None:
+    """Compare inputs, formulas and results of two workbooks, scenarios, bundles or models; flags are for models. Exit status 1 if anything differs."""
+    from mantile import comparison
+    from mantile.printing import print_json, working
+    from mantile.printing_workbooks import print_comparison
+
+    documents = [Path(what).suffix.lower() in (".xlsx", ".yaml", ".yml") for what in (a, b)]
+    if flags and all(documents):
+        raise InputError(f"{a}, {b}: flags are for models; what a file says is compared as it is")
+    with working("comparing"):
+        found = comparison.compare(*(what if document else _model(what, flags) for what, document in zip((a, b), documents, strict=True)))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_comparison(found)
+    if found.differ:
+        raise typer.Exit(1)
+
+
+def _model(what: str, flags: dict[str, Any]) -> Any:
+    """A bundle in JSON as it is, or a model with flags."""
+    from mantile.workbook.bundle import read_document
+
+    if Path(what).suffix.lower() == ".json" and Path(what).is_file() and read_document(what)[1] is not None:
+        return what
+    return estimate_of(what, flags)
+
+
+@app.command()
+def audit(
+    file: Workbook,
+    output: Annotated[list[Path], typer.Option("--output", "-o", metavar="FILE", help="The audit, .xlsx or .json, or its table of rows, .csv; repeatable.")],
+) -> None:
+    """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides, edits, checks."""
+    must_exist(file)
+    for path in output:
+        if path.suffix.lower() not in (".xlsx", ".csv", ".json"):
+            raise InputError(f"{path}: expected a file name that ends in .xlsx, .csv or .json")
+        _require_folder(path)
+        if path.exists() and path.samefile(file):
+            raise InputError(f"{path}: this is the workbook; expected another name for the audit")
+    from mantile.auditing import audit as audit_file
+    from mantile.printing import working
+    from mantile.printing_workbooks import print_audit
+
+    with working(f"reading {file.name}"):
+        found = audit_file(file)
+        for path in output:
+            found.write(path)
+    print_audit(found, output)
+
+
+def _require_folder(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
