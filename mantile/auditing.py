@@ -167,13 +167,11 @@ class _Rows:
             found = [value] * len(found) if everywhere else [value if index == cell.column else old for index, old in enumerate(found)]
         places = [place_of(sheet.name, row, column) for column in columns]
         section, label = _words(sheet, row, columns[0])
-        if sheet.name not in self.book.estimate.equations.sheets and shown is not None:
-            label = shown.label
         return {
             "sheet": sheet.name,
             "cell": (first if first == last else f"{first}:{last.partition('!')[2]}").partition("!")[2],
             "id": shown.id if shown is not None else sheet.ids.get(row, ""),
-            "label": label,
+            "label": shown.label if shown is not None else label,
             "unit": style.shown_unit(shown.unit) if shown is not None else "",
             "section": section,
             "how": (sentence(shown) if isinstance(shown, Quantity) else shown.note) if shown is not None else "",

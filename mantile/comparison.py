@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.estimation import Estimate, estimate
-from mantile.explanation import Ids
-from mantile.graph.excel import formula
+from mantile.explanation import formulas
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.scenario import parse_scenario
@@ -94,17 +93,19 @@ def _opened(what: str | Path | Estimate) -> _Side:
 
 def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
     def of(made: Estimate) -> list[dict[str, Any]]:
-        """Values by id: those all scenarios share first, then those of each."""
+        """Values by id: those all scenarios share first, then those of each, with the name it was given."""
         figures = made.equations.all_inputs()
         values = [made.inputs(column) for column in range(len(made.columns))]
+        cases = (made.scenario, *made.scenario.variants)
         return [{figure.id: values[0].get(figure.id, figure.value) for figure in figures if figure.shared},
-                *({"name": column.name} | {figure.id: given.get(figure.id, figure.value) for figure in figures if not figure.shared and not figure.fixed}
-                  for column, given in zip(made.columns, values, strict=True))]  # fmt: skip
+                *({"name": case.name} | {figure.id: given.get(figure.id, figure.value) for figure in figures if not figure.shared and not figure.fixed}
+                  for case, given in zip(cases, values, strict=True))]  # fmt: skip
 
     for number, (mine, theirs) in enumerate(zip_longest(of(left), of(right))):
         scenario = None if number == 0 else "ABCDEFGH"[number - 1]
         if mine is None or theirs is None:
-            yield {"id": "name", "scenario": scenario, "a": mine and mine["name"], "b": theirs and theirs["name"]}
+            names = [made.columns[number - 1].name if known is not None else None for made, known in ((left, mine), (right, theirs))]
+            yield {"id": "name", "scenario": scenario, "a": names[0], "b": names[1]}
             continue
         for identifier in dict.fromkeys((*mine, *theirs)):
             if not (identifier in mine and identifier in theirs and same(mine[identifier], theirs[identifier])):
@@ -113,7 +114,8 @@ def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
 
 def _formulas(left: _Side, right: _Side) -> Iterator[dict[str, Any]]:
     def of(made: Estimate) -> dict[str, tuple[str, str]]:
-        return {figure.id: (formula(figure.body, Ids()), sentence(figure)) for figure in made.equations.quantities()}
+        texts = formulas(made.equations)
+        return {figure.id: (texts[figure.id], sentence(figure)) for figure in made.equations.quantities()}
 
     mine, theirs = of(left.estimate), of(right.estimate)
     for identifier in dict.fromkeys((*mine, *theirs)):

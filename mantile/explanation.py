@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mantile.assembly import Equations
 from mantile.estimation import Estimate
 from mantile.graph.excel import formula
 from mantile.graph.quantity import At, Input, Node, Quantity, Span, children, dependents, precedents
@@ -77,7 +78,7 @@ def explain(estimate: Estimate, identifier: str, column: int = 0) -> Explanation
     return Explanation(
         figure=term(figure),
         how=sentence(figure),
-        formula=formula(figure.body, Ids()) if isinstance(figure, Quantity) else "",
+        formula=formula(figure.body, _Ids()) if isinstance(figure, Quantity) else "",
         source=figure.source,
         status="worked out" if isinstance(figure, Quantity) else figure.status,
         precedents=tuple(term(other) for other in _precedents(figure)),
@@ -116,7 +117,12 @@ def trace(estimate: Estimate, identifier: str, column: int = 0, depth: int | Non
     return grow(root, 0)
 
 
-class Ids:
+def formulas(equations: Equations) -> dict[str, str]:
+    """Every worked-out figure by id, as a formula over the ids of others."""
+    return {figure.id: formula(figure.body, _Ids()) for figure in equations.quantities()}
+
+
+class _Ids:
     """Where a formula would name cells, it names figures by id."""
 
     def cell(self, node: Input | Quantity) -> str:
@@ -153,7 +159,7 @@ def _terms(estimate: Estimate, column: int) -> Callable[[_Shown], Term]:
     def term(figure: _Shown) -> Term:
         if isinstance(figure, Span):
             members = tuple(member.id for member in figure.members)
-            return Term(Ids().range(figure), f"table of {len(members)} figures", figure.members[0].unit, None, members)
+            return Term(_Ids().range(figure), f"table of {len(members)} figures", figure.members[0].unit, None, members)
         value: Any = values.get(figure)
         if isinstance(figure, Input) and figure.value is None and not isinstance(value, str) and value != value:
             value = None  # an override that nobody has set

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mantile.estimation import Estimate, estimate
+from mantile.explanation import formulas
 from mantile.library.dump import dump_scenario, replacing
 from mantile.library.errors import InputError
 from mantile.library.scenario import Scenario
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.edits import edited
-from mantile.workbook.read import open_file
+from mantile.workbook.read import File, open_file
 from mantile.workbook.texts import compare_texts, require_own_formulas
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
@@ -104,11 +105,25 @@ def import_workbook(path: str | Path) -> Imported:
     texts = compare_texts(file, len(now.added))
     require_own_formulas(file, [*texts.formulas, *texts.overwritten])
     made = estimate(now.scenario, file.book.estimate.model, now.library, str(path))
+    _require_same_shape(file, made, now.changes)
     return Imported(
         Path(path), made, tuple(map(_change, now.changes)), now.added,
         tuple({"cell": item["cell"], "found": item["found"]} for item in [*texts.labels, *texts.notes]),
         tuple(map(_change, now.library_cells)),
     )  # fmt: skip
+
+
+def _require_same_shape(file: File, made: Estimate, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse facts of the model with which it would be laid out in other formulas than the workbook has, such as another widest projection."""
+    facts = [change for change in changes if change["id"].startswith("model.")]
+    if not facts:
+        return
+    then, now = (formulas(of.equations) for of in (file.book.estimate, made))
+    other = next((identifier for identifier in dict.fromkeys((*then, *now)) if then.get(identifier) != now.get(identifier)), None)
+    if other is not None:
+        cells = ", ".join(f"{change['cell']} ({change['id']}): holds {change['found']:g}" for change in facts)
+        raise InputError(f"{file.path}: {cells}; such a model is laid out in other formulas than this workbook has (see {other}): "
+                         "expected a scenario with that override, built anew")  # fmt: skip
 
 
 def _change(edit: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,17 +8,21 @@ import io
 import random
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pytest
 
+from mantile.cli import main
 from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
 from mantile.patterns import PatternModel
 from mantile.verification import TOLERANCE, difference, scale_of
-from mantile.workbook.book import Book
+from mantile.workbook.book import FIRST, Book
+from mantile.workbook.read import Cells, File, Formula
 from mantile.workbook.write import write_workbook
 
 FEW = ("a100-80gb-sxm", "b200-sxm", "dgx-spark-gb10", "gb200-nvl72", "h100-sxm", "l40s", "m3-ultra", "mi300x", "rtx-4090", "tpu-v5e")
@@ -48,6 +52,55 @@ def edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
         change(book)
         book.save(target)
     return target
+
+
+Typed = dict[tuple[str, int, int], Any]  # by sheet, row and column from 0, what somebody types there; None empties the cell
+
+
+def as_written(book: Book) -> File:
+    """A workbook as it is read once written, without the writing."""
+    contents: dict[str, dict[tuple[int, int], Any]] = {}
+    for name, sheet in book.sheets.items():
+        found = {place: cell.number if cell.number is not None else cell.text or (Formula(book.printed(sheet, cell)) if cell.expression is not None else None)
+                 for place, cell in sheet.cells.items()}  # fmt: skip
+        contents[name] = {place: content for place, content in found.items() if content is not None}
+    return File(Path("run.xlsx"), book, Cells(contents, {}))
+
+
+def loaded(path: Path) -> Any:
+    """A workbook opened by openpyxl, for editing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        return openpyxl.load_workbook(path)
+
+
+def exit_status(*arguments: str) -> int:
+    """The exit status of a command run in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["mantile", *arguments])
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+def typed_into(file: File, typed: Typed) -> File:
+    """The file with cells changed."""
+    contents = {name: dict(cells) for name, cells in file.contents.items()}
+    for (sheet, row, column), value in typed.items():
+        contents[sheet].pop((row, column), None)
+        typed_value = Formula(value) if isinstance(value, str) and value.startswith("=") else value
+        contents[sheet] |= {(row, column): typed_value} if value is not None else {}
+    return replace(file, cells=replace(file.cells, contents=contents))
+
+
+def place(book: Book, identifier: str, column: int = 0) -> tuple[str, int, int]:
+    """Where an input of a scenario is typed; in a column that is still free, beside the others."""
+    if (identifier, column) in book.entries:
+        return book.entries[identifier, column]
+    home = book.homes[book.estimate.figure(identifier)]
+    return home.sheet, home.row, FIRST + column
 
 
 def random_value(figure: Input, dice: random.Random) -> Any:
