@@ -12,6 +12,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.estimation import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Quantity
+from mantile.library.errors import InputError, unknown
 
 RESULTS = ("ttft", "tpot", "usd")
 # Percent by which a figure is taken lower and higher unless the scenario says otherwise, by how well it is known.
@@ -80,6 +81,23 @@ def drivers(made: Estimate) -> list[Driver]:
             effects = (0.0, 0.0, _NUDGE - 1 if float(base[results(made)["usd"]]) > 0 else 0.0)
         listed.append(replace(driver, effects=effects))
     return sorted(listed, key=lambda driver: -driver.weight)
+
+
+def chosen(listed: list[Driver], made: Estimate) -> list[Driver]:
+    """The drivers of a workbook: those for which the scenario states a percentage, then those that move a result most, as many as its template has.
+
+    Raises:
+        InputError: if a percentage is stated for something else.
+    """
+    known = {driver.id: driver for driver in listed}
+    for identifier in made.scenario.sensitivity:
+        if identifier not in known:
+            raise InputError(f"sensitivity: {unknown('driver', identifier, known)}")
+    stated = [driver for driver in listed if driver.id in made.scenario.sensitivity]
+    moving = [driver for driver in listed if driver.weight > 0 and driver not in stated]
+    wanted = made.template.drivers
+    picked = stated + (moving if wanted == "all" else moving[: max(0, wanted - len(stated))])
+    return [driver for driver in listed if driver in picked]
 
 
 def _effect(after: float, before: float) -> float:

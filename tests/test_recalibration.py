@@ -182,9 +182,9 @@ def test_edits_are_carried_over(opened: File) -> None:
     scenario, library = now.scenario, now.library
     made = estimate(scenario, file.book.estimate.model, library)
     cells = typed_inputs(file)[0]
-    for column, wanted in enumerate(cells):
+    for column, wanted in enumerate(cells[: file.book.columns]):
         mine = {figure.id: figure.value for figure in made.equations.all_inputs()} | made.inputs(column)
-        assert {key: value for key, value in wanted.items() if mine[key] != value} == {}
+        assert {key: value for key, value in wanted.items() if key not in file.book.own and mine[key] != value} == {}
     base, variant = (made.results(column) for column in (0, 1))
     assert (base["input_tokens"], variant["input_tokens"], variant["concurrency"], variant["weights_dtype"]) == (700, 700, 3, "fp8")
     assert variant["activation_dtype"] == base["activation_dtype"]  # in a live workbook it does not follow the weights

@@ -29,6 +29,7 @@ from mantile.workbook.book import FIRST, Book
 from mantile.workbook.bundle import read_bundle
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import File, open_file, read_cells, typed_inputs
+from mantile.workbook.sheets.sensitivity import driver_of
 from mantile.workbook.texts import compare_texts
 from mantile.workbook.write import write_workbook
 
@@ -103,7 +104,7 @@ def _possible(figure: Input, dice: random.Random) -> Any:
 
 def _edits(book: Book, dice: random.Random) -> tuple[Typed, set[str]]:
     """Cells typed into and the kinds of edit: inputs of any column, shared figures, overrides, measured values, and a column of one's own."""
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()}
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
     groups: dict[str, list[tuple[str, int]]] = {}
     for identifier, column in sorted(book.entries):
         figure = inputs[identifier]
@@ -162,10 +163,13 @@ def test_whatever_is_typed_comes_back(kind: str, files: Callable[[str], File], m
         made = bundle.estimate()
         _require_same(file, made)
         assert len(made.columns) == file.book.columns + len(found.added)
+        for change in found.changes:
+            if change["id"] in file.book.own:
+                assert found.scenario.sensitivity[driver_of(change["id"])] == change["to"]
         if not found.library_cells:
             (tmp_path / "alone.yaml").write_text(dump_scenario(found.scenario.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
             assert load_scenario(str(tmp_path / "alone.yaml")) == found.scenario
-    assert reached >= {"inputs", "library", "system", "efficiency", "override", "measured", "scheduler", "model", "following", "added", "cost"}
+    assert reached >= {"inputs", "library", "system", "efficiency", "override", "measured", "scheduler", "model", "following", "added", "cost", "sensitivity"}
 
 
 def _filled_right(file: File, columns: int = 1) -> Typed:
@@ -197,10 +201,10 @@ def test_filled_columns_are_what_engines_make_of_them(engine: str, files: Callab
     assert found.added == ("filled 1", "filled 2") and [column.name for column in found.estimate.columns][1:] == ["filled 1", "filled 2"]
     assert [len(column.overrides) for column in found.estimate.columns] == [2, 1, 2]
     if engine == "formulas":
-        values = with_formulas(edited, tuple(book.sheets))
+        values = with_formulas(read_cells(edited), tuple(book.sheets))
     else:
         again = recalculate(edited, tmp_path)
-        values = read_cells(again, stored=True)
+        values = read_cells(again).stored
         assert import_workbook(again).scenario == found.scenario
     equations = found.estimate.equations
     judged: set[Any] = {check.result for check in equations.checks.checks}  # on Checks, where columns cannot be filled
@@ -276,8 +280,8 @@ def _added(more: Callable[[Book], Typed], heading: Any = "mine") -> Callable[[Bo
     (_figure("serving.tpot", None), r"Serving!H\d+ \(serving\.tpot\): holds 'None' instead of"),
     (lambda book: {(*_row(book, "constant.flops_per_mac"), 6): 3}, r"Inputs!G\d+ \(constant\.flops_per_mac\): holds '3' instead of '2\.0'"),
     (lambda book: {("Plan", 400, 3): "=1+1"}, r"Plan!D401: holds '=1\+1' instead of nothing"),
-    (_at("inputs.concurrency", "=16*2"), r"Summary!\w+ \(inputs\.concurrency\): holds a formula; expected a number"),
-    (_at("inputs.concurrency", "=H5", 1), r"Inputs!I\d+ \(inputs\.concurrency\): holds a formula"),
+    (_at("inputs.concurrency", "=16*2"), r"Summary!\w+ \(inputs\.concurrency\): holds the formula '=16\*2'; expected a number"),
+    (_at("inputs.concurrency", "=H5", 1), r"Inputs!I\d+ \(inputs\.concurrency\): holds the formula '=H5'"),
     (_at("inputs.accelerator", "h900"), r"Summary!B5 \(inputs\.accelerator\): holds 'h900'; expected one of a100"),
     (_at("inputs.input_tokens", None), r"Summary!H7 \(inputs\.input_tokens\): the cell is empty"),
     (_at("inputs.tp", 2.5), r"Summary!B7 \(inputs\.tp\): holds 2\.5; expected a whole number from 1 to 1,024 in rank"),

@@ -129,7 +129,7 @@ def test_a_swing_can_be_typed_and_stated() -> None:
     values = stated.values(stated.generated())
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [8, 24]
     given = stated.generated()
-    given[0] |= {"sensitivity.concurrency.swing": 25}
+    given[0] |= {"sensitivity.swing.inputs.concurrency": 25}
     values = stated.values(given)
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [12, 20]
 

@@ -16,6 +16,8 @@ from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import APART, Scenario, apply_model_overrides, columns, parse_scenario
 from mantile.workbook.added import Added, added_columns
 from mantile.workbook.read import File, same, typed_inputs
+from mantile.workbook.sheets.sensitivity import driver_of
+from mantile.workbook.sheets.sweep import grid
 from mantile.workbook.texts import is_formula
 
 _ROUNDS = 3  # a field that is set may change what others are by default
@@ -45,18 +47,20 @@ def edited(file: File) -> Edits:
     Raises:
         InputError: naming the cell, for an edit that neither can hold.
     """
-    estimate = file.book.estimate
-    typed, changes = typed_inputs(file)
+    book, estimate = file.book, file.book.estimate
+    everything, changes = typed_inputs(file)
+    typed, points = everything[: book.columns], everything[book.columns :]
     columns_added = added_columns(file, typed)
     typed += [one.values for one in columns_added]
     changes += [edit for one in columns_added for edit in one.edits]
     inputs = {figure.id: figure for figure in estimate.equations.all_inputs()}
-    _require_possible(changes, inputs, file)
+    _require_possible(changes, inputs | book.own, file)
     data = estimate.scenario.model_dump(mode="json", exclude_defaults=True)
+    _of_sheets(data, [edit for edit in changes if edit["id"] in book.own], points, file)
     if columns_added:
         data["variants"] = [*data.get("variants", []), *({"name": one.name} for one in columns_added)]
     cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
-    shared = [edit for edit in changes if inputs[edit["id"]].shared]
+    shared = [edit for edit in changes if edit["id"] in inputs and inputs[edit["id"]].shared]
     profiled = [edit for edit in shared if edit["id"].startswith(PROFILED)]
     for edit in shared:
         if edit not in profiled:
@@ -73,6 +77,26 @@ def edited(file: File) -> Edits:
         case["measured"] = {field: value for field, value in measured.items() if value}  # 0 stands for nothing measured
         _fields(case, data, number, typed[number], _own(file, number, changes, columns_added), file, library)
     return Edits(parse_scenario(data, str(file.path)), library, tuple(changes), tuple(profiled), tuple(one.name for one in columns_added))
+
+
+def _of_sheets(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File) -> None:
+    """Percentages typed on Sensitivity, and points typed on Sweep, as fields of the scenario."""
+    swings = {driver_of(edit["id"]): int(edit["found"]) for edit in edits if driver_of(edit["id"])}
+    if swings:
+        data["sensitivity"] = data.get("sensitivity", {}) | swings
+    typed = [edit for edit in edits if not driver_of(edit["id"])]
+    if not typed:
+        return
+    figures = {field: file.book.own[f"sweep.inputs.{field}"] for field in data["sweep"]}
+    found = [{field: int(point[figure.id]) if figure.integer else point[figure.id] for field, figure in figures.items()}
+             for point in points if all(figure.id in point for figure in figures.values())]  # fmt: skip
+    values = {field: list(dict.fromkeys(point[field] for point in found)) for field in figures}
+    if len(figures) == 1:
+        values = {field: [point[field] for point in found] for field in figures}
+    elif found != grid(values):
+        raise InputError(f"{file.path}: {typed[0]['cell']} ({typed[0]['id']}): holds {typed[0]['found']}; points of two inputs are all combinations of "
+                         "their values: change the value wherever it stands")  # fmt: skip
+    data["sweep"] = values
 
 
 def _require_possible(changes: Sequence[Mapping[str, Any]], inputs: Mapping[str, Input], file: File) -> None:
@@ -120,7 +144,7 @@ def _overrides(case: dict[str, Any], base: Mapping[str, float], typed: Mapping[s
     without = [identifier for identifier in case.get("without", []) if identifier in base]
     for identifier, value in typed.items():
         name = identifier.removesuffix(OVERRIDE)
-        if name == identifier or inputs[identifier].shared:
+        if name == identifier or identifier not in inputs or inputs[identifier].shared:
             continue
         if value is None:
             mine = [item for item in mine if item["id"] != name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.drivers import drivers
+from mantile.drivers import chosen, drivers
 from mantile.equations.workload import Workload
 from mantile.estimation import Estimate
 from mantile.graph.quantity import Quantity
@@ -66,9 +66,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
     if book.columns > 1:
         compare_sheet(book, master)
     listed = drivers(estimate)
-    moving = [driver for driver in listed if driver.weight > 0]
-    wanted = estimate.template.drivers
-    hangs = sensitivity_sheet(book, master, moving if wanted == "all" else moving[:wanted])
+    hangs = sensitivity_sheet(book, master, chosen(listed, estimate))
     swept = sweep_sheet(book, master)
     error = calibration_sheet(book, master)
     assumptions_sheet(book, master, listed, hangs)

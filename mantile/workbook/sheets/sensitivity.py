@@ -36,6 +36,7 @@ _LAST = 12
 _CHART_ROWS = 15
 _HEADS = {"ttft": ("TTFT", "ms", MILLI), "tpot": ("TPOT", "ms", MILLI), "usd": ("USD per M tokens", "USD", None)}
 _BOTH = ("low", "high")
+_SWINGS = "sensitivity.swing."  # before the id of a driver, that of its percentage
 HUNDRED = Input("sensitivity.percent", "Percent", "1", 100, "per cent, to the hundred", "definition", "defined", shared=True, fixed=True)
 _SIGN = Input("sensitivity.sign", "Side", "1", 0, "−1 lower, 1 higher", "definition", "defined", fixed=True)
 _SMALL = style.Style(size=9)
@@ -103,10 +104,15 @@ def tornado(alt: str, sheet: str, rows: tuple[int, int, int], size: tuple[int, i
         for offset, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
 
 
+def driver_of(identifier: str) -> str:
+    """The driver whose percentage an input is; nothing for other inputs."""
+    return identifier.removeprefix(_SWINGS) if identifier.startswith(_SWINGS) else ""
+
+
 def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line:
     name = driver.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.").replace(".", "_")
     known = book.estimate.scenario.sensitivity.get(driver.id, driver.swing)
-    swing = Input(f"sensitivity.{name}.swing", f"Lower and higher by, {driver.label}", "%", known, "percent of the value of the base scenario", "assumed",
+    swing = Input(f"{_SWINGS}{driver.id}", f"Lower and higher by, {driver.label}", "%", known, "percent of the value of the base scenario", "assumed",
                   shared=True, integer=True, minimum=0, maximum=90, name="swing")  # fmt: skip
     share = (HUNDRED + _SIGN * swing) / HUNDRED
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, log2
@@ -58,6 +58,12 @@ def usual(made: Estimate) -> dict[str, tuple[Any, ...]]:
     return {"concurrency": tuple(2**power for power in range(max(6, ceil(log2(float(values["concurrency"]))) + 3) + 1))}
 
 
+def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of the values of fields. The first field runs fastest: its values are a curve."""
+    *outer, inner = reversed(list(over))
+    return [{inner: value} | dict(zip(outer, others, strict=True)) for others in product(*(over[field] for field in outer)) for value in over[inner]]
+
+
 def sweep_sheet(book: Book, master: Quantity) -> Sweep:
     """Lay out the Sweep sheet.
 
@@ -70,8 +76,7 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
     for field in over:
         if field not in named:
             raise InputError(f"sweep: {unknown('input', field, named)}")
-    *outer, inner = reversed(over)  # the first field runs fastest: its values are a curve
-    points = [{inner: value} | dict(zip(outer, others, strict=True)) for others in product(*(over[field] for field in outer)) for value in over[inner]]
+    points, inner = grid(over), next(iter(over))
     if len(points) > MOST:
         raise InputError(f"sweep: {len(points):,} points; expected at most {MOST:,} in a workbook; `mantile sweep` has no such limit")
     live = bool(made.scenario.sweep) and len(points) <= MOST_LIVE
