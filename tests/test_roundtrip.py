@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import Typed, as_written, few, loaded, place, random_value, typed_into
+from live import Typed, as_written, exit_status, few, loaded, place, random_value, typed_into
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
@@ -47,7 +47,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "experts": BASE | {"framework": "sglang", "ep": 2, "measured": {"tpot_ms": 9}, "variants": [{"name": "int4", "experts_dtype": "int4"}]},
     "apart": BASE | {"decode": {"tp": 4, "accelerator": "b200-sxm"}, "variants": [{"name": "as prefill", "decode": {"tp": 2, "accelerator": "h100-sxm"}}]},
     "single": BASE | {"overrides": [{"id": "efficiency.step_host", "value": 700}], "measured": {"tpot_ms": 9}},
-    "rated": {key: value for key, value in BASE.items() if key != "concurrency"} | {"request_rate": 3.5, "variants": [{"name": "calm", "request_rate": 1}]},
+    "rated": {key: value for key, value in BASE.items() if key != "concurrency"} | {"request_rate": 90, "variants": [{"name": "calm", "request_rate": 30}]},
 }  # fmt: skip
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 
@@ -99,7 +99,7 @@ def _possible(figure: Input, dice: random.Random) -> Any:
         value = random_value(figure, dice)
         if isinstance(value, str) or not figure.outside(value):
             return value
-    raise AssertionError(f"no value found for {figure.id}")
+    return round(dice.uniform(figure.minimum or 0, figure.maximum or 1), 3)
 
 
 def _edits(book: Book, dice: random.Random) -> tuple[Typed, set[str]]:
@@ -262,6 +262,17 @@ def test_a_cell_typed_over_stands_for_itself(files: Callable[[str], File], monke
     assert found.scenario.variants[0].concurrency == 8 and found.scenario.variants[1].concurrency is None
 
 
+def test_a_settled_concurrency_stays_once_anything_is_edited(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an open loop it follows from the rate when a workbook is made, and is a number in it from then on; a measured value is no edit of it."""
+    file = files("rated")
+    cells = [given["inputs.concurrency"] for given in typed_inputs(file)[0]]
+    assert cells == [6, 2] and _imported(file, monkeypatch).scenario.concurrency is None
+    assert _imported(typed_into(file, {place(file.book, "measured.tpot"): 9}), monkeypatch).scenario.concurrency is None
+    typed = {place(file.book, "inputs.output_tokens"): 300, ("Inputs", 3, FIRST + 2): "more", place(file.book, "inputs.request_rate", 2): 200}
+    found = _imported(typed_into(file, typed), monkeypatch)
+    assert [column.values["concurrency"] for column in found.estimate.columns] == [6, 2, 6]
+
+
 def _at(identifier: str, value: Any, column: int = 0) -> Callable[[Book], Typed]:
     return lambda book: {place(book, identifier, column): value}
 
@@ -365,6 +376,19 @@ def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> Non
     assert [item["found"] for item in texts.notes] == ["A. Boss", 7]
     assert [item["cell"] for item in texts.formulas] == [f"Log!E{sign + 1}"] and [item["cell"] for item in texts.labels] == ["Cover!B5"]
     assert texts.overwritten == []
+
+
+def test_import_on_the_command_line(files: Callable[[str], File], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What changed is printed; what cannot be carried is exit status 2, the cell on stderr and no file."""
+    book = files("single").book
+    edited = _saved(write_workbook(book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", {place(book, "library.l40s.tdp"): 300})
+    assert exit_status("import", str(edited), "-o", str(tmp_path / "run.yaml")) == 2 and not (tmp_path / "run.yaml").exists()
+    assert "library.l40s.tdp" in capsys.readouterr().err
+    assert exit_status("import", str(edited), "-o", str(tmp_path / "run.yaml"), "--bundle") == 0
+    assert "library.l40s.tdp" in capsys.readouterr().out
+    assert exit_status("import", str(edited), "-o", str(tmp_path / "run.json"), "--bundle", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kind"], found["written"], [change["to"] for change in found["changes"]]) == ("bundle", str(tmp_path / "run.json"), [300])
 
 
 def test_json_of_an_import(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,9 +122,9 @@ def _own(file: File, number: int, changes: Sequence[Mapping[str, Any]], columns_
 
     A concurrency that was settled when the workbook was made stays what it is once anything else is edited.
     """
-    if number >= file.book.columns:
-        return set()
     book, estimate = file.book, file.book.estimate
+    if number >= book.columns:
+        return {"inputs.concurrency"} if estimate.scenario.open_loop else set()
     found = {identifier for (identifier, of), (sheet, row, column) in book.entries.items()
              if of == number and book.sheets[sheet].cells[row, column].follows is not None and not is_formula(file.contents[sheet].get((row, column)))}
     measured = {figure.id for figure in estimate.equations.measured.values.values()}
