@@ -19,6 +19,7 @@ from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
+from mantile.workbook import style
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
 from mantile.workbook.rules import lint
@@ -255,3 +256,31 @@ def test_the_cover_tells_where_a_model_comes_from_to_the_last_word(tmp_path: Pat
     words = " ".join(str(row[6].value) for row in sheet.iter_rows(max_col=8) if row[6].value)
     assert len(run.model.source) > 200
     assert run.model.source in words
+
+
+def _contrast(text: str, ground: str) -> float:
+    """Ratio of luminances, as WCAG 2 has it."""
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
+
+    lighter, darker = sorted((luminance(text), luminance(ground)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_every_text_stands_out_from_its_ground() -> None:
+    """At least 4.5 to 1, in cells, in what conditions make of them, on the bars behind numbers and in the labels of charts."""
+    book = lay_out(estimate(parse_scenario({"model": "mixtral-8x7b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256,
+                                            "concurrency": 16, "variants": [{"tp": 4, "dp": 2}]}, "test")))  # fmt: skip
+    pairs = {(cell.style.colour, cell.style.fill or style.WHITE, name) for name, sheet in book.sheets.items() for cell in sheet.cells.values()}
+    for name, sheet in book.sheets.items():
+        for (top, left, bottom, right), rule in sheet.conditional:
+            under = [sheet.cells[row, column].style for row in range(top, bottom + 1) for column in range(left, right + 1) if (row, column) in sheet.cells]
+            made = rule.get("format")
+            pairs |= {(made.colour if made else cell.colour, ground, f"{name}, conditional") for cell in under
+                      for ground in ([made.fill or cell.fill or style.WHITE] if made else
+                                     [rule[key] for key in ("bar_color", "bar_negative_color") if key in rule])}  # fmt: skip
+    pairs |= {(style.WHITE, ground, "label") for ground in (style.COMPUTE, style.NAVY)}
+    pairs |= {(style.INK, ground, "label") for ground in (style.MEMORY, style.NETWORK, style.OVERHEAD, *style.STAGES)}
+    assert not {pair for pair in pairs if _contrast(pair[0], pair[1]) < 4.5}

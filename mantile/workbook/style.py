@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#85909B"
+NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#68737E"
 HAIRLINE, FAINT, PANEL, BAND, GRID = "#D6DCE2", "#EDF0F3", "#F5F7F9", "#E9EEF4", "#E9EDF1"
 INPUT, INPUT_FILL, INPUT_EDGE = "#0000FF", "#FFFBE0", "#D9C98C"
 LINK, FACTOR_EDGE, WHITE = "#00703C", "#7A4FA3", "#FFFFFF"
 PASS, ALERT, ALERT_FILL, FAIL, FAIL_FILL = "#1E6B3A", "#8A5A00", "#FFF2CC", "#C00000", "#FDE9E7"
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "#234E9A", "#E08A1E", "#36A374", "#C5CCD3"
-MEMORY_TEXT, NETWORK_TEXT = "#B4610A", "#1E6B3A"
+MEMORY_TEXT, NETWORK_TEXT = "#A95A08", "#1E6B3A"
 ACTIVATIONS, RESERVE, SECOND = "#8FB3D9", "#E4E8EC", "#85909B"
 STAGES = ("#DCE8F5", "#D9EFEA", "#FBE7CB", "#E8E2F1")
-SHARE_BAR, CAPACITY_BAR = "#F3CFA0", "#B9CDE4"
+SHARE_BAR, CAPACITY_BAR = "#F7DCB8", "#CFDDED"
 BEST, BETTER, WORSE = "#E8F3EC", COMPUTE, MEMORY_TEXT
 BOUND_COLOURS = {"compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD}
 BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEXT, "overhead": GREY}
@@ -22,7 +22,7 @@ BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEX
 TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK, "control": FACTOR_EDGE}
 
 _AIR = "_)_)"
-_SECONDS = r"0.000\ 000\ 0"
+_SECONDS = r'[>=100000]"never";0.000\ 000\ 0'  # a time that stands for what cannot be
 _ENGINEERING = "##0.00E+0;-##0.00E+0;0"
 _WHOLE = "#,##0"
 _BY_UNIT = {
@@ -62,7 +62,7 @@ FRONT = {
     "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
     "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
     "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0', "domain": '"domain "0', "group": '"group "0',
-    "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "held": "#,##0.0;-#,##0.0;", "usd": '"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
+    "part": '"part "0', "megabytes": "#,##0.000,,_)_)", "held": "#,##0.0;-#,##0.0;", "usd": '[<1]"$"0.000;"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
     "kilowatt": '#,##0.0" kW"',
     "joule": '#,##0.0" J per token"',
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
