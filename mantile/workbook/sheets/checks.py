@@ -82,7 +82,7 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     book.place(sheet, 4, 2, verdict.alerts, big, of=ACROSS)
     book.place(sheet, 4, 5, verdict.stamp, big, of=0)
     sheet.text(5, 0, "", note)
-    book.place(sheet, 5, 1, verdict.master, note.but(form='[=1]"master check: none failed";"master check: failed"'), of=ACROSS)
+    book.place(sheet, 5, 1, verdict.master, note.but(indent=0, form='[=1]"master check: none failed";"master check: failed"'), of=ACROSS)
     sheet.text(5, 2, "an alert asks for attention and does not fail the book", note)
     sheet.text(5, 5, "live results against those stored when the file was made", note)
     for row, look in ((3, tile), (4, big), (5, note)):

@@ -7,9 +7,10 @@ from itertools import count
 from textwrap import wrap
 
 from mantile.equations.constants import MILLI
+from mantile.estimation import Estimate
 from mantile.graph.quantity import At, join
 from mantile.ir.counts import tensor_list
-from mantile.library.scenario import DEFAULT_SYSTEM
+from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
@@ -34,12 +35,6 @@ _USE = (
     "Before you rely on it: Checks, then Assumptions, then Log.",
     "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
 )
-_LIMITS = (
-    "Steady state under a closed loop of fixed concurrency; no arrival bursts, no failures.",
-    "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
-    "No prefix caching, no speculative decoding; lengths are the same for all requests.",
-    "Experts are chosen evenly; context parallelism leaves recurrent states out.",
-)
 _LINE = 96
 """Characters of provenance that fit on a printed line."""
 
@@ -60,7 +55,7 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     maker = (estimate.template.company or "Mantile").upper()
     sheet.text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY))
     sheet.text(1, 1, estimate.title, style.COVER_TITLE)
-    sheet.text(2, 1, "What latency, throughput and memory can this deployment really reach?", style.Style(size=12, colour=style.GREY))
+    sheet.text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
     sheet.formula(1, 8, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(((1, 8, 1, 8), {"type": "text", "criteria": "begins with", "value": "✗",
                                              "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
@@ -84,7 +79,8 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     left = row + 1
     sheet.text(left, 1, "Limits and weaknesses", rule)
     sheet.band(left, 2, 3, rule)
-    for offset, words in enumerate(_LIMITS, 2):
+    limits = _limits(estimate)
+    for offset, words in enumerate(limits, 2):
         sheet.text(left + offset, 1, words, style.LABEL)
 
     spacers = {row for row, height in sheet.heights.items() if height == 8}
@@ -148,8 +144,29 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
             row = next(free)
             sheet.text(row, 5, "" if index else label, style.PURPOSE)
             sheet.text(row, 6, line, style.LABEL)
-    sheet.print_area = (0, 0, max(left + 2 + len(_LIMITS), row), 8)
+    sheet.print_area = (0, 0, max(left + 2 + len(limits), row), 8)
     sheet.one_page = True
+
+
+def _question(why: str) -> str:
+    """Why the workbook was made; where the scenario does not say, what any of them answers."""
+    asked = why != Scenario.model_fields["why"].default
+    return why[:1].upper() + why[1:] if asked else "What latency, throughput and memory can this deployment really reach?"
+
+
+def _limits(estimate: Estimate) -> list[str]:
+    """What the estimate leaves out, of what its scenarios could meet."""
+    loops = ["under a closed loop of fixed concurrency"] if any(not column.values.get("request_rate") for column in estimate.columns) else []
+    if estimate.scenario.open_loop:
+        loops.append("with requests that arrive at random at a steady rate")
+    limits = [f"Steady state {', or '.join(loops)}; no peaks, no failures.",
+              "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
+              "No prefix caching, no speculative decoding."]  # fmt: skip
+    if estimate.model.architecture.value("experts"):
+        limits.append("Experts are chosen evenly.")
+    if estimate.scenario.disaggregated:
+        limits.append("Prefill and decode workers apart were measured least: expect errors of a third and more.")
+    return limits
 
 
 def _versions(book: Book) -> str:
@@ -178,13 +195,13 @@ def _extent(book: Book, name: str) -> str:
     if name == "Inputs":
         return f"{len(book.estimate.equations.inputs.named())} inputs"
     if name in ("Hardware", "Efficiency"):
-        return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None)} inputs"
+        return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None):,} inputs"
     if name == "Model":
         return f"{len(book.estimate.equations.ir.facts)} facts"
     if name == "Tensors":
         return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"
     if name == "Layers":
         return f"{len(book.estimate.model.architecture.sequence())} layers"
-    return f"{len(sheet.ids)} rows" if sheet.ids else ""
+    return f"{len(sheet.ids):,} rows" if sheet.ids else ""
 
 

@@ -41,9 +41,8 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
     title = Quantity(
         f"{prefix}.title", "Title", "1",
-        join(f"{'ABCDEFGH'[column]}{' · base' if column == 0 else ''}: {who}", text(inputs.tp, "0"), " TP × ", text(ranks.groups, "0"), " groups × ",
-             text(inputs.pp, "0"), " stages × ", text(inputs.dp, "0"), " replicas; ", text(held.used / GIGA, "0.0"), " GB used on the fullest of ",
-             text(ranks.deployment, "0")),
+        join(f"{'ABCDEFGH'[column]}{' · base' if column == 0 else ''}: {who}", "TP ", text(inputs.tp, "0"), " × groups ", text(ranks.groups, "0"), " × stages ",
+             text(inputs.pp, "0"), " × replicas ", text(inputs.dp, "0"), "; ", text(held.used / GIGA, "0.0"), " GB used on the fullest accelerator"),
     )  # fmt: skip
     book.place(sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), of=column)
     sheet.heights[row] = 26

@@ -74,7 +74,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     served, inputs = equations.serving, equations.inputs
     sheet.formula(0, FIRST, join(
         f"{book.estimate.model.name} on ", text(served.accelerators, "0"), " × ", inputs.accelerator, ": ",
-        text(served.ttft * MILLI, "0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
+        text(served.ttft * MILLI, "#,##0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
@@ -172,12 +172,13 @@ def _tiles(book: Book, sheet: Sheet) -> None:
          likely("throughput", one, "#,##0"), join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
          "Requests", served.requests_per_s, "per_second", served.output_tokens_per_s)  # fmt: skip
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
-         join("on ", text(served.accelerators, "0"), " accelerators"), "output tokens per second and accelerator",
+         join("accelerators: ", text(served.accelerators, "#,##0")), "output tokens per second and accelerator",
          "Tokens per second", served.total_tokens_per_s, "total", served.output_tokens_per_s_per_accelerator)  # fmt: skip
     tile(8, "USD per million output tokens", money.usd_per_million_output, "usd",
          join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%")), "cost per hour ÷ output tokens, at the utilisation stated",
          "All accelerators", money.usd_per_hour, "usd_hour", money.usd_per_million_output)  # fmt: skip
-    tile(9, "Power in the building", money.power / KILO, "kilowatt", join(text(served.accelerators, "0"), " accelerators, PUE ", text(inputs.pue, "0.00")),
+    tile(9, "Power in the building", money.power / KILO, "kilowatt",
+         join("accelerators: ", text(served.accelerators, "#,##0"), ", PUE ", text(inputs.pue, "0.00")),
          "accelerators with their share of host and building, mean", "Energy", money.joules_per_output_token, "joule", money.power)  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
     """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
     served = book.estimate.equations.serving
     _title(book, sheet, 32, 4, "curve", join("Now ", text(served.interactivity, "0"), " tokens/s per user, ",
-                                             text(served.output_tokens_per_s_per_accelerator, "0"), " per accelerator"))  # fmt: skip
+                                             text(served.output_tokens_per_s_per_accelerator, "#,##0"), " per accelerator"))  # fmt: skip
     if swept.note is not None:
         sheet.cells[31, LAST] = Cell(style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False), expression=swept.note, column=ACROSS)
     sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
@@ -246,7 +247,7 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
         sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
         series.append((colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column)))
     _title(book, sheet, 23, 1, "memory", join(text(held.used / GIGA, "0.0"), " of ", text(hardware.memory_capacity / GIGA, "0.0"),
-                                              " GB used: room for ", text(held.capacity_sequences, "0"), " sequences"))  # fmt: skip
+                                              " GB used: room for ", text(held.capacity_sequences, "#,##0"), " sequences"))  # fmt: skip
     sheet.charts.append((24, 1, charts.stack(
         "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
         series, (442, 118), (0.03, 0.04, 0.94, 0.42))))  # fmt: skip
@@ -256,7 +257,8 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
 def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -> int:
     """Time by group of modules, sorted live: groups, then their order, then the sorted series.
 
-    The key is the time with a billionth per place added, so that groups of equal time keep an order in every engine.
+    The key is the time with a billionth of it per place added, so that groups of equal time keep an order in every engine, and a
+    billionth of a billionth of a second, so that those without any time do.
     """
     name = phase.phase.id
     for column, head in enumerate((f"{name}: group", "number", "key, s"), FIRST):
@@ -272,7 +274,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(f"summary.{name}.key.{number}", "Key", "s",
-                       phase.times.of(named) * (1 + order * TOLERANCE))  # fmt: skip
+                       phase.times.of(named) * (1 + order * TOLERANCE) + order * TOLERANCE * TOLERANCE)  # fmt: skip
         book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
     row += len(groups) + 1
@@ -299,7 +301,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     book.place(sheet, row + shown + 1, 3, both, _NUMBER)
     sheet.text(row + shown + 1, 1, "share of the two largest", _SMALL)
     head = "Prefill, " if name == "prefill" else "Decode step, "
-    _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "0.0"), " ms: ", first, " and ", second, " take ",
+    _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "#,##0.0"), " ms: ", first, " and ", second, " take ",
                                               text(both, "0%")))  # fmt: skip
     sheet.charts.append((18, place, charts.bars(
         f"{name.capitalize()} time by group of modules in ms, largest first, coloured by what limits it",
@@ -349,8 +351,8 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "0.0"), " TFLOP/s, memory ",
-                                                text(hardware.memory_bandwidth / GIGA, "0"), " GB/s"))  # fmt: skip
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "#,##0"), " TFLOP/s, memory ",
+                                                text(hardware.memory_bandwidth / GIGA, "#,##0"), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
         "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
@@ -376,7 +378,7 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
         sheet.text(46, column, head, style.SECTION_HEAD)
     sheet.band(46, FIRST, LAST, style.SECTION_HEAD)
     sheet.formula(47, 1, join("Efficiency profile ", equations.side.efficiency.profile, ", wider ones where it is silent"), line)
-    sheet.formula(48, 1, join("Serving runs: ", equations.evidence.name, "; four in five lie within the ranges above"), line)
+    sheet.formula(48, 1, join("Ranges above: four in five runs, ", equations.evidence.name), line)
     sheet.text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
     sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)
     served = equations.serving
@@ -386,6 +388,6 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
                                "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
     sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
-                              " ms · ", text(made.stored[2], "0"), " tokens/s"), line)  # fmt: skip
+                              " ms · ", text(made.stored[2], "#,##0"), " tokens/s"), line)  # fmt: skip
     sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
     sheet.text(49, 7, book.imprint, line)
