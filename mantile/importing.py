@@ -12,13 +12,14 @@ from mantile.estimation import Estimate, estimate
 from mantile.explanation import formulas
 from mantile.library.dump import dump_scenario, replacing
 from mantile.library.errors import InputError
-from mantile.library.scenario import Scenario
+from mantile.library.scenario import Scenario, Version
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.edits import edited
 from mantile.workbook.read import File, open_file
 from mantile.workbook.texts import compare_texts, require_own_formulas
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
+_WORDS = 120  # characters of a text of a scenario
 _NAMED = 10  # cells that an error names
 
 
@@ -104,7 +105,12 @@ def import_workbook(path: str | Path) -> Imported:
     now = edited(file)
     texts = compare_texts(file, len(now.added))
     require_own_formulas(file, [*texts.formulas, *texts.overwritten])
-    made = estimate(now.scenario, file.book.estimate.model, now.library, str(path))
+    then = file.book.estimate
+    scenario = now.scenario
+    if now.changes:
+        what = ", ".join(dict.fromkeys(str(change["id"]) for change in now.changes))
+        scenario = scenario.model_copy(update={"versions": (*then.scenario.versions, _version(then)), "why": _cut(f"edited in {file.path.name}: {what}")})
+    made = estimate(scenario, then.model, now.library, str(path), then.template)
     _require_same_shape(file, made, now.changes)
     return Imported(
         Path(path), made, tuple(map(_change, now.changes)), now.added,
@@ -124,6 +130,24 @@ def _require_same_shape(file: File, made: Estimate, changes: Sequence[Mapping[st
         cells = ", ".join(f"{change['cell']} ({change['id']}): holds {change['found']:g}" for change in facts)
         raise InputError(f"{file.path}: {cells}; such a model is laid out in other formulas than this workbook has (see {other}): "
                          "expected a scenario with that override, built anew")  # fmt: skip
+
+
+def _version(made: Estimate) -> Version:
+    """What a workbook was when it was made, for the Log of the one that follows it."""
+    checks = [check for check in made.equations.checks.checks if check.error]
+    passed = sum(bool(made.values(column)[check.result]) for column in range(len(made.columns)) for check in checks)
+    results = made.results(0)
+
+    def known(value: float) -> float:
+        return value if math.isfinite(value) else 0.0
+
+    return Version(date=made.scenario.date, what=_cut(made.title), why=made.scenario.why, checks=f"{passed} of {len(checks) * len(made.columns)} pass",
+                   ttft_ms=known(results["ttft_s"] * 1e3), tpot_ms=known(results["tpot_s"] * 1e3),
+                   usd_per_million=known(results["usd_per_million_tokens"]["output"]))  # fmt: skip
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= _WORDS else words[: _WORDS - 1].rstrip(" ,") + "…"
 
 
 def _change(edit: Mapping[str, Any]) -> dict[str, Any]:
