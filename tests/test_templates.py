@@ -112,6 +112,30 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     assert report.ok and not report.formulas
 
 
+def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
+    """Amounts times the rate, which stands on the Cover; workings stay in dollars."""
+    file = tmp_path / "ours.yaml"
+    file.write_text('currency: {code: EUR, symbol: "€", per_usd: 0.92}', encoding="utf-8")
+    other = made(template=str(file), sweep={"concurrency": [4, 16]}, variants=[{"name": "TP2", "tp": 2}])
+    book = lay_out(other)
+    values = book.values(book.generated())
+    usd = other.results()["usd_per_million_tokens"]["output"]
+
+    def shown(sheet: str, wanted: str) -> list[float]:
+        """Numbers on the rows that begin with these words."""
+        cells = book.sheets[sheet].cells
+        rows = {row for (row, column), cell in cells.items() if column < 2 and cell.text is not None and wanted in cell.text}
+        found = [values[cell.column].get(cell.expression) for (row, _), cell in cells.items() if row in rows and cell.expression is not None]
+        return [value for value in found if isinstance(value, float)]
+
+    assert float(values[0][book.sheets["Summary"].cells[10, 8].expression]) == pytest.approx(usd * 0.92)
+    assert usd * 0.92 == pytest.approx(next(value for value in shown("Compare", "Per million output tokens") if value > 0), rel=1e-9)
+    assert any(value == pytest.approx(usd * 0.92) for value in shown("Sweep", "now, live"))
+    assert any(value == pytest.approx(usd * 0.92) for value in shown("Sensitivity", "As it is"))
+    path = build_workbook(made(template=str(file)), tmp_path / "run.xlsx")
+    assert not lint(path) and verify(path).ok and "€" in part(path, "xl/styles.xml")
+
+
 @pytest.mark.parametrize(("text", "words"), [
     ("sheets: [Cover, Sumary]", "unknown sheet 'Sumary'; did you mean Summary"), ("palette: {navy: blue}", "palette.navy"), ("drivers: 1", "drivers"),
     ("colour: red", "colour"), ("[1]", "ours.yaml"),

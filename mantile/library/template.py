@@ -27,6 +27,14 @@ class Palette(Strict):
     input: Colour | None = None
 
 
+class Currency(Strict):
+    """A currency for the front sheets; workings stay in US dollars."""
+
+    code: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    symbol: Annotated[str, Field(min_length=1, max_length=4, pattern=r'^[^"$\\;]+$')]
+    per_usd: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+
+
 class Template(Strict):
     """How a workbook is laid out.
 
@@ -36,6 +44,7 @@ class Template(Strict):
         company: named on the Cover and in the footer.
         sheets: those that readers are shown; sheets that their formulas need stay, all others are left out. Empty: all.
         drivers: how many figures are taken lower and higher on Sensitivity; `all` that move a result.
+        currency: of money on the front sheets, with its rate; US dollars if none.
         formula_text: whether a column holds the formulas of the base scenario as text.
     """
 
@@ -45,6 +54,7 @@ class Template(Strict):
     sheets: tuple[Words, ...] = ()
     drivers: Annotated[int, Field(ge=2, le=60)] | Literal["all"] = 8
     formula_text: bool = False
+    currency: Currency | None = None
     palette: Palette = Palette()
 
 

@@ -36,6 +36,29 @@ class Home:
 
 
 @dataclass(frozen=True)
+class Money:
+    """The currency of the front sheets: its code and symbol, and what a US dollar is in it; None for dollars themselves."""
+
+    code: str = "USD"
+    symbol: str = "$"
+    rate: Input | None = None
+
+    def of(self, usd: Node) -> Node:
+        """An amount in US dollars in this currency; across scenarios where the amount is."""
+        if self.rate is None:
+            return usd
+        return usd * (At(self.rate, 0) if isinstance(usd, At) else self.rate)
+
+    def named(self, words: str) -> str:
+        """A unit or heading in this currency."""
+        return words.replace("USD", self.code)
+
+    def shown(self, form: str) -> str:
+        """A number format in this currency."""
+        return form.replace("$", self.symbol)
+
+
+@dataclass(frozen=True)
 class Case:
     """A further column of the base scenario on a sheet of its own, in which some figures are worked out again: where it stands, and its own inputs."""
 
@@ -124,6 +147,9 @@ class Book:
         self.names: dict[str, str] = {}
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
         self.cases: list[Case] = []
+        currency = estimate.template.currency
+        self.money = Money() if currency is None else Money(currency.code, currency.symbol, Input(
+            "template.exchange_rate", f"{currency.code} per USD", "1", currency.per_usd, "of the template", "assumed", shared=True, fixed=True))  # fmt: skip
         self.own: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.columns = len(estimate.columns)
 

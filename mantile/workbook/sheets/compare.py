@@ -162,7 +162,7 @@ def _heads(book: Book, sheet: Sheet, last: int) -> None:
 def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
     """The rows, by what they are about."""
     equations = book.estimate.equations
-    served, money, held = equations.serving, equations.cost, equations.decoders.memory
+    served, money, held, paid = equations.serving, equations.cost, equations.decoders.memory, book.money
     prefill, decode = equations.prefill, equations.decode
     fits = minimum(*(side.memory.fits for side in equations.sides))
     apart = ", decode" if len(equations.sides) > 1 else ""
@@ -194,10 +194,11 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
             Line("Network share of decode", "%", decode.parts[NETWORK] / decode.time, "percent1", "neither"),
         ),
         "Cost": (
-            Line("Per hour, all accelerators", "USD/h", money.usd_per_hour, "money", "lower"),
+            Line("Per hour, all accelerators", paid.named("USD/h"), paid.of(money.usd_per_hour), "money", "lower"),
             Line("Power in the building", "kW", money.power / KILO, "watts", "lower"),
-            Line("Per million output tokens", "USD/Mtoken", money.usd_per_million_output, "money", "lower", ("USD per M output tokens", "#,##0.00")),
-            Line("Per month, all accelerators", "USD/month", money.usd_per_month, "bill", "lower"),
+            Line("Per million output tokens", paid.named("USD/Mtoken"), paid.of(money.usd_per_million_output), "money", "lower",
+                 (paid.named("USD per M output tokens"), "#,##0.00")),
+            Line("Per month, all accelerators", paid.named("USD/month"), paid.of(money.usd_per_month), "bill", "lower"),
         ),
     }  # fmt: skip
 

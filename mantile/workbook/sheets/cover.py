@@ -139,6 +139,10 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
         ("licence", "Apache-2.0"),
     )  # fmt: skip
+    if book.money.rate is not None:
+        row = next(free)
+        sheet.text(row, 5, book.money.rate.label, style.PURPOSE)
+        book.fix(sheet, row, 6, book.money.rate, style.value("1", role="fixed").but(form="0.0000", align="left"))
     for label, words in provenance:
         for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
             row = next(free)

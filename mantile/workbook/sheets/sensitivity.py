@@ -34,7 +34,6 @@ from mantile.workbook.sheets.furniture import furnish
 _DRIVER, _UNIT, _BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 0, 1, 2, 3, 4, 5, 6, 12
 _LAST = 12
 _CHART_ROWS = 15
-_HEADS = {"ttft": ("TTFT", "ms", MILLI), "tpot": ("TPOT", "ms", MILLI), "usd": ("USD per M tokens", "USD", None)}
 _BOTH = ("low", "high")
 _SWINGS = "sensitivity.swing."  # before the id of a driver, that of its percentage
 HUNDRED = Input("sensitivity.percent", "Percent", "1", 100, "per cent, to the hundred", "definition", "defined", shared=True, fixed=True)
@@ -85,11 +84,11 @@ def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sen
     _table(book, sheet, top, lines, cases)
     row = _blocks(book, sheet, top + 6 + len(lines), lines, cases)
     found = _sorted(book, sheet, row + 2, lines, cases)
-    for place, result in enumerate(_HEADS):
+    for place, (result, (called, *_)) in enumerate(_heads(book).items()):
         first, last, column = found.rows[result]
         at = (0, 4, 9)[place]
         book.place(sheet, 3, at, found.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
-        sheet.charts.append((4, at, tornado(f"Change of {_HEADS[result][0]} at the low and high end of each driver, largest first", "Sensitivity",
+        sheet.charts.append((4, at, tornado(f"Change of {called} at the low and high end of each driver, largest first", "Sensitivity",
                                             (first, last, column), (500, 18 * (_CHART_ROWS - 1)))))  # fmt: skip
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
@@ -107,6 +106,11 @@ def tornado(alt: str, sheet: str, rows: tuple[int, int, int], size: tuple[int, i
 def driver_of(identifier: str) -> str:
     """The driver whose percentage an input is; nothing for other inputs."""
     return identifier.removeprefix(_SWINGS) if identifier.startswith(_SWINGS) else ""
+
+
+def _heads(book: Book) -> dict[str, tuple[str, str, Input | None]]:
+    """What each result is called, its unit, and what it is multiplied by for it."""
+    return {"ttft": ("TTFT", "ms", MILLI), "tpot": ("TPOT", "ms", MILLI), "usd": (book.money.named("USD per M tokens"), book.money.code, book.money.rate)}
 
 
 def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line:
@@ -158,7 +162,7 @@ def in_unit(figure: Node, unit: str) -> Node:
 def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[int]) -> None:
     head = style.HEADER.but(bottom=None)
     sheet.band(top, 0, _LAST, head)
-    for place, (label, unit, _) in enumerate(_HEADS.values()):
+    for place, (label, unit, _) in enumerate(_heads(book).values()):
         sheet.cells[top, _FIRST_RESULT + 2 * place + 1] = Cell(style.HEADER_RIGHT.but(bottom=None), text=f"{label}, {unit}")
     for column, words in enumerate(("driver", "unit", "base", "± percent", "lower", "higher", *(_BOTH * 3), "source")):
         sheet.text(top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT)
@@ -170,7 +174,7 @@ def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[i
     for column, sign, case in zip((LOW, HIGH), (-1, 1), cases, strict=True):
         sheet.put(row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, column=case))
     book.fix(sheet, row, _SWING, HUNDRED, small.but(form='"of "0_)_)'))
-    for place, (result, (_, _, factor)) in enumerate(_HEADS.items()):
+    for place, (result, (_, _, factor)) in enumerate(_heads(book).items()):
         base = results(book.estimate)[result]
         value = At(base, 0) if factor is None else At(base, 0) * At(factor, 0)
         sheet.formula(row, _FIRST_RESULT + 2 * place + 1, value, _result(result, "base ").but(bold=True, fill=style.PANEL), of=ACROSS, link=book.anchor(base))
@@ -189,7 +193,7 @@ def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[i
         book.own[line.swing.id] = line.swing
         for column, case in zip((LOW, HIGH), cases, strict=True):
             sheet.formula(row, column, in_unit(At(line.value, case), figure.unit), look, of=ACROSS)
-        for place, (result, (_, _, factor)) in enumerate(_HEADS.items()):
+        for place, (result, (_, _, factor)) in enumerate(_heads(book).items()):
             for offset, case in enumerate(cases):
                 value = _at(line, result, case)
                 sheet.formula(row, _FIRST_RESULT + 2 * place + offset, value if factor is None else value * At(factor, 0), _result(result), of=ACROSS)
@@ -264,7 +268,7 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         book.fix(sheet, row + number, _LAST, heads[-1], _SMALL)
         numbers.append(Input(f"sensitivity.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True))
         book.fix(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
-    for place, (result, (label, *_)) in enumerate(_HEADS.items()):
+    for place, (result, (label, *_)) in enumerate(_heads(book).items()):
         at = 3 + 3 * place
         base = At(results(book.estimate)[result], 0)
         for offset, words in enumerate((f"{label}, lower", "higher", "key")):

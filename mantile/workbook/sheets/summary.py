@@ -122,7 +122,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
         look = style.TILE.but(right=edge)
         sheet.text(9, column, label, look)
-        sheet.put(10, column, Cell(look.but(size=22, bold=True, colour=style.NAVY, form=style.FRONT[form]), expression=number, link=book.anchor(anchor),
+        sheet.put(10, column, Cell(look.but(size=22, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[form])), expression=number, link=book.anchor(anchor),
                                    note=f"{anchor.label}: {sentence(anchor)}\n\n{anchor.id}, on {book.homes[anchor].sheet}"))  # fmt: skip
         sheet.formula(11, column, line, look.but(colour=style.INK))
         small = look.but(size=8, wrap=True, valign="top")
@@ -131,7 +131,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         else:
             sheet.formula(12, column, definition, small)
         sheet.text(13, column, second, look)
-        sheet.formula(14, column, other, look.but(size=11, bold=True, colour=style.NAVY, form=style.FRONT[other_form]))
+        sheet.formula(14, column, other, look.but(size=11, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[other_form])))
 
     for column, question in ((1, "DOES IT FIT?"), (3, "HOW FAST FOR ONE USER?"), (6, "HOW MUCH IN TOTAL?"), (8, "WHAT DOES IT COST?")):
         sheet.text(8, column, question, style.TILE.but(size=8.5, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY)))
@@ -174,9 +174,9 @@ def _tiles(book: Book, sheet: Sheet) -> None:
     tile(7, "Per accelerator", served.output_tokens_per_s_per_accelerator, "whole",
          join("accelerators: ", text(served.accelerators, "#,##0")), "output tokens per second and accelerator",
          "Tokens per second", served.total_tokens_per_s, "total", served.output_tokens_per_s_per_accelerator)  # fmt: skip
-    tile(8, "USD per million output tokens", money.usd_per_million_output, "usd",
+    tile(8, book.money.named("USD per million output tokens"), book.money.of(money.usd_per_million_output), "usd",
          join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%")), "cost per hour ÷ output tokens, at the utilisation stated",
-         "All accelerators", money.usd_per_hour, "usd_hour", money.usd_per_million_output)  # fmt: skip
+         "All accelerators", book.money.of(money.usd_per_hour), "usd_hour", money.usd_per_million_output)  # fmt: skip
     tile(9, "Power in the building", money.power / KILO, "kilowatt",
          join("accelerators: ", text(served.accelerators, "#,##0"), ", PUE ", text(inputs.pue, "0.00")),
          "accelerators with their share of host and building, mean", "Energy", money.joules_per_output_token, "joule", money.power)  # fmt: skip
@@ -202,7 +202,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
     sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
     result = "usd" if float(book.estimate_values[0][book.estimate.equations.cost.usd_per_million_output]) > 0 else "tpot"
     sheet.formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
-    words = {"usd": "USD per million output tokens", "tpot": "TPOT"}[result]
+    words = {"usd": book.money.named("USD per million output tokens"), "tpot": "TPOT"}[result]
     sheet.charts.append((33, 7, tornado(f"Change of {words} at the low and high end of each driver, largest first", "Sensitivity", hangs.rows[result], _CHART)))
 
 

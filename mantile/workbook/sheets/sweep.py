@@ -120,7 +120,7 @@ class _Table:
             "per_accelerator": ("output tokens/s per accelerator", served.output_tokens_per_s_per_accelerator, None, True),
             "memory": ("memory used, GB", held.used, GIGA, False),
             "fits": ("fits", held.fits, None, True),
-            "usd": ("USD per M output tokens", equations.cost.usd_per_million_output, None, True),
+            "usd": (book.money.named("USD per M output tokens"), equations.cost.usd_per_million_output, book.money.rate, True),
             "power": ("power, kW", equations.cost.power, KILO, False),
         }
         self.at = {name: 1 + len(fields) + place for place, name in enumerate(self.results)}
@@ -295,7 +295,7 @@ def _charts(sheet: Sheet, sweep: Sweep, table: _Table) -> None:
     for column, words, chart in (
         (0, f"TPOT in ms over {sweep.words}", _over(sweep, table, "tpot", first, plot)),
         (4, "Throughput per accelerator against speed for a user", interactivity(sweep, _CHART, plot)),
-        (9, "USD per million output tokens", _over(sweep, table, "usd", first, plot)),
+        (9, table.results["usd"][0], _over(sweep, table, "usd", first, plot)),
     ):
         sheet.text(3, column, words, style.Style(size=10.5, bold=True))
         sheet.charts.append((4, column, chart))
