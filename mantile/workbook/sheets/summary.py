@@ -122,7 +122,8 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
         look = style.TILE.but(right=edge)
         sheet.text(9, column, label, look)
-        sheet.put(10, column, Cell(look.but(size=22, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[form])), expression=number, link=book.anchor(anchor),
+        large = look.but(size=22, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[form]))
+        sheet.put(10, column, Cell(large, expression=number, link=book.anchor(anchor),
                                    note=f"{anchor.label}: {sentence(anchor)}\n\n{anchor.id}, on {book.homes[anchor].sheet}"))  # fmt: skip
         sheet.formula(11, column, line, look.but(colour=style.INK))
         small = look.but(size=8, wrap=True, valign="top")
