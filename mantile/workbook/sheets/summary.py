@@ -292,7 +292,8 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         entries.append(entry)
         group = Quantity(f"summary.{name}.sorted.{number}", "Group", "1", element(span(names), entry))
         book.place(sheet, line, 8, group, _SMALL)
-        sheet.formula(line, 1, join(group, "   ", text(element(span(keys), entry) * MILLI, "0.00")), _SMALL)
+        spent = element(span(keys), entry)
+        sheet.formula(line, 1, where(spent > TOLERANCE, join(group, "   ", text(spent * MILLI, "0.00")), "–"), _SMALL)
         for column, limit in enumerate(LIMITS, 4):
             if phase.shares[limit].figures:
                 sheet.formula(line, column, phase.shares[limit].of(group) * MILLI, _NUMBER)
