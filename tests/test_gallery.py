@@ -1,0 +1,34 @@
+"""The gallery: what stands in workbooks/ can be run, is small enough and is told in its README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mantile.estimation import estimate
+from mantile.library.scenario import load_scenario
+from mantile.workbook.layout import lay_out
+
+GALLERY = Path(__file__).resolve().parents[1] / "workbooks"
+SCENARIOS = sorted(path.stem for path in GALLERY.glob("*.yaml") if path.stem != "accuracy")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
+    """No check fails in any column, no load is saturated, a price is known, and the workbook has at most 12,000 formulas."""
+    made = estimate(load_scenario(str(GALLERY / f"{name}.yaml")))
+    for column in range(len(made.columns)):
+        found = made.results(column)
+        assert not found["checks"]["errors"], (name, found["name"])
+        assert {alert["code"] for alert in found["checks"]["alerts"]} <= {"REPLICA_CROSSES_DOMAINS", "STAGE_CROSSES_DOMAINS"}, (name, found["name"])
+    assert sum(1 for _ in lay_out(made).formulas()) <= 12_000
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_readme_of_the_gallery_tells_of_it(name: str) -> None:
+    """With the file, the workbook, the picture and the command; each of them is there."""
+    told = (GALLERY / "README.md").read_text(encoding="utf-8")
+    for part in (f"({name}.yaml)", f"({name}.xlsx)", f"({name}.png)", f"mantile build workbooks/{name}.yaml"):
+        assert part in told
+    assert all((GALLERY / f"{name}.{suffix}").is_file() for suffix in ("yaml", "xlsx", "png"))
