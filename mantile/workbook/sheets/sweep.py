@@ -279,7 +279,7 @@ def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float,
         [(column(rows, sweep.x), column(rows, sweep.y)) for rows in sweep.curves],
         [(charts.cell("Sweep", row, sweep.labels), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y))
          for row in _marked(*sweep.curves[0])]
-        + [(charts.cell("Sweep", row, 0), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y)) for row, _ in sweep.curves[1:]],
+        + [(charts.cell("Sweep", row, 0), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y)) for _, row in sweep.curves[1:]],
         (("Sweep", sweep.now, sweep.x, sweep.now, sweep.x), ("Sweep", sweep.now, sweep.y, sweep.now, sweep.y)), size, plot)  # fmt: skip
 
 
