@@ -283,4 +283,5 @@ def test_every_text_stands_out_from_its_ground() -> None:
                                      [rule[key] for key in ("bar_color", "bar_negative_color") if key in rule])}  # fmt: skip
     pairs |= {(style.WHITE, ground, "label") for ground in (style.COMPUTE, style.NAVY)}
     pairs |= {(style.INK, ground, "label") for ground in (style.MEMORY, style.NETWORK, style.OVERHEAD, *style.STAGES)}
-    assert not {pair for pair in pairs if _contrast(pair[0], pair[1]) < 4.5}
+    hidden = {pair for pair in pairs if pair[0] == pair[1]}  # on Plan, of accelerators that are not in use
+    assert not {pair for pair in pairs - hidden if _contrast(pair[0], pair[1]) < 4.5}
