@@ -30,7 +30,7 @@ class Driver:
         figures: what is scaled: one input, or all figures that one factor is used as. The first is shown.
         status: given, price, or how the figure is known: measured, fitted, datasheet, assumed.
         source: where it comes from.
-        fraction: of a peak: it never exceeds 1.
+        at_most_one, at_least_one: shares never exceed 1; multiples of a mean, or of the power of the machines, are never below.
         effects: relative change of TTFT, TPOT and USD per million output tokens when it is a tenth higher.
     """
 
@@ -39,7 +39,8 @@ class Driver:
     figures: tuple[Named, ...]
     status: str
     source: str
-    fraction: bool = False
+    at_most_one: bool = False
+    at_least_one: bool = False
     effects: tuple[float, ...] = ()
 
     @property
@@ -113,7 +114,8 @@ def _asked(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[
             continue
         value = float(made.columns[0].values[name])
         higher = np.ceil(value * _NUDGE) if figure.integer else value * _NUDGE
-        yield Driver(figure.id, figure.label, (figure,), "given", "as asked"), {figure.id: float(higher)}
+        yield (Driver(figure.id, figure.label, (figure,), "given", "as asked", at_most_one=name == "utilisation", at_least_one=name == "pue"),
+               {figure.id: float(higher)})  # fmt: skip
 
 
 def _price(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[str, float]]]:
@@ -139,8 +141,9 @@ def _factors(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dic
             if isinstance(inputs.get(name), int | float):
                 higher[name] = inputs[name] * _NUDGE
             status, _, source = _in_use(made, reached, kind.name, main).source.partition(": ")
-            yield (Driver(name.removesuffix(".override"), main.label.removesuffix(" in use").partition(" in use,")[0], tuple(dict.fromkeys((main, *users))),
-                          status.split(" ")[0], source, kind.fraction), higher)  # fmt: skip
+            label = main.label.partition(" in use")[0] + ("" if side is equations.side else ", decode")
+            yield (Driver(name.removesuffix(".override"), label, tuple(dict.fromkeys((main, *users))), status.split(" ")[0], source,
+                          at_most_one=kind.fraction, at_least_one=kind.low >= 1), higher)  # fmt: skip
 
 
 def _in_use(made: Estimate, reached: Efficiency, name: str, figure: Quantity) -> Input:

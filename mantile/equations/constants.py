@@ -23,6 +23,8 @@ HALF_LEFT = _constant("half_left", "One in two", "1", 0.5, "share of requests th
 MOST_REQUESTS = _constant("most_requests", "Most requests in flight", "request", 1_000_000, "a limit of the Concurrency cell", "1,000,000")
 MOST_LOAD = _constant("most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8")
 NINETEEN_IN_TWENTY = _constant("nineteen_in_twenty", "Nineteen in twenty", "1", 0.95, "place of one request in twenty in a row of them", "0.95")
+SATURATED = _constant("saturated", "Mean tokens of an expert after which all are touched", "1", 40,
+                      "an expert without a token is then rarer than a cell can tell", "40 tokens an expert")  # fmt: skip
 NEVER = _constant("never", "Time of what cannot be", "s", 1_000_000, "stands for an algorithm that the links do not allow", "never")
 NO_LINK = _constant("no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link")
 BOTH_WAYS = _constant("both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES
+from mantile.equations.constants import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.linear import channels_on_rank
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
-from mantile.graph.quantity import Quantity
+from mantile.graph.quantity import Quantity, minimum
 from mantile.ir.modules import Experts, ModelGraph, Module
 
 
@@ -22,8 +22,8 @@ def coverage(phase: str, tokens: Quantity, efficiency: Efficiency, ir: ModelGrap
     if found is None:
         return None
     chosen = 1 - found.per_token / found.count
-    return Quantity(f"{phase}.coverage", "Share of the experts touched", "1",
-                    1 - chosen ** ((tokens / ONE_TOKEN) ** efficiency["routing_spread"]), name="expert coverage",
+    counted = minimum((tokens / ONE_TOKEN) ** efficiency["routing_spread"], SATURATED * found.count / found.per_token)  # LibreOffice knows no smaller power
+    return Quantity(f"{phase}.coverage", "Share of the experts touched", "1", 1 - chosen**counted, name="expert coverage",
                     note="1 − (1 − experts per token ÷ experts) to the power (tokens to the power routing spread)")  # fmt: skip
 
 

@@ -72,7 +72,8 @@ def bars(alt: str, categories: Range, series: list[tuple[str, Range]], unit: str
 def singled_out(alt: str, categories: Range, others: Range, best: Range, form: str, size: tuple[int, int],
                 plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
     """Horizontal bars with their values at the ends and no value axis, one of them in colour; 0 where the bar is of the other series."""
-    label = {"value": True, "position": "outside_end", "num_format": f"{form};;", "font": {"name": "Calibri", "size": 9, "bold": True, "color": style.INK}}
+    form = form if form.startswith("[") else f"{form};;"  # nothing where the bar is of the other series
+    label = {"value": True, "position": "outside_end", "num_format": form, "font": {"name": "Calibri", "size": 9, "bold": True, "color": style.INK}}
     return Chart(
         {"type": "bar"}, alt, size, plot,
         [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": 38, "overlap": 100,

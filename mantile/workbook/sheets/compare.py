@@ -46,7 +46,7 @@ _HEIGHT, _GAP = 20, 6
 _ASKED = "Configuration"
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 _CONFIGURATION = (
-    "serving", *(f"{prefix}{name}" for name in ("accelerator", *_DEGREES) for prefix in ("", DECODE)), "weights_dtype", *CLASS_DTYPES, "kv_dtype",
+    "serving", *(f"{prefix}{name}" for name in ("accelerator", "framework", *_DEGREES) for prefix in ("", DECODE)), "weights_dtype", *CLASS_DTYPES, "kv_dtype",
     "price_basis", "concurrency", "request_rate", "input_tokens", "output_tokens",
 )  # fmt: skip
 # Inputs that say nothing at these values: their row is left out where no scenario has another.
@@ -197,7 +197,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
             Line("Per hour, all accelerators", paid.named("USD/h"), paid.of(money.usd_per_hour), "money", "lower"),
             Line("Power in the building", "kW", money.power / KILO, "watts", "lower"),
             Line("Per million output tokens", paid.named("USD/Mtoken"), paid.of(money.usd_per_million_output), "money", "lower",
-                 (paid.named("USD per M output tokens"), "[<1]0.000;#,##0.00")),
+                 (paid.named("USD per M output tokens"), '[=0]"";[<1]0.000;#,##0.00')),
             Line("Per month, all accelerators", paid.named("USD/month"), paid.of(money.usd_per_month), "bill", "lower"),
         ),
     }  # fmt: skip

@@ -124,7 +124,7 @@ def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line
         if isinstance(figure, Input) and figure.integer:
             return maximum(whole(figure * (HUNDRED + _SIGN * swing) / HUNDRED), 1)
         body = figure * share
-        return minimum(body, 1) if driver.fraction or figure.id == "inputs.utilisation" else maximum(body, 1) if figure.id == "inputs.pue" else body
+        return minimum(body, 1) if driver.at_most_one else maximum(body, 1) if driver.at_least_one else body
 
     made: dict[Named, Quantity] = {
         figure: Quantity(f"sensitivity.{name}.value{place or ''}", f"{figure.label} · varied{f', {driver.label}' if driver.figure is not figure else ''}",
@@ -261,7 +261,8 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
     names, heads, numbers = [], [], []
     for number, line in enumerate(lines, 1):
         _, _, form = shown(line.driver.figure.unit)
-        ends = [text(in_unit(At(line.value, case), line.driver.figure.unit), form) for case in cases]
+        # A billionth more: engines do not agree on which way a number half way between two is rounded.
+        ends = [text(in_unit(At(line.value, case), line.driver.figure.unit) * (1 + TOLERANCE), form) for case in cases]
         ranged = join(f"{line.driver.label} ", ends[0], " – ", ends[1])
         names.append(put(row + number, 0, Quantity(f"sensitivity.label.{number}", "Label", "1", ranged), _SMALL))
         heads.append(Input(f"sensitivity.head.{number}", f"Head {number}", "1", line.driver.label, shared=True, fixed=True))
@@ -279,8 +280,9 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
                                                                  where(base > 0, _at(line, result, case) / base - 1, 0)))
                          for offset, (end, case) in enumerate(zip(_BOTH, cases, strict=True)))  # fmt: skip
             ends_of[number] = (low, high)
+            order = numbers[number - 1] * TOLERANCE  # keeps drivers of equal weight in one order in every engine
             keys.append(put(row + number, at + 2, Quantity(f"sensitivity.{result}.key.{number}", "Key", "1",
-                                                           absolute(high - low) + numbers[number - 1] * TOLERANCE * TOLERANCE)))  # fmt: skip
+                                                           absolute(high - low) * (1 + order) + order * TOLERANCE)))  # fmt: skip
             spreads.setdefault(line.driver.id, {})[result] = high - low
         below = row + len(lines) + 2 + place * (len(lines) + 3)
         for offset, words in enumerate((f"{label}: sorted", "better", "worse", "rank", "entry")):

@@ -55,7 +55,9 @@ def select(book: Book) -> Sheet:
     chosen = book.estimate.inputs(0)
     for row, names in zip((3, 5), SELECTORS, strict=True):
         found = inputs.named()
-        for column, name in enumerate((name for name in names if name in found), FIRST):
+        rated = bool(chosen.get("inputs.request_rate"))  # the load is then the rate, and concurrency follows from it
+        shown = ["request_rate" if name == "concurrency" and rated else name for name in names if name in found]
+        for column, name in enumerate(shown, FIRST):
             figure = found[name]
             sheet.text(row, column, figure.label, style.Style(size=8.5, colour=style.GREY, valign="bottom"))
             value = chosen[figure.id]
