@@ -14,11 +14,10 @@ from mantile.workbook.book import Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.read import File, Formula, open_file, plain, typed_inputs
 from mantile.workbook.rules import calculable
-from mantile.workbook.texts import compare_texts, place_of
+from mantile.workbook.texts import compare_texts, place_of, shortened
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
-_LONG = 1_000  # characters of a text in a report
 
 
 @dataclass
@@ -226,7 +225,7 @@ def _error(found: Any) -> bool:
 
 def _json(value: Any) -> Any:
     if isinstance(value, str):
-        return str(value) if len(value) <= _LONG else f"{value[:_LONG]}… ({len(value):,} characters)"
+        return str(shortened(value))
     if value is None:
         return value
     try:

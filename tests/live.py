@@ -105,6 +105,8 @@ def place(book: Book, identifier: str, column: int = 0) -> tuple[str, int, int]:
 
 def random_value(figure: Input, dice: random.Random) -> Any:
     """Something an input may be set to."""
+    if figure.unit == "%":
+        return dice.randint(int(figure.minimum or 0), int(figure.maximum or 0))
     if figure.choices:
         return dice.choice(figure.choices)
     if figure.id.startswith("model."):
@@ -126,7 +128,7 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
         The inputs edited, and the kinds of input there are.
     """
     path = write_workbook(book, folder / "run.xlsx")
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()}
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
     editable = sorted(identifier for identifier, column in book.entries if column == 0)
     groups: dict[str, list[str]] = {}
     for identifier in editable:

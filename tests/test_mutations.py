@@ -25,10 +25,11 @@ from mantile.cli import main
 from mantile.engines import with_formulas
 from mantile.estimation import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verification import TOLERANCE, difference, edited_formulas, edited_names, scale_of
+from mantile.verification import TOLERANCE, difference, edited_names, scale_of
 from mantile.workbook.book import Sheet
 from mantile.workbook.package import column_number, letters
 from mantile.workbook.read import File, Formula, open_file, typed_inputs
+from mantile.workbook.texts import compare_texts
 from mantile.workbook.write import build_workbook
 
 BASE = {"accelerator": "h100-sxm", "input_tokens": 2000, "output_tokens": 200, "concurrency": 16}
@@ -192,16 +193,22 @@ def _mutations(file: File, of_each: int, seed: str) -> list[Mutation]:
     return found
 
 
+def _edited(file: File) -> list[dict[str, Any]]:
+    """Formulas that differ, and constants over formulas or over what formulas refer to."""
+    texts = compare_texts(file)
+    return texts.formulas + texts.overwritten
+
+
 @pytest.mark.parametrize("name", WORKBOOKS)
 def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> None:
     """Each by itself: its cell, its id, what was generated and what was found; nothing else is reported."""
     file = opened(name)
     mutations = _mutations(file, OF_EACH, name)
-    assert edited_formulas(file) == []
+    assert _edited(file) == []
     for mutation in mutations:
         cells, place = file.contents[mutation.sheet.name], (mutation.row, mutation.column)
         before, cells[place] = cells[place], mutation.content
-        found = edited_formulas(file)
+        found = [item | {"id": item["id"] if mutation.identifier else ""} for item in _edited(file)]  # cells that are links have the id of their figure
         cells[place] = before
         expected = {"cell": mutation.cell, "id": mutation.identifier, "generated": before, "found": mutation.content}
         assert found == [expected], mutation

@@ -61,7 +61,7 @@ def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
     else:
         kind = driver.id.rpartition(".")[2]
         reached = found.equations.side.efficiency
-        changed = {item.id: min(item.value * share, 1.0) if driver.at_most_one else item.value * share
+        changed = {item.id: min(item.value * share, 1.0) if driver.at_most_one else max(item.value * share, float(driver.at_least_one))
                    for item in reached.figures[kind] if isinstance(item.value, int | float)}  # fmt: skip
     values = found.program.run(inputs | changed)
     return {name: float(values[result]) for name, result in results(found).items()}

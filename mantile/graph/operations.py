@@ -184,7 +184,11 @@ def _text(value: Any, form: str) -> Any:
 
 
 def _join(left: Any, right: Any) -> Any:
-    return left + right if isinstance(left, str) and isinstance(right, str) else np.char.add(left, right)
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    if any(np.ndim(part) == 0 and not isinstance(part, str | np.str_) for part in (left, right)):
+        return math.nan  # an error on either side is one
+    return np.char.add(left, right)
 
 
 def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:

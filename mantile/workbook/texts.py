@@ -13,6 +13,7 @@ from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, Cell, Sheet
 from mantile.workbook.read import File, Formula, plain
 
+_LONG = 1000  # characters of a cell that a report shows
 _LISTED = 20  # cells that an error names
 
 
@@ -101,7 +102,14 @@ def place_of(sheet: str, row: int, column: int) -> str:
 
 def _item(sheet: Sheet, row: int, column: int, cell: Cell | None, generated: Any, found: Any) -> dict[str, Any]:
     shown = cell.expression.id if cell is not None and isinstance(cell.expression, Input | Quantity) else ""
-    return {"cell": place_of(sheet.name, row, column), "id": sheet.ids.get(row, shown), "generated": generated, "found": found}
+    return {"cell": place_of(sheet.name, row, column), "id": sheet.ids.get(row, shown), "generated": generated, "found": shortened(found)}
+
+
+def shortened(content: Any) -> Any:
+    """What a cell holds, as a report shows it: texts without end are cut."""
+    if not isinstance(content, str) or len(content) <= _LONG:
+        return content
+    return type(content)(f"{content[:_LONG]}… ({len(content):,} characters)")
 
 
 def _same_constant(cell: Cell, found: Any) -> bool:

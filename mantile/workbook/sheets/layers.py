@@ -222,7 +222,7 @@ class _List:
         row = first - 2
         for name, column in LISTED.items():
             title = Quantity(f"layers.title.pass.{name}", "Title", "1", join(
-                f"{name.capitalize()}, a whole pass: ", text(self.phases[name].time * MILLI, "#,##0.0"), " ms"))  # fmt: skip
+                f"{name.capitalize()}, a whole pass: ", text(self.phases[name].time * MILLI, "0.0"), " ms"))  # fmt: skip
             self.book.place(self.sheet, row, _GANTT, title, style.Style(size=10.5, bold=True, indent=1))
             self.sheet.charts.append((row + 1, _GANTT, charts.timeline(
                 f"Timeline of a whole {name} pass: every layer as a bar from its start", ("Layers", first, 0, last, 0), ("Layers", first, column, last, column),
@@ -242,7 +242,7 @@ def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
     longest = element(span(kind.names[name]), position(maximum(times), times))
     called = "one layer" if len(book.estimate.equations.ir.layers) == 1 else f"one {kind.layer.name} layer"
     title = Quantity(f"layers.title.{name}", "Title", "1", join(
-        f"{name.capitalize()}: {called} takes ", text(kind.whole[name], "#,##0"), " us, the longest step (", longest, ") ", text(maximum(times), "#,##0.0"),
+        f"{name.capitalize()}: {called} takes ", text(kind.whole[name], "0"), " us, the longest step (", longest, ") ", text(maximum(times), "#,##0.0"),
         " us"))  # fmt: skip
     book.place(sheet, row, column, title, style.Style(size=10.5, bold=True))
     sheet.charts.append((row + 1, column, charts.timeline(

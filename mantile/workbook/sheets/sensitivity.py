@@ -143,8 +143,8 @@ def shown(unit: str) -> tuple[str, Input | None, str]:
         case "B":
             return "GB", None, "0.0"
         case "B/s":
-            return "GB/s", None, "#,##0"
-        case "1" | "USD/h" | "USD/kWh":
+            return "GB/s", None, "0"
+        case "1" | "USD/h" | "USD/kWh" | "request/s":
             return unit, None, "0.00"
         case _:
             return unit, None, "#,##0"
@@ -244,6 +244,11 @@ def _original(book: Book, figure: Quantity, line: _Line) -> Named:
     return figures.get(figure.id.removeprefix(f"sensitivity.{line.name}."), figure)
 
 
+def _change(result: Node, base: Node) -> Node:
+    """The relative change of a result; none where engines differ by as much."""
+    return where(absolute(result - base) > TOLERANCE * base, result / base - 1, 0)
+
+
 def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> Sensitivity:
     """For each result the drivers by the spread between the ends of their range, and their better and worse side: what the charts show."""
     sheet.text(row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
@@ -277,7 +282,7 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         ends_of, keys = {}, []
         for number, line in enumerate(lines, 1):
             low, high = (put(row + number, at + offset, Quantity(f"sensitivity.{result}.{end}.{number}", "Change", "1",
-                                                                 where(base > 0, _at(line, result, case) / base - 1, 0)))
+                                                                 _change(_at(line, result, case), base)))
                          for offset, (end, case) in enumerate(zip(_BOTH, cases, strict=True)))  # fmt: skip
             ends_of[number] = (low, high)
             order = numbers[number - 1] * TOLERANCE  # keeps drivers of equal weight in one order in every engine

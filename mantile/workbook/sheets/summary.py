@@ -76,7 +76,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     served, inputs = equations.serving, equations.inputs
     sheet.formula(0, FIRST, join(
         f"{book.estimate.model.name} on ", text(served.accelerators, "0"), " × ", inputs.accelerator, ": ",
-        text(served.ttft * MILLI, "#,##0"), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
+        _grouped(served.ttft * MILLI), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
@@ -99,6 +99,11 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     _footer(book, sheet, verdict, made)
     sheet.print_area = (0, FIRST, 49, LAST)
     sheet.one_page = True
+
+
+def _grouped(value: Node) -> Node:
+    """A whole number with its thousands apart; below 1 such a format shows a bare comma in other engines."""
+    return where(value >= 1, text(value, "#,##0"), text(value, "0"))
 
 
 def _degrees(side: Side) -> Node:
@@ -199,7 +204,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
     """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
     served = book.estimate.equations.serving
     _title(book, sheet, 32, 4, "curve", join("Now ", text(served.interactivity, "0"), " tokens/s per user, ",
-                                             text(served.output_tokens_per_s_per_accelerator, "#,##0"), " per accelerator"))  # fmt: skip
+                                             _grouped(served.output_tokens_per_s_per_accelerator), " per accelerator"))  # fmt: skip
     if swept.note is not None:
         sheet.cells[31, LAST] = Cell(style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False), expression=swept.note, column=ACROSS)
     sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
@@ -250,7 +255,7 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
         sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
         series.append((colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column)))
     _title(book, sheet, 23, 1, "memory", join(text(held.used / GIGA, "0.0"), " of ", text(hardware.memory_capacity / GIGA, "0.0"),
-                                              " GB used: room for ", text(held.capacity_sequences, "#,##0"), " sequences"))  # fmt: skip
+                                              " GB used: room for ", _grouped(held.capacity_sequences), " sequences"))  # fmt: skip
     sheet.charts.append((24, 1, charts.stack(
         "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
         series, (442, 118), (0.03, 0.04, 0.94, 0.42))))  # fmt: skip
@@ -305,7 +310,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     book.place(sheet, row + shown + 1, 3, both, _NUMBER)
     sheet.text(row + shown + 1, 1, "share of the two largest", _SMALL)
     head = "Prefill, " if name == "prefill" else "Decode step, "
-    _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "#,##0.0"), " ms: ", first, " and ", second, " take ",
+    _title(book, sheet, 17, place, name, join(head, text(phase.time * MILLI, "0.0"), " ms: ", first, " and ", second, " take ",
                                               text(both, "0%")))  # fmt: skip
     sheet.charts.append((18, place, charts.bars(
         f"{name.capitalize()} time by group of modules in ms, largest first, coloured by what limits it",
@@ -355,8 +360,8 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", text(peak_line / TERA, "#,##0"), " TFLOP/s, memory ",
-                                                text(hardware.memory_bandwidth / GIGA, "#,##0"), " GB/s"))  # fmt: skip
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", _grouped(peak_line / TERA), " TFLOP/s, memory ",
+                                                _grouped(hardware.memory_bandwidth / GIGA), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
         "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
@@ -392,6 +397,6 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
                                "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
     sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
-                              " ms · ", text(made.stored[2], "#,##0"), " tokens/s"), line)  # fmt: skip
+                              " ms · ", _grouped(made.stored[2]), " tokens/s"), line)  # fmt: skip
     sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
     sheet.text(49, 7, book.imprint, line)

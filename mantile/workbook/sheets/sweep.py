@@ -196,7 +196,7 @@ class _Table:
             if len(self.fields) > 1:  # live as well: the second field may be typed over
                 outer = self.named[next(field for field in self.fields if field != next(iter(point)))]
                 value = At(twins[outer], case)
-                named = join(f"{outer.label} ", value if isinstance(outer.value, str) else text(value, "#,##0"))
+                named = join(f"{outer.label} ", value if isinstance(outer.value, str) else text(value, "0" if outer.integer else "0.00"))
                 sheet.formula(self.row, 0, named, style.SOURCE, of=ACROSS)
             else:
                 sheet.text(self.row, 0, f"point {number}", style.SOURCE)
