@@ -103,7 +103,7 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> 
         wins.append(table.best[label])
     assert not any(table.best[label] for label in table.better if label not in ranked)
     leader = max("ABCDEFGH", key=wins.count)
-    assert table.finding == f"{leader} · {made.columns['ABCDEFGH'.index(leader)].name[:18]} is best on {wins.count(leader)} of 14 results"
+    assert table.finding == f"{leader} · {made.columns['ABCDEFGH'.index(leader)].name} leads in {wins.count(leader)} of 14 rows"
     for title, label in zip(table.titles, ("Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens"), strict=True):
         winner, values = "ABCDEFGH".index(table.best[label]), table.values[label]
         gain = abs(values[winner] / values[0] - 1)
@@ -179,4 +179,4 @@ def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
     after = Table(file.book, inputs)
     assert (before.best["Time per output token, TPOT"], after.best["Time per output token, TPOT"]) == ("A", "B")
     assert after.values["Accelerator"] == ["l40s", "a100-80gb-sxm"] and after.values["Concurrency"] == [64, 64] and after.values["Accelerators"] == [1, 4]
-    assert before.finding.startswith("A · ") and after.finding.startswith("B · A100 is best on ")
+    assert before.finding.startswith("A · ") and after.finding.startswith("B · A100 leads in ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,10 @@ def test_the_readme_of_the_gallery_tells_of_it(name: str) -> None:
     for part in (f"({name}.yaml)", f"({name}.xlsx)", f"({name}.png)", f"mantile build workbooks/{name}.yaml"):
         assert part in told
     assert all((GALLERY / f"{name}.{suffix}").is_file() for suffix in ("yaml", "xlsx", "png"))
+
+
+def test_the_script_runs(tmp_path: Path) -> None:
+    """Built, changed, built again, verified, compared, imported and audited from Python."""
+    results = runpy.run_path(str(GALLERY / "from_python.py"))["main"](tmp_path)
+    assert list(results["concurrency"]) == [64, 64, 64]
+    assert {path.name for path in tmp_path.iterdir()} == {"before.xlsx", "after.xlsx", "audit.csv"}

@@ -53,5 +53,5 @@ def measured(served: Serving) -> Measured:
         Section("Measured", tuple(given.values()), "type what was measured of this very scenario; an empty cell is left out"),
         Section("Predicted", tuple(predicted), "as it stands now"),
         Section("Predicted ÷ measured", tuple(ratios), "1 where both agree"),
-        Section("How far off", (*errors, whole), "what `mantile calibrate` makes small, and Excel's Solver can", Section.SUBTOTAL),
+        Section("How far off", (*errors, whole), "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL),
     ))  # fmt: skip

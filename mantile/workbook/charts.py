@@ -145,7 +145,7 @@ def lines(alt: str, categories: Range, series: list[Range], size: tuple[int, int
         {"type": "line"}, alt, size, plot,
         [{"categories": cells(categories), "values": cells(values), **_stroke(place)} for place, values in enumerate(series)],
         x_axis={"num_font": _AXIS_FONT, "line": {"color": style.GRID}, "major_tick_mark": "none", "major_gridlines": {"visible": False}},
-        y_axis=_value_axis(""),
+        y_axis=_value_axis("", num_format="General"),
     )  # fmt: skip
 
 

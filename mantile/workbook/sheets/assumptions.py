@@ -7,7 +7,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.graph.quantity import Input, Named, Node, Quantity, absolute, precedents, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.furniture import cut, furnish
 from mantile.workbook.sheets.sensitivity import Sensitivity, in_unit, shown
 
 _STATEMENTS = {
@@ -136,11 +136,6 @@ def _used(book: Book) -> dict[Named, list[str]]:
     return {figure: list(names) for figure, names in found.items()}
 
 
-def _cut(words: str, most: int) -> str:
-    """Words that fit; in full they stand at the figure."""
-    return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
-
-
 def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str) -> None:
     under = (style.THIN, style.FAINT)
     figure = driver.figure
@@ -148,7 +143,7 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     integer = isinstance(figure, Input) and figure.integer
     sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
     sheet.text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
-    sheet.text(row, 2, _cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
+    sheet.text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
     value = in_unit(figure, figure.unit)
     sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))
     sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
@@ -158,7 +153,7 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
     sheet.formula(row, 6, where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
                   style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
-    sheet.text(row, 7, _cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
+    sheet.text(row, 7, cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
     assumed = driver.status == "assumed"
     sheet.text(row, 8, "! assumed" if assumed else driver.status,
                style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip

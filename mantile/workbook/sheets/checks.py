@@ -8,7 +8,7 @@ from mantile.equations.checks import Check
 from mantile.graph.quantity import At, Input, Node, Quantity, added, join, span, text, total, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, Book, Home, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.furniture import cut, furnish
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -91,7 +91,7 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     for column, head in enumerate(HEADS):
         sheet.text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
     for index, chosen in enumerate(book.estimate.columns):
-        sheet.text(7, FIRST + index, "result" if book.columns == 1 else chosen.name[:14], style.HEADER)
+        sheet.text(7, FIRST + index, "result" if book.columns == 1 else cut(chosen.name, 14), style.HEADER)
     sheet.text(7, last - 1, "kind", style.HEADER)
     sheet.text(7, last, "go to", style.HEADER)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)

@@ -298,7 +298,7 @@ def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, b
     book.place(sheet, data + 1, 2, most, _COUNT, of=ACROSS)
     book.fix(sheet, data + 1, 3, results, _COUNT)
     book.place(sheet, data + 1, _BASE, ahead, _SMALL, of=ACROSS)
-    words = join(ahead, " is best on ", text(most, "0"), " of ", text(results, "0"), " results")
+    words = join(ahead, " leads in ", text(most, "0"), " of ", text(results, "0"), " rows")
     sheet.formula(row, 0, where(most > 0, words, "No scenario is ahead of the others"), style.SECTION_HEAD, of=ACROSS)
     sheet.band(row, 1, last, style.SECTION_HEAD)
     sheet.heights |= {row: 34, row + 1: 28}

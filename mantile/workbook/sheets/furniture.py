@@ -27,9 +27,14 @@ def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
 LETTERS = "ABCDEFGH"
 
 
+def cut(words: str, most: int) -> str:
+    """Words that fit in so many characters, with a sign where some are left out."""
+    return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
+
+
 def scenario_heads(book: Book) -> list[tuple[str, str]]:
     """A · base, B, C, ... each with the scenario's name."""
-    return [(f"{letter}{'' if index else ' · base'}", column.name[:18])
+    return [(f"{letter}{'' if index else ' · base'}", cut(column.name, 18))
             for index, (letter, column) in enumerate(zip(LETTERS, book.estimate.columns, strict=False))]  # fmt: skip
 
 

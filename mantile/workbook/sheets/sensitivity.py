@@ -28,7 +28,7 @@ from mantile.graph.quantity import (
 from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.furniture import cut, furnish
 
 # Columns of the table of drivers; those of low and high are also the columns of all figures worked out again.
 _DRIVER, _UNIT, _BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 0, 1, 2, 3, 4, 5, 6, 12
@@ -197,7 +197,7 @@ def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[i
             for offset, case in enumerate(cases):
                 value = _at(line, result, case)
                 sheet.formula(row, _FIRST_RESULT + 2 * place + offset, value if factor is None else value * At(factor, 0), _result(result), of=ACROSS)
-        sheet.text(row, _SOURCE, f"{line.driver.status}: {line.driver.source}", style.SOURCE)
+        sheet.text(row, _SOURCE, cut(f"{line.driver.status}: {line.driver.source}", 54), style.SOURCE.but(shrink=False))
         sheet.ids[row] = line.driver.id
 
 

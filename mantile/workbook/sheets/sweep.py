@@ -100,7 +100,7 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
     found = Sweep(curves, 1 + list(over).index(inner), table.at["interactivity"], table.at["per_accelerator"], _NOW, words, table.note)
     _charts(sheet, found, table)
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
-    sheet.print_area = (0, 0, table.row - 1, last)
+    sheet.print_area = (0, 0, table.row - 1, len(sheet.widths) - 1)
     return found
 
 
