@@ -348,8 +348,12 @@ def test_the_written_scenario_is_for_people(files: Callable[[str], File], monkey
     """In the order of the documentation, and only what was asked for."""
     file = files("variants")
     found = _imported(typed_into(file, {place(file.book, "inputs.tp", 1): 1, place(file.book, "inputs.framework"): "trtllm"}), monkeypatch)
-    assert dump_scenario(found.scenario.model_dump(mode="json", exclude_defaults=True)) == """\
+    (before,) = found.scenario.versions
+    assert before.ttft_ms == pytest.approx(file.book.estimate.results()["ttft_s"] * 1e3) and before.checks.endswith("pass")
+    plain = found.scenario.model_copy(update={"versions": ()})
+    assert dump_scenario(plain.model_dump(mode="json", exclude_defaults=True)) == """\
 date: '2026-11-21'
+why: 'edited in run.xlsx: inputs.framework, inputs.tp'
 model: small
 accelerator: h100-sxm
 framework: trtllm

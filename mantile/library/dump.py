@@ -47,7 +47,7 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
 def dump_scenario(data: Mapping[str, Any]) -> str:
     """The fields of a scenario that are given, as a scenario file in the order people write them: `load_scenario` reads it back."""
     def ordered(case: Mapping[str, Any]) -> dict[str, Any]:
-        found = {name: dict(case[name]) if name == "sweep" else case[name] for name in _ORDER if name in case}  # pairs, to keep their order
+        found = {name: case[name] for name in _ORDER if name in case}
         return found | {"variants": [ordered(variant) for variant in found["variants"]]} if found.get("variants") else found
 
     return dump_yaml(ordered(data))

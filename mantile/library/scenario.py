@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AliasChoices, Field, StringConstraints, field_serializer, field_validator, model_validator
+from pydantic import AliasChoices, Field, StringConstraints, field_validator, model_validator
 
 from mantile.library.architecture import Architecture, Model
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
@@ -179,11 +179,6 @@ class Scenario(Case):
     def _of_pairs(cls, given: Any) -> Any:
         pairs = isinstance(given, list) and all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in given)
         return dict(given) if pairs else given
-
-    @field_serializer("sweep")
-    def _as_pairs(self, over: dict[str, tuple[Any, ...]]) -> list[list[Any]]:
-        """Pairs keep the order of the fields where keys are sorted: the first of two makes the curves."""
-        return [[field, list(values)] for field, values in over.items()]
 
     @model_validator(mode="after")
     def _complete(self) -> Scenario:

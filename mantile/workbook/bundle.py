@@ -46,10 +46,13 @@ class Bundle:
     @classmethod
     def of(cls, made: Estimate) -> Bundle:
         """What an estimate was made from."""
+        scenario = made.scenario.model_dump(mode="json", exclude_defaults=True)
+        if "sweep" in scenario:
+            scenario["sweep"] = [list(pair) for pair in scenario["sweep"].items()]  # keys are sorted below, but here their order counts
         return cls({
             "format": FORMAT,
             "generator": f"mantile {mantile.__version__}",
-            "scenario": made.scenario.model_dump(mode="json", exclude_defaults=True),
+            "scenario": scenario,
             "model": made.model.model_dump(mode="json"),
             "library": made.library.model_dump(mode="json"),
             "template": made.template.model_dump(mode="json", exclude_defaults=True),
