@@ -89,18 +89,6 @@ class Equations:
         return cells | {figure.id: figure for figure in self.all_inputs()
                         if figure.shared and not figure.fixed and not figure.id.startswith(("model.", *PROFILED))}  # fmt: skip
 
-    def headlines(self) -> dict[str, Quantity]:
-        """The results people ask for first, by the name that a workbook defines for them."""
-        served, held, money = self.serving, self.decoders.memory, self.cost
-        return {
-            "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
-            "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
-            "interactivity": served.interactivity, "memory_per_accelerator": held.used,
-            "memory_capacity": self.decoders.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
-            "fits": held.fits, "feasibility": self.checks.feasibility, "power": money.power, "usd_per_hour": money.usd_per_hour,
-            "usd_per_million_tokens": money.usd_per_million_output,
-        }  # fmt: skip
-
     def quantities(self) -> tuple[Quantity, ...]:
         """Every worked-out figure."""
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Quantity))

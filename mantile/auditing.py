@@ -17,7 +17,7 @@ from mantile.library.documents import json_text
 from mantile.library.dump import replacing
 from mantile.library.errors import InputError
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, SHARED, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Book, Cell, Sheet
 from mantile.workbook.flat import Table, write_csv, write_xlsx
 from mantile.workbook.read import File, open_file, same, typed_inputs
 from mantile.workbook.sheets.assumptions import statement
@@ -110,7 +110,7 @@ def audit(path: str | Path) -> Audit:
     inputs, typed = typed_inputs(file)
     values = book.values(inputs)
     edits = _edits(file, typed)
-    scenarios = tuple(f"{'ABCDEFGH'[index]}: {column.name}" for index, column in enumerate(made.columns))
+    scenarios = tuple(f"{LETTERS[index]}: {column.name}" for index, column in enumerate(made.columns))
     facts = {
         "workbook": str(path), "title": made.title, "model": made.model.hub_id or made.model.id, "date": made.scenario.date, "why": made.scenario.why,
         "generator": book.bundle.generator, "audited_with": f"mantile {mantile.__version__}", "bundle_format": book.bundle.data["format"],
@@ -253,7 +253,7 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
                 continue
             old = reasons.get(name)
             kept = old is not None and same(old.value, value)
-            yield {"id": name, "scenario": f"{'ABCDEFGH'[number]}: {column.name}", "cell": place_of(*book.entries[identifier, number]), "value": value,
+            yield {"id": name, "scenario": f"{LETTERS[number]}: {column.name}", "cell": place_of(*book.entries[identifier, number]), "value": value,
                    "unit": style.shown_unit(figures[identifier].unit), "replaces": _replaced(book, identifier, inputs[number]),
                    "provenance": "scenario of the bundle" if kept else f"typed into {file.path.name}",
                    "reason": old.reason if kept and old is not None else ""}  # fmt: skip
@@ -274,5 +274,5 @@ def _checks(book: Book, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[s
         for check in book.estimate.equations.checks.checks:
             found = values[number]
             yield {"code": check.code, "label": check.label, "kind": "error" if check.error else "alert",
-                   "scenario": f"{'ABCDEFGH'[number]}: {column.name}", "left": float(found[check.left]), "rule": check.rule,
+                   "scenario": f"{LETTERS[number]}: {column.name}", "left": float(found[check.left]), "rule": check.rule,
                    "right": float(found[check.right]), "unit": style.shown_unit(check.left.unit), "passed": bool(found[check.result])}  # fmt: skip

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from mantile.estimation import Estimate, estimate
+from mantile.estimation import Estimate, estimate, headline
 from mantile.explanation import formulas
+from mantile.graph.evaluate import agree
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.scenario import parse_scenario
+from mantile.workbook.book import LETTERS
 from mantile.workbook.bundle import read_document
 from mantile.workbook.edits import edited
 from mantile.workbook.read import open_file, same
@@ -68,7 +69,7 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
         InputError: naming file and field or cell, for what cannot be read.
     """
     left, right = _opened(a), _opened(b)
-    heads = {figure.id for side in (left, right) for figure in side.estimate.equations.headlines().values()}
+    heads = {figure.id for side in (left, right) for figure in headline(side.estimate.equations).values() if isinstance(figure, Quantity)}
     results = tuple(_results(left.estimate, right.estimate))
     return Comparison(
         left.name, right.name, tuple(_inputs(left.estimate, right.estimate)), tuple(_formulas(left, right)),
@@ -83,12 +84,12 @@ def _opened(what: str | Path | Estimate) -> _Side:
         file = open_file(Path(what))
         now = edited(file)
         texts = compare_texts(file, len(now.added))
-        made = estimate(now.scenario, file.book.estimate.model, now.library, str(what))
+        made = file.book.estimate.again(now.scenario, now.library, str(what))
         return _Side(str(what), made, {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)})
     fields, bundle = read_document(what)
     scenario = parse_scenario(fields, str(what))
-    model, library = (bundle.model, bundle.library) if bundle is not None else (None, None)
-    return _Side(str(what), estimate(scenario, model, library, str(what)), {})
+    made = estimate(scenario, name=str(what)) if bundle is None else estimate(scenario, bundle.model, bundle.library, str(what), bundle.template)
+    return _Side(str(what), made, {})
 
 
 def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
@@ -102,7 +103,7 @@ def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
                   for case, given in zip(cases, values, strict=True))]  # fmt: skip
 
     for number, (mine, theirs) in enumerate(zip_longest(of(left), of(right))):
-        scenario = None if number == 0 else "ABCDEFGH"[number - 1]
+        scenario = None if number == 0 else LETTERS[number - 1]
         if mine is None or theirs is None:
             names = [made.columns[number - 1].name if known is not None else None for made, known in ((left, mine), (right, theirs))]
             yield {"id": "name", "scenario": scenario, "a": names[0], "b": names[1]}
@@ -139,16 +140,10 @@ def _results(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
             if not isinstance(other, Quantity):
                 continue
             a, b = _plain(mine[figure]), _plain(theirs[other])
-            if not _close(a, b):
+            if not agree(a, b, TOLERANCE):
                 relative = None if isinstance(a, str) or isinstance(b, str) or not a else b / a - 1
-                yield {"id": figure.id, "scenario": "ABCDEFGH"[number], "unit": figure.unit, "a": a, "b": b, "relative": relative}
+                yield {"id": figure.id, "scenario": LETTERS[number], "unit": figure.unit, "a": a, "b": b, "relative": relative}
 
 
 def _plain(value: Any) -> str | float:
     return value if isinstance(value, str) else float(value)
-
-
-def _close(a: str | float, b: str | float) -> bool:
-    if isinstance(a, str) or isinstance(b, str):
-        return a == b
-    return math.isclose(a, b, rel_tol=TOLERANCE) or (math.isnan(a) and math.isnan(b))

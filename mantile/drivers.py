@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -69,19 +68,17 @@ def drivers(made: Estimate) -> list[Driver]:
     inputs = made.inputs(0)
     program = Program(results(made).values())
     base = program.run(inputs)
-    found = [*_asked(made, base), *_price(made, base), *_factors(made, base)]
+    found = [*_asked(made), *_factors(made)]
     changes = [change for _, change in found]
     names = {name for change in changes for name in change}
     known = {given.id: given.value for given in program.inputs} | inputs
     columns = {name: np.array([change.get(name, known.get(name)) for change in changes], dtype=float) for name in names if name in known}
     after = program.sweep(inputs | columns)
     listed = []
-    for place, (driver, change) in enumerate(found):
+    for place, (driver, _) in enumerate(found):
         effects = tuple(_effect(float(after[result][place]), float(base[result])) for result in results(made).values())
-        if not change:  # a price: it moves the cost alone, and as much
-            effects = (0.0, 0.0, _NUDGE - 1 if float(base[results(made)["usd"]]) > 0 else 0.0)
         listed.append(replace(driver, effects=effects))
-    return sorted(listed, key=lambda driver: -driver.weight)
+    return sorted([*listed, *_prices(made)], key=lambda driver: -driver.weight)
 
 
 def chosen(listed: list[Driver], made: Estimate) -> list[Driver]:
@@ -105,7 +102,7 @@ def _effect(after: float, before: float) -> float:
     return after / before - 1 if before > 0 and np.isfinite(after) else 0.0
 
 
-def _asked(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[str, float]]]:
+def _asked(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
     named = made.equations.inputs.named()
     left_out = "concurrency" if made.columns[0].values.get("request_rate") else "request_rate"  # the load is said by one of them
     for name in _ASKED:
@@ -118,14 +115,21 @@ def _asked(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[
                {figure.id: float(higher)})  # fmt: skip
 
 
-def _price(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[str, float]]]:
-    for side in made.equations.sides:
+def _prices(made: Estimate) -> Iterator[Driver]:
+    """The price of an accelerator of each side: it moves the cost alone, by the share that the side has in it."""
+    equations, values = made.equations, made.values()
+    whole = float(values[equations.cost.usd_per_hour])
+    for side in equations.sides:
         figure = side.power.price
-        if figure.id in made.equations.figures:
-            yield Driver(figure.id, figure.label, (figure,), "price", f"{made.columns[0].values['price_basis']} price"), {}
+        if figure.id not in equations.figures:
+            continue
+        share = float(values[side.power.hourly]) / whole if whole > 0 else 0.0
+        if side is not equations.side and side.ranks.disaggregated is not None:
+            share *= float(values[side.ranks.disaggregated])
+        yield Driver(figure.id, figure.label, (figure,), "price", f"{made.columns[0].values['price_basis']} price", effects=(0.0, 0.0, (_NUDGE - 1) * share))
 
 
-def _factors(made: Estimate, base: dict[Any, Any]) -> Iterator[tuple[Driver, dict[str, float]]]:
+def _factors(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
     equations, inputs = made.equations, made.inputs(0)
     seen: set[Quantity] = set()
     for side in equations.sides:

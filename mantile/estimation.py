@@ -50,6 +50,10 @@ class Estimate:
     equations: Equations
     template: Template
 
+    def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
+        """Another scenario on the same model, with the same template, and the same library unless another is given."""
+        return estimate(scenario, self.model, library or self.library, name, self.template)
+
     @property
     def title(self) -> str:
         """What the workbook is called: the template's or the scenario's title, or model and accelerators."""

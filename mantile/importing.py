@@ -10,12 +10,14 @@ from typing import Any
 
 from mantile.estimation import Estimate, estimate
 from mantile.explanation import formulas
+from mantile.graph.evaluate import agree
 from mantile.library.dump import dump_scenario, replacing
 from mantile.library.errors import InputError
 from mantile.library.scenario import Scenario, Version
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.edits import edited
 from mantile.workbook.read import File, open_file
+from mantile.workbook.sheets.furniture import cut
 from mantile.workbook.texts import compare_texts, require_own_formulas
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
@@ -109,8 +111,9 @@ def import_workbook(path: str | Path) -> Imported:
     scenario = now.scenario
     if now.changes:
         what = ", ".join(dict.fromkeys(str(change["id"]) for change in now.changes))
-        scenario = scenario.model_copy(update={"versions": (*then.scenario.versions, _version(then)), "why": _cut(f"edited in {file.path.name}: {what}")})
-    made = estimate(scenario, then.model, now.library, str(path), then.template)
+        why = cut(f"edited in {file.path.name}: {what}", _WORDS)
+        scenario = scenario.model_copy(update={"versions": (*then.scenario.versions, _version(then)), "why": why})
+    made = then.again(scenario, now.library, str(path))
     _require_same_shape(file, made, now.changes)
     return Imported(
         Path(path), made, tuple(map(_change, now.changes)), now.added,
@@ -141,13 +144,9 @@ def _version(made: Estimate) -> Version:
     def known(value: float) -> float:
         return value if math.isfinite(value) else 0.0
 
-    return Version(date=made.scenario.date, what=_cut(made.title), why=made.scenario.why, checks=f"{passed} of {len(checks) * len(made.columns)} pass",
+    return Version(date=made.scenario.date, what=cut(made.title, _WORDS), why=made.scenario.why, checks=f"{passed} of {len(checks) * len(made.columns)} pass",
                    ttft_ms=known(results["ttft_s"] * 1e3), tpot_ms=known(results["tpot_s"] * 1e3),
                    usd_per_million=known(results["usd_per_million_tokens"]["output"]))  # fmt: skip
-
-
-def _cut(words: str) -> str:
-    return words if len(words) <= _WORDS else words[: _WORDS - 1].rstrip(" ,") + "…"
 
 
 def _change(edit: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,12 +158,6 @@ def _first_difference(left: Estimate, right: Estimate, column: int) -> str | Non
     mine, theirs = left.values(column), right.values(column)
     for figure in left.equations.quantities():
         other = right.equations.figures.get(figure.id)
-        if other is None or not _equal(mine[figure], theirs[other]):
+        if other is None or not agree(mine[figure], theirs[other], _EXACT):
             return figure.id
     return None
-
-
-def _equal(left: Any, right: Any) -> bool:
-    if isinstance(left, str) or isinstance(right, str):
-        return bool(left == right)
-    return math.isclose(float(left), float(right), rel_tol=_EXACT) or (math.isnan(float(left)) and math.isnan(float(right)))

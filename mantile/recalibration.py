@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mantile.calibration import SPREAD, Calibration, Loss, calibrate
 from mantile.equations.workload import DECODE
-from mantile.estimation import Estimate, estimate
+from mantile.estimation import Estimate
 from mantile.library.documents import validate
 from mantile.library.dump import replacing
 from mantile.library.efficiency import EfficiencyProfile
@@ -19,6 +19,7 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, FIELDS, Column, apply_model_overrides
 from mantile.reconciliation import Prepared, prepare
 from mantile.revision import Choice
+from mantile.workbook.book import LETTERS
 from mantile.workbook.edits import edited
 from mantile.workbook.read import open_file
 from mantile.workbook.texts import compare_texts, require_own_formulas
@@ -70,7 +71,7 @@ def calibrate_workbook(
     step("writing")
     why = f"calibrated to {sum(len(run.metrics.given()) for run in runs)} measured values of {source.name}"[:120]
     scenario = now.scenario.model_copy(update={"why": why})
-    better = estimate(scenario, now.model, _with(now.library, made.profiles, str(source)), str(source))
+    better = now.again(scenario, _with(now.library, made.profiles, str(source)), str(source))
     with replacing(target, overwrite=False) as temporary:
         build_workbook(better, temporary)
     return made
@@ -87,7 +88,7 @@ def _read(path: Path) -> Estimate:
     now = edited(file)
     texts = compare_texts(file, len(now.added))
     require_own_formulas(file, [*texts.formulas, *texts.overwritten])
-    return estimate(now.scenario, file.book.estimate.model, now.library, str(path))
+    return file.book.estimate.again(now.scenario, now.library, str(path))
 
 
 def _runs(made: Estimate, source: str) -> list[Run]:
@@ -102,7 +103,7 @@ def _runs(made: Estimate, source: str) -> list[Run]:
         metrics = {METRICS[field]: value * scales[field] for field, value in given.items()}
         overrides = [override.model_dump() for override in column.overrides if not override.id.startswith("model.")]
         found.append(validate(Run, {
-            **_fields(made, column), "id": f"{'ABCDEFGH'[number]}: {column.name}"[:120], "model": made.scenario.model, "metrics": metrics,
+            **_fields(made, column), "id": f"{LETTERS[number]}: {column.name}"[:120], "model": made.scenario.model, "metrics": metrics,
             "overrides": overrides, "source": source[:300], "date": made.scenario.date,
         }, f"{source}: scenario {column.name}"))  # fmt: skip
     return found

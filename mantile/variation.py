@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.assembly import Equations
 from mantile.graph.mirror import Mirror, order
-from mantile.graph.quantity import Named, Node, Quantity
+from mantile.graph.quantity import At, Named, Quantity
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,17 @@ class Variation:
     """Results that follow from other values of some figures.
 
     Args:
-        rows: the figures that change, by the sheet on which the originals stand, in the order of the workbook.
-        results: each result worked out again; the original where nothing changes it.
+        rows: figures that change, each behind the original it was made from, by the sheet of the originals, in the order of the workbook.
+        results: original and what it is now, which is the same where nothing changes it, by name.
     """
 
-    rows: dict[str, tuple[Quantity, ...]]
-    results: Mapping[str, Node]
+    rows: dict[str, tuple[tuple[Quantity, Quantity], ...]]
+    results: Mapping[str, tuple[Named, Named]]
+
+    def at(self, name: str, case: int) -> At:
+        """A result in a case; that of the base scenario where nothing changes it."""
+        original, now = self.results[name]
+        return At(now, 0 if now is original else case)
 
 
 class Variations:
@@ -43,14 +48,10 @@ class Variations:
             prefix, words: what ids of the new figures begin with and labels end in.
         """
         mirror = Mirror(replaced, (), prefix, words, self._order)
-        found = {name: mirror.of(figure) for name, figure in self.results.items()}
-        rows: dict[str, tuple[Quantity, ...]] = {}
-        for sheet, sections in self.equations.sheets.items():
-            figures = (figure for section in sections for figure in section.figures() if figure not in replaced)
-            mine = tuple(made for figure in figures if isinstance(made := mirror.made.get(figure), Quantity))
-            if mine:
-                rows[sheet] = mine
-        missing = {made for original, made in mirror.made.items() if isinstance(made, Quantity) and original not in replaced}
-        missing -= {figure for figures in rows.values() for figure in figures}
-        assert not missing, f"{missing} stand on no sheet"
-        return Variation(rows, found)
+        found = {name: (figure, mirror.of(figure)) for name, figure in self.results.items()}
+        made = {original: now for original, now in mirror.made.items() if isinstance(original, Quantity) and isinstance(now, Quantity)
+                and original not in replaced}  # fmt: skip
+        rows = {sheet: tuple((figure, made.pop(figure)) for section in sections for figure in section.figures() if figure in made)
+                for sheet, sections in self.equations.sheets.items()}  # fmt: skip
+        assert not made, f"{[*made]} stand on no sheet"
+        return Variation({sheet: figures for sheet, figures in rows.items() if figures}, found)

@@ -47,6 +47,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "experts": BASE | {"framework": "sglang", "ep": 2, "measured": {"tpot_ms": 9}, "variants": [{"name": "int4", "experts_dtype": "int4"}]},
     "apart": BASE | {"decode": {"tp": 4, "accelerator": "b200-sxm"}, "variants": [{"name": "as prefill", "decode": {"tp": 2, "accelerator": "h100-sxm"}}]},
     "single": BASE | {"overrides": [{"id": "efficiency.step_host", "value": 700}], "measured": {"tpot_ms": 9}},
+    "swept": BASE | {"sweep": {"concurrency": [1, 8, 64]}},
+    "grid": BASE | {"sweep": {"concurrency": [1, 8], "tp": [1, 2]}},
     "rated": {key: value for key, value in BASE.items() if key != "concurrency"} | {"request_rate": 90, "variants": [{"name": "calm", "request_rate": 30}]},
 }  # fmt: skip
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
@@ -144,7 +146,7 @@ def _require_same(file: File, made: Estimate) -> None:
         assert not wrong, (column, list(wrong.items())[:3])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ASKED if kind != "single"])
+@pytest.mark.parametrize("kind", [kind for kind in ASKED if kind not in ("single", "swept", "grid")])
 def test_whatever_is_typed_comes_back(kind: str, files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Sets of edits of every kind: read, written as YAML, built again; every figure of every column to 1e-12."""
     dice = random.Random(f"round trip of {kind}")
@@ -170,6 +172,21 @@ def test_whatever_is_typed_comes_back(kind: str, files: Callable[[str], File], m
             (tmp_path / "alone.yaml").write_text(dump_scenario(found.scenario.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8")
             assert load_scenario(str(tmp_path / "alone.yaml")) == found.scenario
     assert reached >= {"inputs", "library", "system", "efficiency", "override", "measured", "scheduler", "model", "following", "added", "cost", "sensitivity"}
+
+
+def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One field: any point may be typed over. Two: a value wherever it stands, else the grid has a hole and the cell is named."""
+    file = files("swept")
+    sheet, row, column = file.book.entries["sweep.inputs.concurrency", 2 + file.book.columns + 1]  # behind low and high of Sensitivity
+    found = _imported(typed_into(file, {(sheet, row, column): 16}), monkeypatch)
+    assert found.scenario.sweep == {"concurrency": (1, 16, 64)}
+    assert [change["to"] for change in found.changes] == [16]
+    file = files("grid")
+    cells = [file.book.entries["sweep.inputs.tp", case] for case in range(2 + file.book.columns, 2 + file.book.columns + 4)]
+    assert [file.contents[sheet][row, column] for sheet, row, column in cells] == [1, 1, 2, 2]
+    assert _imported(typed_into(file, dict.fromkeys(cells[2:], 4)), monkeypatch).scenario.sweep == {"concurrency": (1, 8), "tp": (1, 4)}
+    with pytest.raises(InputError, match=r"Sweep!\w+ \(sweep\.inputs\.tp\): holds 4.*change the value wherever it stands"):
+        _imported(typed_into(file, {cells[3]: 4}), monkeypatch)
 
 
 def _filled_right(file: File, columns: int = 1) -> Typed:

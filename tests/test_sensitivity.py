@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,10 +102,21 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
     listed = drivers(book.estimate)
     assert [driver.weight for driver in listed] == sorted((driver.weight for driver in listed), reverse=True)
     for name in ("ttft", "tpot", "usd"):
-        ends = {figure.id: float(values[-1][figure.body]) for figure in book.homes
-                if isinstance(figure, Quantity) and figure.id.startswith((f"sensitivity.{name}.better.", f"sensitivity.{name}.worse."))}  # fmt: skip
-        spreads = [ends[f"sensitivity.{name}.worse.{rank}"] - ends[f"sensitivity.{name}.better.{rank}"] for rank in range(1, 9)]
-        assert spreads == sorted(spreads, reverse=True) or name == "usd"  # utilisation is cut off at 1
+        ends, changes = (
+            {
+                figure.id: float(values[-1][figure.body])
+                for figure in book.homes
+                if isinstance(figure, Quantity) and figure.id.startswith(tuple(f"sensitivity.{name}.{kind}." for kind in kinds))
+            }
+            for kinds in (("better", "worse"), ("low", "high", "entry"))
+        )
+        entries = [int(changes[f"sensitivity.{name}.entry.{rank}"]) for rank in range(1, 9)]
+        spreads = [abs(changes[f"sensitivity.{name}.high.{entry}"] - changes[f"sensitivity.{name}.low.{entry}"]) for entry in entries]
+        assert sorted(entries) == list(range(1, 9))
+        assert all(one >= other * (1 - 1e-7) for one, other in itertools.pairwise(spreads))
+        for rank, entry in enumerate(entries, 1):
+            both = (changes[f"sensitivity.{name}.low.{entry}"], changes[f"sensitivity.{name}.high.{entry}"], 0.0)
+            assert (ends[f"sensitivity.{name}.better.{rank}"], ends[f"sensitivity.{name}.worse.{rank}"]) == (min(both), max(both))
         assert all(ends[f"sensitivity.{name}.better.{rank}"] <= 0 <= ends[f"sensitivity.{name}.worse.{rank}"] for rank in range(1, 9))
 
 

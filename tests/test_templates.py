@@ -63,7 +63,7 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
 def test_executives_see_what_they_decide_by() -> None:
     """The sheets named and those their formulas need; nothing leads to a sheet that is not there."""
     book = lay_out(made(template="executive", variants=[{"name": "TP2", "tp": 2}]))
-    assert {"Cover", "Summary", "Assumptions"} <= set(book.sheets)
+    assert {"Cover", "Summary", "Compare", "Assumptions"} <= set(book.sheets)
     assert not {"Plan", "Layers", "Calibration", "Log"} & set(book.sheets)
     text = {name: " ".join(book.printed(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None) for name, sheet in book.sheets.items()}
     named = {found for formulas in text.values() for found in re.findall(r"([A-Z][a-z]+)!", formulas)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -140,6 +141,13 @@ def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for node, function, arguments in steps:
             values[node] = function(*[values[argument] for argument in arguments])
+
+
+def agree(left: Any, right: Any, tolerance: float) -> bool:
+    """Whether two values are the same: equal texts, numbers within a relative tolerance, or errors both."""
+    if isinstance(left, str) or isinstance(right, str):
+        return bool(left == right)
+    return math.isclose(left, right, rel_tol=tolerance) or (math.isnan(left) and math.isnan(right))
 
 
 def evaluate(node: Node, inputs: Mapping[str, Any] | None = None) -> Any:

@@ -19,9 +19,11 @@ from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ances
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
+from mantile.workbook.style import value as value_style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
+LETTERS = "ABCDEFGH"  # of scenarios
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 
@@ -44,10 +46,8 @@ class Money:
     rate: Input | None = None
 
     def of(self, usd: Node) -> Node:
-        """An amount in US dollars in this currency; across scenarios where the amount is."""
-        if self.rate is None:
-            return usd
-        return usd * (At(self.rate, 0) if isinstance(usd, At) else self.rate)
+        """An amount in US dollars in this currency."""
+        return usd if self.rate is None else usd * self.rate
 
     def named(self, words: str) -> str:
         """A unit or heading in this currency."""
@@ -190,6 +190,17 @@ class Book:
         is_text = isinstance(figure.value, str)
         sheet.put(row, column, Cell(style, text=str(figure.value) if is_text else None,
                                     number=None if is_text else float(figure.value or 0)))  # fmt: skip
+
+    def type(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:
+        """A cell in which an input of the workbook itself is typed: of all scenarios, or of a further case, whose value it then has."""
+        value = figure.value if case is None else self.inputs(case)[figure.id]
+        look = value_style(figure.unit, is_text=isinstance(value, str), role="input", integer=figure.integer)
+        sheet.put(row, column, Cell(look, text=value if isinstance(value, str) else None, number=None if isinstance(value, str) else float(value or 0),
+                                    column=case or 0, entry=figure))  # fmt: skip
+        if case is None:
+            self.settle(figure, Home(sheet.name, row, column, absolute=True))
+        self.own[figure.id] = figure
+        self.entries[figure.id, case or 0] = (sheet.name, row, column)
 
     def anchor(self, figure: Named, column: int = 0) -> str:
         """A link to a figure's row."""

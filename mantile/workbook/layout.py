@@ -85,5 +85,14 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
 def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     names = {f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()}
-    results = book.estimate.equations.headlines() | {"master_check": master, "calibration_error": error}
+    equations = book.estimate.equations
+    served, held, money = equations.serving, equations.decoders.memory, equations.cost
+    results = {
+        "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
+        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
+        "interactivity": served.interactivity, "memory_per_accelerator": held.used,
+        "memory_capacity": equations.decoders.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
+        "fits": held.fits, "feasibility": equations.checks.feasibility, "power": money.power, "usd_per_hour": money.usd_per_hour,
+        "usd_per_million_tokens": money.usd_per_million_output, "master_check": master, "calibration_error": error,
+    }  # fmt: skip
     return names | {name: book.address(figure, 0, None) for name, figure in results.items()}

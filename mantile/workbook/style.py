@@ -139,7 +139,6 @@ SOURCE = Style(size=9, colour=GREY, shrink=True)
 IDENTIFIER = Style(size=8.5, colour=GREY, font="Consolas", shrink=True)
 VALUE = Style(align="right")
 TEXT_VALUE = Style(align="right", form=_air("@"))
-LEVEL = Style(size=9, colour=GREY, align="right", form='[=0]"–"_)_);"level "0_)_)')
 TILE = Style(size=9, colour=GREY, fill=PANEL, indent=1)
 
 

@@ -12,7 +12,7 @@ from mantile.workbook import style
 from mantile.workbook.book import FIRST, Book, Sheet
 
 _ALWAYS = ("Cover", "Summary", "Checks")
-_QUOTED = re.compile(r"^='?([A-Za-z]+)'?!")
+_OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
 
 
 def leave_out(book: Book, shown: tuple[str, ...]) -> None:
@@ -33,10 +33,10 @@ def leave_out(book: Book, shown: tuple[str, ...]) -> None:
             stack += {other for other in _needed(book, book.sheets[name]) if other in book.sheets}
     book.sheets = {name: sheet for name, sheet in book.sheets.items() if name in kept}
     book.entries = {key: place for key, place in book.entries.items() if place[0] in kept}
-    book.names = {name: place for name, place in book.names.items() if _named(place) in kept}
+    book.names = {name: place for name, place in book.names.items() if _sheet_of(place) in kept}
     for sheet in book.sheets.values():
         for cell in sheet.cells.values():
-            if cell.link is not None and cell.link.removeprefix("internal:'").partition("'")[0] not in kept:
+            if cell.link is not None and _sheet_of(cell.link) not in kept:
                 cell.link = None
 
 
@@ -57,14 +57,14 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
     """Sheets that the formulas, lists and charts of a sheet refer to."""
     for cell in sheet.cells.values():
         if cell.reference is not None:
-            yield cell.reference.partition("!")[0].strip("'")
+            yield _sheet_of(cell.reference)
         if cell.expression is not None:
             yield from _homes(book, cell.expression)
         members = book.choices(cell.entry) if cell.entry is not None else None
         if members is not None:
             yield from _homes(book, members)
     for _, _, chart in sheet.charts:
-        yield from _mentioned(chart.series, book)
+        yield from _mentioned(chart.series)
 
 
 def _homes(book: Book, node: Node) -> Iterator[str]:
@@ -78,14 +78,16 @@ def _homes(book: Book, node: Node) -> Iterator[str]:
         yield from _homes(book, child)
 
 
-def _mentioned(thing: Any, book: Book) -> Iterator[str]:
+def _mentioned(thing: Any) -> Iterator[str]:
+    """Every text in the description of a chart, of references their sheet: more than names of sheets, but all of those."""
     if isinstance(thing, str):
-        found = _QUOTED.match(thing)
-        yield found[1] if found else thing
+        yield _sheet_of(thing)
     elif isinstance(thing, dict | list | tuple):
         for part in thing.values() if isinstance(thing, dict) else thing:
-            yield from _mentioned(part, book)
+            yield from _mentioned(part)
 
 
-def _named(place: str) -> str:
-    return place.removeprefix("=").partition("!")[0].strip("'")
+def _sheet_of(text: str) -> str:
+    """The sheet that a reference leads to; a text that is none, as it is."""
+    found = _OF_SHEET.match(text)
+    return found[1] if found else text

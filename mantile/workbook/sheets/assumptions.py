@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mantile.drivers import RESULTS, Driver
 from mantile.equations.checks import TOLERANCE
-from mantile.graph.quantity import Input, Named, Node, Quantity, absolute, precedents, where
+from mantile.graph.evaluate import evaluate
+from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, precedents, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.furniture import cut, furnish
-from mantile.workbook.sheets.sensitivity import Sensitivity, in_unit, shown
+from mantile.workbook.sheets.sensitivity import Sensitivity, shown
 
 _STATEMENTS = {
     "concurrency": "Requests arrive in a closed loop: so many are always in flight",
@@ -139,17 +140,15 @@ def _used(book: Book) -> dict[Named, list[str]]:
 def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str) -> None:
     under = (style.THIN, style.FAINT)
     figure = driver.figure
-    unit = shown(figure.unit)[0]
+    value, unit, _ = shown(figure, figure.unit)
+    then = evaluate(shown(Literal(float(book.estimate_values[0][figure])), figure.unit)[0])
     integer = isinstance(figure, Input) and figure.integer
     sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
     sheet.text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
     sheet.text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
-    value = in_unit(figure, figure.unit)
     sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))
     sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
-    base = book.estimate_values[0][figure]
-    scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
-    default = Input(f"assumption.{driver.id}", f"As generated, {driver.label}", unit, float(f"{float(base) * scale:.12g}"), shared=True, fixed=True)
+    default = Input(f"assumption.{driver.id}", f"As generated, {driver.label}", unit, float(f"{then:.12g}"), shared=True, fixed=True)
     book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
     sheet.formula(row, 6, where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
                   style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip

@@ -27,7 +27,6 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     position,
-    precedents,
     span,
     substitute,
     text,
@@ -36,8 +35,9 @@ from mantile.graph.quantity import (
 )  # fmt: skip
 from mantile.library.scenario import CLASS_DTYPES, SAME
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, Sheet
-from mantile.workbook.sheets.furniture import LETTERS, furnish, scenario_heads
+from mantile.workbook.book import ACROSS, LETTERS, Book, Cell, Sheet
+from mantile.workbook.sheets.cases import figures_of
+from mantile.workbook.sheets.furniture import furnish, scenario_heads
 
 _BASE = 4  # column of the base's values
 _LABELS, _BEST = (104, 220, 96, 54), 48  # widths
@@ -82,8 +82,7 @@ class Line:
     @property
     def figures(self) -> tuple[Named, ...]:
         """What it is made of, but for definitions."""
-        found = (self.body,) if isinstance(self.body, Input | Quantity) else precedents(self.body)
-        return tuple(figure for figure in found if not (isinstance(figure, Input) and figure.fixed))
+        return figures_of(self.body)
 
 
 @dataclass(frozen=True, eq=False)

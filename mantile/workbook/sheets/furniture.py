@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.graph.quantity import Quantity
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Book, Sheet
+from mantile.workbook.book import ACROSS, LETTERS, Book, Sheet
 
 
 def furnish(book: Book, sheet: Sheet, title: str, last_column: int, master: Quantity | None) -> None:
@@ -24,7 +24,6 @@ def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
         "type": "text", "criteria": "begins with", "value": "✗", "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
 
 
-LETTERS = "ABCDEFGH"
 
 
 def cut(words: str, most: int) -> str:

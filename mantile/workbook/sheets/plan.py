@@ -8,7 +8,7 @@ from mantile.equations.placement import BAND, Placement, placement, shown
 from mantile.equations.side import Side
 from mantile.graph.quantity import Quantity, join, text
 from mantile.workbook import style
-from mantile.workbook.book import Book, Sheet
+from mantile.workbook.book import LETTERS, Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
 
 FIRST_GPU = 2
@@ -41,7 +41,7 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
     title = Quantity(
         f"{prefix}.title", "Title", "1",
-        join(f"{'ABCDEFGH'[column]}{' · base' if column == 0 else ''}: {who}", "TP ", text(inputs.tp, "0"), " × groups ", text(ranks.groups, "0"), " × stages ",
+        join(f"{LETTERS[column]}{' · base' if column == 0 else ''}: {who}", "TP ", text(inputs.tp, "0"), " × groups ", text(ranks.groups, "0"), " × stages ",
              text(inputs.pp, "0"), " × replicas ", text(inputs.dp, "0"), "; ", text(held.used / GIGA, "0.0"), " GB used on the fullest accelerator"),
     )  # fmt: skip
     book.place(sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), of=column)

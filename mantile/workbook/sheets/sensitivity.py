@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     nth_largest,
     position,
     span,
+    substitute,
     text,
     where,
     whole,
@@ -28,15 +29,16 @@ from mantile.graph.quantity import (
 from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.sheets.cases import work_out
 from mantile.workbook.sheets.furniture import cut, furnish
 
 # Columns of the table of drivers; those of low and high are also the columns of all figures worked out again.
-_DRIVER, _UNIT, _BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 0, 1, 2, 3, 4, 5, 6, 12
-_LAST = 12
+_BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
+_LAST = _SOURCE
 _CHART_ROWS = 15
 _BOTH = ("low", "high")
 _SWINGS = "sensitivity.swing."  # before the id of a driver, that of its percentage
-HUNDRED = Input("sensitivity.percent", "Percent", "1", 100, "per cent, to the hundred", "definition", "defined", shared=True, fixed=True)
+_HUNDRED = Input("sensitivity.percent", "Percent", "1", 100, "per cent, to the hundred", "definition", "defined", shared=True, fixed=True)
 _SIGN = Input("sensitivity.sign", "Side", "1", 0, "−1 lower, 1 higher", "definition", "defined", fixed=True)
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.0000", align="right")
@@ -48,13 +50,27 @@ class Sensitivity:
 
     Args:
         titles: the finding, by result.
-        rows: first and last row of sorted labels, better and worse, by result, and their first column.
+        rows: first and last row of sorted labels, better and worse, which stand in the first columns, by result.
         spreads: change of each result from the low to the high end, over the base, by id of the driver.
     """
 
     titles: dict[str, Quantity]
-    rows: dict[str, tuple[int, int, int]]
+    rows: dict[str, tuple[int, int]]
     spreads: dict[str, dict[str, Node]]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """A result as the sheet shows it: what it is called, its unit, and the figure in that unit."""
+
+    label: str
+    unit: str
+    figure: Quantity
+    body: Node
+
+    def of(self, figure: Node) -> Node:
+        """The same of another case."""
+        return substitute(self.body, {self.figure: figure})
 
 
 @dataclass(frozen=True)
@@ -79,28 +95,27 @@ def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sen
     sheet.heights[2] = 6
     top = _CHART_ROWS + 4
     cases = [book.case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
+    shown_results = _shown(book)
     variations = Variations(book.estimate.equations, results(book.estimate))
     lines = [_line(book, variations, driver, top + 4 + place) for place, driver in enumerate(chosen)]
-    _table(book, sheet, top, lines, cases)
+    _table(book, sheet, top, shown_results, lines, cases)
     row = _blocks(book, sheet, top + 6 + len(lines), lines, cases)
-    found = _sorted(book, sheet, row + 2, lines, cases)
-    for place, (result, (called, *_)) in enumerate(_heads(book).items()):
-        first, last, column = found.rows[result]
+    found = _sorted(book, sheet, row + 2, shown_results, lines, cases)
+    for place, (name, result) in enumerate(shown_results.items()):
         at = (0, 4, 9)[place]
-        book.place(sheet, 3, at, found.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
-        sheet.charts.append((4, at, tornado(f"Change of {called} at the low and high end of each driver, largest first", "Sensitivity",
-                                            (first, last, column), (500, 18 * (_CHART_ROWS - 1)))))  # fmt: skip
+        book.place(sheet, 3, at, found.titles[name], style.Style(size=10.5, bold=True), of=ACROSS)
+        sheet.charts.append((4, at, tornado(result.label, found.rows[name], (500, 18 * (_CHART_ROWS - 1)))))
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
     return found
 
 
-def tornado(alt: str, sheet: str, rows: tuple[int, int, int], size: tuple[int, int]) -> charts.Chart:
+def tornado(result: str, rows: tuple[int, int], size: tuple[int, int]) -> charts.Chart:
     """The tornado of sorted rows: labels, then better and worse."""
-    first, last, column = rows
-    return charts.tornado(alt, (sheet, first, column, last, column), [
-        (colour, label, (sheet, first, column + offset, last, column + offset))
-        for offset, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
+    first, last = rows
+    return charts.tornado(f"Change of {result} at the low and high end of each driver, largest first", ("Sensitivity", first, 0, last, 0), [
+        (colour, label, ("Sensitivity", first, column, last, column))
+        for column, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
 
 
 def driver_of(identifier: str) -> str:
@@ -108,9 +123,10 @@ def driver_of(identifier: str) -> str:
     return identifier.removeprefix(_SWINGS) if identifier.startswith(_SWINGS) else ""
 
 
-def _heads(book: Book) -> dict[str, tuple[str, str, Input | None]]:
-    """What each result is called, its unit, and what it is multiplied by for it."""
-    return {"ttft": ("TTFT", "ms", MILLI), "tpot": ("TPOT", "ms", MILLI), "usd": (book.money.named("USD per M tokens"), book.money.code, book.money.rate)}
+def _shown(book: Book) -> dict[str, _Result]:
+    found = results(book.estimate)
+    return {"ttft": _Result("TTFT", "ms", found["ttft"], found["ttft"] * MILLI), "tpot": _Result("TPOT", "ms", found["tpot"], found["tpot"] * MILLI),
+            "usd": _Result(book.money.named("USD per M tokens"), book.money.code, found["usd"], book.money.of(found["usd"]))}  # fmt: skip
 
 
 def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line:
@@ -118,12 +134,12 @@ def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line
     known = book.estimate.scenario.sensitivity.get(driver.id, driver.swing)
     swing = Input(f"{_SWINGS}{driver.id}", f"Lower and higher by, {driver.label}", "%", known, "percent of the value of the base scenario", "assumed",
                   shared=True, integer=True, minimum=0, maximum=90, name="swing")  # fmt: skip
-    share = (HUNDRED + _SIGN * swing) / HUNDRED
+    percent = _HUNDRED + _SIGN * swing
 
     def scaled(figure: Named) -> Node:
         if isinstance(figure, Input) and figure.integer:
-            return maximum(whole(figure * (HUNDRED + _SIGN * swing) / HUNDRED), 1)
-        body = figure * share
+            return maximum(whole(figure * percent / _HUNDRED), 1)
+        body = figure * (percent / _HUNDRED)
         return minimum(body, 1) if driver.at_most_one else maximum(body, 1) if driver.at_least_one else body
 
     made: dict[Named, Quantity] = {
@@ -135,35 +151,25 @@ def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line
     return _Line(driver, name, row, swing, made[driver.figure], variation, made)
 
 
-def shown(unit: str) -> tuple[str, Input | None, str]:
-    """The unit in which a driver is shown, what it is multiplied by for it, and its format as text."""
+def shown(figure: Node, unit: str) -> tuple[Node, str, str]:
+    """A figure in the unit people quote, that unit, and its format as text."""
     match unit:
         case "s":
-            return "us", MICRO, "0.0"
+            return figure * MICRO, "us", "0.0"
         case "B":
-            return "GB", None, "0.0"
+            return figure / GIGA, "GB", "0.0"
         case "B/s":
-            return "GB/s", None, "0"
+            return figure / GIGA, "GB/s", "0"
         case "1" | "USD/h" | "USD/kWh" | "request/s":
-            return unit, None, "0.00"
+            return figure, unit, "0.00"
         case _:
-            return unit, None, "#,##0"
+            return figure, unit, "#,##0"
 
 
-def in_unit(figure: Node, unit: str) -> Node:
-    """A figure in the unit in which it is shown; across scenarios where the figure is."""
-    _, factor, _ = shown(unit)
-    across = isinstance(figure, At)
-    if factor is not None:
-        return figure * (At(factor, 0) if across else factor)
-    return figure / (At(GIGA, 0) if across else GIGA) if unit in ("B", "B/s") else figure
-
-
-def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[int]) -> None:
+def _table(book: Book, sheet: Sheet, top: int, shown_results: dict[str, _Result], lines: list[_Line], cases: list[int]) -> None:
+    """Drivers with their values and the results at both ends, below the base."""
     head = style.HEADER.but(bottom=None)
     sheet.band(top, 0, _LAST, head)
-    for place, (label, unit, _) in enumerate(_heads(book).values()):
-        sheet.cells[top, _FIRST_RESULT + 2 * place + 1] = Cell(style.HEADER_RIGHT.but(bottom=None), text=f"{label}, {unit}")
     for column, words in enumerate(("driver", "unit", "base", "± percent", "lower", "higher", *(_BOTH * 3), "source")):
         sheet.text(top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT)
     row = top + 2
@@ -173,44 +179,34 @@ def _table(book: Book, sheet: Sheet, top: int, lines: list[_Line], cases: list[i
     book.settle(_SIGN, Home("Sensitivity", row))
     for column, sign, case in zip((LOW, HIGH), (-1, 1), cases, strict=True):
         sheet.put(row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, column=case))
-    book.fix(sheet, row, _SWING, HUNDRED, small.but(form='"of "0_)_)'))
-    for place, (result, (_, _, factor)) in enumerate(_heads(book).items()):
-        base = results(book.estimate)[result]
-        value = At(base, 0) if factor is None else At(base, 0) * At(factor, 0)
-        sheet.formula(row, _FIRST_RESULT + 2 * place + 1, value, _result(result, "base ").but(bold=True, fill=style.PANEL), of=ACROSS, link=book.anchor(base))
+    book.fix(sheet, row, _SWING, _HUNDRED, small.but(form='"of "0_)_)'))
+    for place, (name, result) in enumerate(shown_results.items()):
+        column = _FIRST_RESULT + 2 * place + 1
+        sheet.cells[top, column] = Cell(style.HEADER_RIGHT.but(bottom=None), text=f"{result.label}, {result.unit}")
+        sheet.formula(row, column, result.of(At(result.figure, 0)), _form(name, "base ").but(bold=True, fill=style.PANEL), of=ACROSS,
+                      link=book.anchor(result.figure))  # fmt: skip
     sheet.band(row, 1, _LAST, bold)
     sheet.heights[row + 1] = 4
     for line in lines:
         row, figure = line.row, line.driver.figure
-        unit, _, _ = shown(figure.unit)
+        base, unit, _ = shown(At(figure, 0), figure.unit)
         sheet.text(row, 0, line.driver.label, style.LABEL)
         sheet.text(row, 1, style.shown_unit(unit), style.UNIT)
         look = style.value(unit, integer=isinstance(figure, Input) and figure.integer)
-        sheet.formula(row, _BASE, in_unit(At(figure, 0), figure.unit), look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
-        book.settle(line.swing, Home("Sensitivity", row, _SWING, absolute=True))
-        sheet.put(row, _SWING, Cell(style.value("%", role="input", integer=True), number=float(line.swing.value or 0), entry=line.swing))
-        book.entries[line.swing.id, 0] = ("Sensitivity", row, _SWING)
-        book.own[line.swing.id] = line.swing
+        sheet.formula(row, _BASE, base, look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
+        book.type(sheet, row, _SWING, line.swing)
         for column, case in zip((LOW, HIGH), cases, strict=True):
-            sheet.formula(row, column, in_unit(At(line.value, case), figure.unit), look, of=ACROSS)
-        for place, (result, (_, _, factor)) in enumerate(_heads(book).items()):
+            sheet.formula(row, column, shown(At(line.value, case), figure.unit)[0], look, of=ACROSS)
+        for place, (name, result) in enumerate(shown_results.items()):
             for offset, case in enumerate(cases):
-                value = _at(line, result, case)
-                sheet.formula(row, _FIRST_RESULT + 2 * place + offset, value if factor is None else value * At(factor, 0), _result(result), of=ACROSS)
+                sheet.formula(row, _FIRST_RESULT + 2 * place + offset, result.of(line.variation.at(name, case)), _form(name), of=ACROSS)
         sheet.text(row, _SOURCE, cut(f"{line.driver.status}: {line.driver.source}", 54), style.SOURCE.but(shrink=False))
         sheet.ids[row] = line.driver.id
 
 
-def _result(name: str, words: str = "") -> style.Style:
+def _form(name: str, words: str = "") -> style.Style:
     form = {"ttft": "#,##0.0_)_)", "tpot": "0.00_)_)", "usd": "#,##0.000_)_)"}[name]
     return style.VALUE.but(form=f'"{words}"{form}' if words else form)
-
-
-def _at(line: _Line, result: str, case: int) -> At:
-    """A result at one end of a driver; that of the base scenario where it does not follow from it."""
-    node = line.variation.results[result]
-    assert isinstance(node, Quantity)
-    return At(node, case if node.id.startswith("sensitivity.") else 0)
 
 
 def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> int:
@@ -223,25 +219,15 @@ def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         sheet.text(row, _FIRST_RESULT, "what follows from it, up to the results; all other figures are those of the base scenario", style.BLOCK_NOTE)
         sheet.band(row, 1, _LAST, style.BLOCK_HEAD)
         row += 1
-        rows = [("", figure) for figure in line.made.values()] + [(name, figure) for name, figures in line.variation.rows.items() for figure in figures]
+        rows = [(original, figure, "the driver") for original, figure in line.made.items()]
+        rows += [(original, figure, f"as on {name}") for name, pairs in line.variation.rows.items() for original, figure in pairs]
         sheet.blocks.append((start, row + len(rows) - 1))
-        for name, figure in rows:
-            book.settle(figure, Home("Sensitivity", row))
-            sheet.text(row, 0, figure.label, style.ROW_LABEL)
-            sheet.text(row, 1, style.shown_unit(figure.unit), style.UNIT)
+        for original, figure, words in rows:
+            work_out(book, sheet, row, original, figure, dict(zip((LOW, HIGH), cases, strict=True)))
             sheet.text(row, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
-            sheet.text(row, _SOURCE, f"as on {name}" if name else "the driver", style.SOURCE)
-            is_text = figure.unit == "1" and isinstance(book.estimate_values[0].get(_original(book, figure, line)), str)
-            for column, case in zip((LOW, HIGH), cases, strict=True):
-                sheet.formula(row, column, figure.body, style.value(figure.unit, is_text=is_text), of=case)
-            sheet.ids[row] = figure.id
+            sheet.text(row, _SOURCE, words, style.SOURCE)
             row += 1
     return row
-
-
-def _original(book: Book, figure: Quantity, line: _Line) -> Named:
-    figures = book.estimate.equations.figures
-    return figures.get(figure.id.removeprefix(f"sensitivity.{line.name}."), figure)
 
 
 def _change(result: Node, base: Node) -> Node:
@@ -249,12 +235,12 @@ def _change(result: Node, base: Node) -> Node:
     return where(absolute(result - base) > TOLERANCE * base, result / base - 1, 0)
 
 
-def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> Sensitivity:
+def _sorted(book: Book, sheet: Sheet, row: int, shown_results: dict[str, _Result], lines: list[_Line], cases: list[int]) -> Sensitivity:
     """For each result the drivers by the spread between the ends of their range, and their better and worse side: what the charts show."""
     sheet.text(row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
     row += 1
     titles: dict[str, Quantity] = {}
-    places: dict[str, tuple[int, int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     spreads: dict[str, dict[str, Node]] = {}
 
     def put(line: int, column: int, figure: Quantity, look: style.Style = _NUMBER) -> Quantity:
@@ -265,24 +251,22 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         sheet.text(row, column, words, _SMALL)
     names, heads, numbers = [], [], []
     for number, line in enumerate(lines, 1):
-        _, _, form = shown(line.driver.figure.unit)
         # A billionth more: engines do not agree on which way a number half way between two is rounded.
-        ends = [text(in_unit(At(line.value, case), line.driver.figure.unit) * (1 + TOLERANCE), form) for case in cases]
+        ends = [text(value * (1 + TOLERANCE), form) for value, _, form in (shown(At(line.value, case), line.driver.figure.unit) for case in cases)]
         ranged = join(f"{line.driver.label} ", ends[0], " – ", ends[1])
         names.append(put(row + number, 0, Quantity(f"sensitivity.label.{number}", "Label", "1", ranged), _SMALL))
         heads.append(Input(f"sensitivity.head.{number}", f"Head {number}", "1", line.driver.label, shared=True, fixed=True))
         book.fix(sheet, row + number, _LAST, heads[-1], _SMALL)
         numbers.append(Input(f"sensitivity.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True))
         book.fix(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
-    for place, (result, (label, *_)) in enumerate(_heads(book).items()):
-        at = 3 + 3 * place
-        base = At(results(book.estimate)[result], 0)
+    for place, (result, known) in enumerate(shown_results.items()):
+        at, label, base = 3 + 3 * place, known.label, At(known.figure, 0)
         for offset, words in enumerate((f"{label}, lower", "higher", "key")):
             sheet.text(row, at + offset, words, _SMALL)
         ends_of, keys = {}, []
         for number, line in enumerate(lines, 1):
             low, high = (put(row + number, at + offset, Quantity(f"sensitivity.{result}.{end}.{number}", "Change", "1",
-                                                                 _change(_at(line, result, case), base)))
+                                                                 _change(line.variation.at(result, case), base)))
                          for offset, (end, case) in enumerate(zip(_BOTH, cases, strict=True)))  # fmt: skip
             ends_of[number] = (low, high)
             order = numbers[number - 1] * TOLERANCE  # keeps drivers of equal weight in one order in every engine
@@ -303,7 +287,7 @@ def _sorted(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
             sides = [element(span([ends_of[number][side] for number in ends_of]), entry) for side in (0, 1)]
             put(below + rank, 1, Quantity(f"sensitivity.{result}.better.{rank}", "Better", "1", minimum(*sides, 0)))
             put(below + rank, 2, Quantity(f"sensitivity.{result}.worse.{rank}", "Worse", "1", maximum(*sides, 0)))
-        places[result] = (below + 1, below + len(lines), 0)
+        places[result] = (below + 1, below + len(lines))
         first, second = (element(span(heads), entry) for entry in entries[:2])
         titles[result] = Quantity(f"sensitivity.title.{result}", "Finding", "1", join(first, " and ", second, f" move {label} most"))
     return Sensitivity(titles, places, spreads)

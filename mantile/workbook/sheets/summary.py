@@ -211,7 +211,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
     result = "usd" if float(book.estimate_values[0][book.estimate.equations.cost.usd_per_million_output]) > 0 else "tpot"
     sheet.formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
     words = {"usd": book.money.named("USD per million output tokens"), "tpot": "TPOT"}[result]
-    sheet.charts.append((33, 7, tornado(f"Change of {words} at the low and high end of each driver, largest first", "Sensitivity", hangs.rows[result], _CHART)))
+    sheet.charts.append((33, 7, tornado(words, hangs.rows[result], _CHART)))
 
 
 _SMALL = style.Style(size=9)

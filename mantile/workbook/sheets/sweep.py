@@ -12,11 +12,12 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, KILO, MILLI
 from mantile.estimation import Estimate, at_points
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, join, text, where
+from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, join, substitute, text, where
 from mantile.library.errors import InputError, unknown
 from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.sheets.cases import describe, figures_of, work_out
 from mantile.workbook.sheets.furniture import furnish
 
 MOST_LIVE, MOST = 40, 2000  # points as live columns; points at all
@@ -90,7 +91,7 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
     furnish(book, sheet, "Sweep", last, master)
     sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
     table.head()
-    table.now(live)
+    table.now()
     if live:
         table.live()
     else:
@@ -110,19 +111,20 @@ class _Table:
     def __init__(self, book: Book, sheet: Sheet, fields: tuple[str, ...], points: list[dict[str, Any]], inputs: list[dict[str, Any]]) -> None:
         self.book, self.sheet, self.fields, self.points, self.inputs = book, sheet, fields, points, inputs
         equations = book.estimate.equations
-        served, held = equations.serving, equations.decoders.memory
+        served, held, money = equations.serving, equations.decoders.memory, equations.cost
         self.named = equations.inputs.named()
-        self.results: dict[str, tuple[str, Quantity, Input | None, bool]] = {  # head, figure, what it is multiplied, or divided, by
-            "ttft": ("TTFT, ms", served.ttft, MILLI, True),
-            "tpot": ("TPOT, ms", served.tpot, MILLI, True),
-            "interactivity": ("tokens/s per user", served.interactivity, None, True),
-            "tokens": ("output tokens/s", served.output_tokens_per_s, None, True),
-            "per_accelerator": ("output tokens/s per accelerator", served.output_tokens_per_s_per_accelerator, None, True),
-            "memory": ("memory used, GB", held.used, GIGA, False),
-            "fits": ("fits", held.fits, None, True),
-            "usd": (book.money.named("USD per M output tokens"), equations.cost.usd_per_million_output, book.money.rate, True),
-            "power": ("power, kW", equations.cost.power, KILO, False),
+        self.results: dict[str, tuple[str, Node]] = {  # head and what stands below it
+            "ttft": ("TTFT, ms", served.ttft * MILLI),
+            "tpot": ("TPOT, ms", served.tpot * MILLI),
+            "interactivity": ("tokens/s per user", served.interactivity),
+            "tokens": ("output tokens/s", served.output_tokens_per_s),
+            "per_accelerator": ("output tokens/s per accelerator", served.output_tokens_per_s_per_accelerator),
+            "memory": ("memory used, GB", held.used / GIGA),
+            "fits": ("fits", held.fits),
+            "usd": (book.money.named("USD per M output tokens"), book.money.of(money.usd_per_million_output)),
+            "power": ("power, kW", money.power / KILO),
         }
+        self.figures = {name: figures_of(body)[0] for name, (_, body) in self.results.items()}
         self.at = {name: 1 + len(fields) + place for place, name in enumerate(self.results)}
         self.last = len(fields) + len(self.results)
         self.row = _NOW
@@ -130,131 +132,111 @@ class _Table:
 
     def head(self) -> None:
         """Heads of the columns."""
-        for column, words in enumerate(("point", *(self.named[field].label for field in self.fields), *(head for head, *_ in self.results.values()))):
+        for column, words in enumerate(("point", *(self.named[field].label for field in self.fields), *(head for head, _ in self.results.values()))):
             self.sheet.text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
 
-    def now(self, live: bool) -> None:
-        """The live scenario; and whether it still is the one whose points are stored."""
-        book, sheet, row = self.book, self.sheet, self.row
+    def now(self) -> None:
+        """The live scenario."""
         bold = style.LABEL.but(bold=True, fill=style.PANEL)
-        sheet.text(row, 0, "now, live", bold)
+        self.sheet.text(self.row, 0, "now, live", bold)
         for column, field in enumerate(self.fields, 1):
-            sheet.formula(row, column, At(self.named[field], 0), self._look(field).but(colour=style.LINK, fill=style.PANEL), of=ACROSS)
-        for name, (_, figure, _, _) in self.results.items():
-            sheet.formula(row, self.at[name], self._in_unit(name, At(figure, 0)), self._form(name).but(bold=True, fill=style.PANEL), of=ACROSS,
-                          link=book.anchor(figure))  # fmt: skip
+            self.sheet.formula(self.row, column, At(self.named[field], 0), self._look(field).but(colour=style.LINK, fill=style.PANEL), of=ACROSS)
+        for name, figure in self.figures.items():
+            self.sheet.formula(self.row, self.at[name], self._of(name, At(figure, 0)), self._form(name).but(bold=True, fill=style.PANEL), of=ACROSS,
+                               link=self.book.anchor(figure))  # fmt: skip
         self.row += 1
-        if live:
-            return
+
+    def stored(self) -> None:
+        """Points as the native engine works them out; above them the scenario as it was then, and whether the live one still is that."""
+        sheet, estimate = self.sheet, self.book.estimate
+        program = Program([body for _, body in self.results.values()])
         sheet.text(self.row, 0, "now, as generated", style.SOURCE)
+        values = program.run(estimate.inputs(0))
         same: list[Node] = []
-        for name, (head, figure, _, _) in self.results.items():
-            then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", self._stored(name, book.estimate_values[0]), shared=True, fixed=True)
-            book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
+        for name, (head, body) in self.results.items():
+            then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", float(values[body]), shared=True, fixed=True)
+            self.book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
             if name in ("ttft", "tpot", "usd"):
-                same.append(absolute(self._in_unit(name, At(figure, 0)) - then) <= TOLERANCE * absolute(then))
+                same.append(absolute(self._of(name, At(self.figures[name], 0)) - then) <= TOLERANCE * absolute(then))
         self.row += 1
         self.note = Quantity("sweep.note", "Points as generated", "1", where(both(*same), "✓ points are those of this scenario",
                                                                           "! inputs changed: points are as generated"))  # fmt: skip
-        book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
+        self.book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
         sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",
                                                                "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
-
-    def stored(self) -> None:
-        """Points as the native engine works them out."""
-        program = Program([figure for _, figure, _, _ in self.results.values()])
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
             values = program.run(inputs)
-            self.sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
+            sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 value = point[field]
-                self.sheet.put(self.row, column, Cell(self._look(field).but(colour=style.GREY), text=value if isinstance(value, str) else None,
-                                                      number=None if isinstance(value, str) else float(value)))  # fmt: skip
-            for name in self.results:
-                shown = self._stored(name, values)
-                self.sheet.put(self.row, self.at[name], Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None))
+                sheet.put(self.row, column, Cell(self._look(field).but(colour=style.GREY), text=value if isinstance(value, str) else None,
+                                                 number=None if isinstance(value, str) else float(value)))  # fmt: skip
+            for name, (_, body) in self.results.items():
+                shown = float(values[body])
+                sheet.put(self.row, self.at[name], Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None))
             self.row += 1
-
-    def _stored(self, name: str, values: Mapping[Node, Any]) -> float:
-        """A result of the native engine in the unit of its column."""
-        _, figure, factor, times = self.results[name]
-        scale = 1.0 if factor is None else float(factor.value or 1)
-        return float(values[figure]) * (scale if times else 1 / scale)
 
     def live(self) -> None:
         """Points as formulas: below the table a column for each, with every figure that follows from the swept inputs."""
         book, sheet, made = self.book, self.sheet, self.book.estimate
         base = made.inputs(0)
-        varied = [figure for figure in made.equations.inputs.named().values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
-                  or figure.id.removeprefix("inputs.") in self.fields]  # fmt: skip
+        varied = [figure for figure in self.named.values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
+                  or figure in self._swept]  # fmt: skip
         twins = {figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept") for figure in varied}
-        wanted = {name: figure for name, (_, figure, _, _) in self.results.items()}
-        variation = Variations(made.equations, wanted).vary(twins, "sweep.", " · swept")
+        variation = Variations(made.equations, self.figures).vary(twins, "sweep.", " · swept")
         cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
                  for place, inputs in enumerate(self.inputs)]  # fmt: skip
-        for number, (case, point) in enumerate(zip(cases, self.points, strict=True), 1):
+        for number, case in enumerate(cases, 1):
             if len(self.fields) > 1:  # live as well: the second field may be typed over
-                outer = self.named[next(field for field in self.fields if field != next(iter(point)))]
+                outer = self._swept[1]
                 value = At(twins[outer], case)
                 named = join(f"{outer.label} ", value if isinstance(outer.value, str) else text(value, "0" if outer.integer else "0.00"))
                 sheet.formula(self.row, 0, named, style.SOURCE, of=ACROSS)
             else:
                 sheet.text(self.row, 0, f"point {number}", style.SOURCE)
-            for column, field in enumerate(self.fields, 1):
-                sheet.formula(self.row, column, At(twins[self.named[field]], case), self._look(field), of=ACROSS)
+            for column, figure in enumerate(self._swept, 1):
+                sheet.formula(self.row, column, At(twins[figure], case), self._look(self.fields[column - 1]), of=ACROSS)
             for name in self.results:
-                node = variation.results[name]
-                assert isinstance(node, Quantity)
-                here = case if node.id.startswith("sweep.") else 0
-                sheet.formula(self.row, self.at[name], self._in_unit(name, At(node, here)), self._form(name), of=ACROSS)
+                sheet.formula(self.row, self.at[name], self._of(name, variation.at(name, case)), self._form(name), of=ACROSS)
             self.row += 1
-        self._workings(twins, variation, cases)
+        self._workings(twins, variation, {_FIRST_CASE + place: case for place, case in enumerate(cases)})
+
+    @property
+    def _swept(self) -> tuple[Input, ...]:
+        return tuple(self.named[field] for field in self.fields)
 
     def _called(self, number: int, point: Mapping[str, Any]) -> str:
         """The name of a stored point: the value of the second field, after which its curve is called."""
         _, *outer = point
         return f"{self.named[outer[0]].label} {point[outer[0]]}" if outer else f"point {number}, as generated"
 
-    def _workings(self, twins: Mapping[Input, Input], variation: Variation, cases: list[int]) -> None:
+    def _workings(self, twins: Mapping[Input, Input], variation: Variation, cases: Mapping[int, int]) -> None:
         book, sheet = self.book, self.sheet
-        last = max(_FIRST_CASE + len(cases) - 1, self.last)
+        last = max(*cases, self.last)
         sheet.widths += [92] * max(0, last + 1 - len(sheet.widths))
         self.row += 1
         for column, words in enumerate(("workings of every point", "unit", "as on", *(f"point {number}" for number in range(1, len(cases) + 1)))):
             sheet.text(self.row, column, words, style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT)
         self.row += 1
-        values = book.estimate_values[0]
-        figures = book.estimate.equations.figures
         for figure, twin in twins.items():
             book.settle(twin, Home("Sweep", self.row))
-            self._words(twin, "the swept input" if figure.id.removeprefix("inputs.") in self.fields else "follows from it")
-            for place, case in enumerate(cases):
+            describe(sheet, self.row, twin)
+            sheet.text(self.row, 2, "the swept input" if figure in self._swept else "follows from it", style.SOURCE)
+            for column, case in cases.items():
+                if figure in self._swept:
+                    book.type(sheet, self.row, column, twin, case)
+                    continue
                 value = book.inputs(case)[twin.id]
                 is_text = isinstance(value, str)
-                typed = figure.id.removeprefix("inputs.") in self.fields
-                look = style.value(twin.unit, is_text=is_text, role="input" if typed else "fixed", integer=twin.integer)
-                sheet.put(self.row, _FIRST_CASE + place, Cell(look, text=value if is_text else None, number=None if is_text else float(value),
-                                                             column=case, entry=twin if typed else None))  # fmt: skip
-                if typed:
-                    book.own[twin.id] = twin
-                    book.entries[twin.id, case] = ("Sweep", self.row, _FIRST_CASE + place)
+                look = style.value(twin.unit, is_text=is_text, role="fixed", integer=twin.integer)
+                sheet.put(self.row, column, Cell(look, text=value if is_text else None, number=None if is_text else float(value), column=case))
             self.row += 1
         for name, rows in variation.rows.items():
-            start = self.row
-            for row in rows:
-                book.settle(row, Home("Sweep", self.row))
-                self._words(row, name)
-                is_text = isinstance(values.get(figures[row.id.removeprefix("sweep.")]), str)
-                for place, case in enumerate(cases):
-                    sheet.formula(self.row, _FIRST_CASE + place, row.body, style.value(row.unit, is_text=is_text), of=case)
+            sheet.blocks.append((self.row, self.row + len(rows) - 1))
+            for original, made in rows:
+                work_out(book, sheet, self.row, original, made, cases)
+                sheet.text(self.row, 2, name, style.SOURCE)
                 self.row += 1
-            sheet.blocks.append((start, self.row - 1))
-
-    def _words(self, figure: Input | Quantity, where_from: str) -> None:
-        self.sheet.text(self.row, 0, figure.label, style.ROW_LABEL)
-        self.sheet.text(self.row, 1, style.shown_unit(figure.unit), style.UNIT)
-        self.sheet.text(self.row, 2, where_from, style.SOURCE)
-        self.sheet.ids[self.row] = figure.id
 
     def _look(self, field: str) -> style.Style:
         figure = self.named[field]
@@ -263,9 +245,9 @@ class _Table:
     def _form(self, name: str) -> style.Style:
         return style.VALUE.but(form=";".join(f"{part}_)_)" for part in _DIGITS[name].split(";")))
 
-    def _in_unit(self, name: str, node: Node) -> Node:
-        _, _, factor, times = self.results[name]
-        return node if factor is None else node * At(factor, 0) if times else node / At(factor, 0)
+    def _of(self, name: str, figure: Node) -> Node:
+        """A result of another case in the unit of its column."""
+        return substitute(self.results[name][1], {self.figures[name]: figure})
 
 
 def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float, float, float]) -> charts.Chart:

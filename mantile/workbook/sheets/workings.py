@@ -15,7 +15,7 @@ from mantile.equations.workload import DECODE
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, SHARED, Book, Cell, Family, Home, Sheet, reference
+from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, Family, Home, Sheet, reference
 from mantile.workbook.sheets.furniture import column_heads, furnish
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
@@ -136,7 +136,7 @@ def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, 
 def _reasons(book: Book, figure: Named) -> str:
     """Why an override was set, for each scenario that sets it."""
     return " · ".join(
-        f"{'ABCDEFGH'[index]}: {override.reason}"
+        f"{LETTERS[index]}: {override.reason}"
         for index, column in enumerate(book.estimate.columns)
         for override in column.overrides
         if figure.id == f"{override.id}{OVERRIDE}" or (isinstance(figure, Input) and figure.id == override.id and index == 0)
