@@ -1,5 +1,19 @@
-"""`python -m mantile` is the command line."""
+"""The program: a process of its own, also as `python -m mantile`."""
+
+from __future__ import annotations
+
+import atexit
+import gc
 
 from mantile.cli import main
 
-main()
+
+def run() -> None:
+    """One command, after which the process ends: the system takes back what it made, so nothing looks for garbage before."""
+    gc.disable()
+    atexit.register(gc.freeze)
+    main()
+
+
+if __name__ == "__main__":
+    run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import logging
 import re
@@ -11,10 +10,11 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from mantile.collector import without_collector
 from mantile.library.errors import InputError
 from mantile.workbook.package import column_number
 from mantile.workbook.read import Cells, read_cells
@@ -31,18 +31,6 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
   <prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item>
 </oor:items>
 """
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Millions of objects are made and none are garbage: looking for it costs a quarter of the time and frees nothing."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 @without_collector()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mantile.assembly import Equations, build
+from mantile.collector import without_collector
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import Named, Node
@@ -69,13 +70,18 @@ class Estimate:
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Values of all inputs that differ from the graph's own, for one column."""
-        chosen = self.columns[column]
-        values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in self.equations.inputs.named()}
-        for override in chosen.overrides:
-            if not override.id.startswith("model."):
-                values[self.equations.replaceable[override.id].id] = override.value
-        values |= {self.equations.measured.values[field].id: value for field, value in chosen.measured.given().items()}
-        return values
+        return dict(self._inputs[column])
+
+    @cached_property
+    def _inputs(self) -> list[dict[str, Any]]:
+        named, found = self.equations.inputs.named(), []
+        for chosen in self.columns:
+            values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in named}
+            for override in chosen.overrides:
+                if not override.id.startswith("model."):
+                    values[self.equations.replaceable[override.id].id] = override.value
+            found.append(values | {self.equations.measured.values[field].id: value for field, value in chosen.measured.given().items()})
+        return found
 
     @cached_property
     def program(self) -> Program:
@@ -193,6 +199,7 @@ def _shown(value: float) -> str:
     return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
 
 
+@without_collector()
 def estimate(scenario: Scenario, model: Model | None = None, library: Library | None = None, name: str = "scenario",
              template: Template | None = None) -> Estimate:  # fmt: skip
     """Work a scenario out.

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mantile.engines import Place, Values, with_formulas, with_libreoffice, without_collector
+from mantile.collector import without_collector
+from mantile.engines import Place, Values, with_formulas, with_libreoffice
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.workbook.book import Sheet

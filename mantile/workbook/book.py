@@ -6,7 +6,7 @@ The writer prints these expressions, the native engine computes them, and verifi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -314,10 +314,9 @@ class _Cells:
         book = self.book
         homes = [book.homes[member] for member in members.members]
         first, last = homes[0], homes[-1]
-        steps = range(len(homes))
-        below = [replace(first, row=first.row + step) for step in steps]
-        beside = [replace(first, column=first.column + step) for step in steps] if first.column is not None else []
-        if homes not in (below, beside):
+        places = [(home.row - first.row, None if home.column is None else home.column - (first.column or 0)) for home in homes]
+        below, beside = ([(step, places[0][1]) for step in range(len(homes))], [(0, step) for step in range(len(homes))])
+        if any((home.sheet, home.absolute) != (first.sheet, first.absolute) for home in homes) or places not in (below, beside):
             raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other")
         fixed = "$" if first.absolute else ""
         text = ":".join(f"{fixed}{book.letter(home, self.column)}{fixed}{home.row + 1}" for home in (first, last))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#68737E"
@@ -142,6 +143,7 @@ TEXT_VALUE = Style(align="right", form=_air("@"))
 TILE = Style(size=9, colour=GREY, fill=PANEL, indent=1)
 
 
+@cache
 def value(unit: str, *, is_text: bool = False, role: str = "calculation", integer: bool = False) -> Style:
     """A value cell of a workings sheet. Roles: calculation, link, input, fixed."""
     style = VALUE.but(form=_air("@") if is_text else _air(_WHOLE) if integer else number_format(unit))
@@ -167,6 +169,7 @@ def table(form: str, **changes: Any) -> Style:
     return Style(form=_air(FRONT[form]), align="right", **changes)
 
 
+@cache
 def emphasised(style: Style, total: int) -> Style:
     """A subtotal: thin rule above, bold. A phase total: double rule below as well."""
     style = style.but(bold=True, top=(THIN, INK))

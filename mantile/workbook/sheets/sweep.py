@@ -151,7 +151,8 @@ class _Table:
         sheet, estimate = self.sheet, self.book.estimate
         program = Program([body for _, body in self.results.values()])
         sheet.text(self.row, 0, "now, as generated", style.SOURCE)
-        values = program.run(estimate.inputs(0))
+        base = estimate.inputs(0)
+        values = program.run(base)
         same: list[Node] = []
         for name, (head, body) in self.results.items():
             then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", float(values[body]), shared=True, fixed=True)
@@ -164,8 +165,9 @@ class _Table:
         self.book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
         sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",
                                                                "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+        again = program.partial(base, {name for inputs in self.inputs for name in inputs if inputs[name] != base.get(name)})
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
-            values = program.run(inputs)
+            values = again(inputs)
             sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 value = point[field]
