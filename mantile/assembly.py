@@ -251,6 +251,7 @@ def build(ir: ModelGraph, library: Library, disaggregated: bool = False, open_lo
     if disaggregated:
         shown = [figure for name in ("Prefill", "Decode", "Serving", "Cost", "Calibration") for section in sheets[name] for figure in section.figures()]
         wanted = set(ancestors(*shown, *(check.result for check in standing.checks), *(held.memory.fits for held in (side, decoders)),
+                               *(held.hardware.name for held in (side, decoders)),
                                side.efficiency.profile, decoders.memory.free, decoders.memory.outside))  # fmt: skip
         sheets = {name: tuple(_pruned(section, wanted) for section in sections) for name, sections in sheets.items()}
     figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]

@@ -47,6 +47,7 @@ class Hardware:
         systems: ids, for the list of choices.
     """
 
+    name: Quantity
     generation: Quantity
     framework_runs: Quantity
     peaks: Mapping[str, Quantity]
@@ -72,6 +73,7 @@ class Hardware:
     domains: Quantity
     scale_out_bandwidth: Quantity
     node_power: Quantity
+    whole_machine: Quantity
     accelerators: tuple[Input, ...]
     systems: tuple[Input, ...]
     sections: tuple[Section, ...]
@@ -159,6 +161,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     generation = look.texts("generation", "Generation", "architecture; efficiency profiles fall back to it",
                             {key: chip.generation for key, chip in chips.items()}, number)  # fmt: skip
 
+    name = look.texts("name", "Name", "as its maker calls it", {key: chip.name for key, chip in chips.items()}, number)
     vendor = look.texts("vendor", "Maker", "of the chip", {key: chip.vendor for key, chip in chips.items()}, number)
 
     def of_chip(field: str) -> dict[str, Figure | None]:
@@ -224,11 +227,12 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     look.sections.append(Section("Frameworks", (*known, *ones, runs), "which framework runs on whose chips"))
     look.sections.append(Section("Links", (matches, *kinds.values(), direct), "what the topology allows"))
     return Hardware(
-        generation=generation, framework_runs=runs, peaks=peaks, peak_keys=peak_keys, memory_bandwidth=bandwidth, memory_capacity=capacity,
+        name=name, generation=generation, framework_runs=runs, peaks=peaks, peak_keys=peak_keys, memory_bandwidth=bandwidth, memory_capacity=capacity,
         host_bandwidth=host, tdp=tdp, idle=idle, prices=prices, system=system, system_matches=matches, topology=held["topology"], link=held["link"],
         mesh=kinds["mesh"], torus=kinds["torus"], direct=direct, in_switch=held["in_switch_reduction"],
         system_accelerators=held["accelerators"], link_bandwidth=held["link_bandwidth"], pair_bandwidth=held["pair_bandwidth"],
         torus_axes=held["torus_axes"], domains=held["domains"], scale_out_bandwidth=held["scale_out_bandwidth"], node_power=held["node_power"],
+        whole_machine=held["whole_machine"],
         accelerators=ids, systems=system_ids, sections=tuple(look.sections), overrides=tuple(look.overrides),
     )  # fmt: skip
 
@@ -250,6 +254,8 @@ def _of_systems(look: _Lookup, systems: Mapping[str, System], place: Quantity) -
                                           {key: item.in_switch_reduction for key, item in systems.items()}, place),
         "peer_to_peer": look.flags("peer_to_peer", "Accelerators read one another's memory", "0 where messages go through the host",
                                    {key: item.peer_to_peer for key, item in systems.items()}, place),
+        "whole_machine": look.flags("whole_machine", "Accelerators are whole machines", "1 where the purchase price holds the host",
+                                    {key: item.whole_machine for key, item in systems.items()}, place),
     }  # fmt: skip
     for name, title, unit, note, least in (
         ("accelerators", "Accelerators in a domain", "accelerator", "that the links below join", 1),

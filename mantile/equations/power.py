@@ -65,8 +65,9 @@ def power(inputs: Workload, ranks: Ranks, hardware: Hardware) -> Power:
                       "the published all-in figure, which holds host and building; else limit × machine over its accelerators × PUE")  # fmt: skip
     electricity = row("electricity", "Electricity of an accelerator", "USD/h", building / KILO * inputs.electricity_price,
                       "kW in the building × electricity price")
-    capital = row("capital", "Capital cost of an accelerator", "USD/h", hardware.prices["purchase"] * CAPITAL_SHARE / (LIFE * YEAR),
-                  "purchase price × machine over its accelerators ÷ life")  # fmt: skip
+    capital = row("capital", "Capital cost of an accelerator", "USD/h",
+                  hardware.prices["purchase"] * where(hardware.whole_machine > 0, 1, CAPITAL_SHARE) / (LIFE * YEAR),
+                  "purchase price × machine over its accelerators, 1 where they are whole machines, ÷ life")  # fmt: skip
     ours = row("own", "Cost of owning, worked out", "USD/h", where(capital > 0, capital + electricity, 0),
                "capital cost + electricity; 0 without a purchase price")
     names = tuple(Input(f"cost.basis.{name}", f"Basis {number}", "1", name, "price basis", "definition", "defined", shared=True, fixed=True, name="bases")

@@ -114,13 +114,15 @@ def serving(ir: ModelGraph, library: Library, side: Side, decoders: Side, prefil
     limit = Quantity("serving.saturation", "Wait where prompts fill every step", "s",
                      together * (1 - locked) * (1 if load is None else 1 - load.open) * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
                      note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}")  # fmt: skip
-    lined = Quantity("serving.line", "Prefills of all others", "s", others * occupied, note="other requests × prefill service time: their queue in lockstep")
+    lined = Quantity("serving.line", "Prefills of all others", "s", others * per_prompt,
+                     note="other requests × service time of each in full steps: no wait behind prompts is longer, and in lockstep it is their queue")
 
     def waits(statistic: str, label: str, before: Node) -> tuple[Quantity, Quantity]:
         form = Quantity(f"serving.form_{statistic}", f"{label}, closed form", "s", kind.wait(statistic, alone, given, others),
                         note="factor × prefill of the prompt × share of the time ^ exponent × others ^ exponent")  # fmt: skip
-        return form, Quantity(f"serving.wait_{statistic}", label, "s", reached["queueing"] * where(locked > 0, before * lined, form),
-                              note="prefill queueing × closed form of the scheduler; in lockstep the prefills of those before me")  # fmt: skip
+        return form, Quantity(f"serving.wait_{statistic}", label, "s",
+                              minimum(reached["queueing"] * where(locked > 0, before * lined, form), lined),
+                              note="prefill queueing × closed form, or × prefills of those before me in lockstep; at most those of all others")  # fmt: skip
 
     (mean_form, queue), (half_form, median), (bench_form, bench) = (waits(name, label, HALF) for name, label in (
         ("mean", "Mean wait behind prompts"), ("p50", "Median wait behind prompts"), ("benchmark", "Median in a benchmark")))  # fmt: skip

@@ -81,6 +81,7 @@ class System(Profile):
         torus_axes: of a torus; each axis has two links.
         in_switch_reduction: whether the switch can sum.
         peer_to_peer: whether accelerators read one another's memory without the host.
+        whole_machine: whether its accelerators are sold as whole machines, whose purchase price holds the host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
         node_power: nameplate of a whole domain with hosts and fans.
     """
@@ -95,6 +96,7 @@ class System(Profile):
     torus_axes: Figure | None = None
     in_switch_reduction: bool = False
     peer_to_peer: bool = True
+    whole_machine: bool = False
     domains: Figure | None = None
     scale_out_bandwidth: Figure | None = None
     node_power: Figure | None = None

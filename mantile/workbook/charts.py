@@ -174,14 +174,16 @@ def _stroke(place: int) -> dict[str, Any]:
             "marker": {"type": "square" if place else "circle", "size": 5, "fill": {"color": colour}, "border": {"color": colour}}}  # fmt: skip
 
 
-def tornado(alt: str, categories: Range, series: list[tuple[str, str, Range]], size: tuple[int, int]) -> Chart:
-    """Signed changes to both sides of 0, largest first: colour of bars, colour of their labels, values."""
+def tornado(alt: str, categories: Range, series: list[tuple[str, str, Range]], room: list[Range], size: tuple[int, int]) -> Chart:
+    """Signed changes to both sides of 0, largest first: colour of bars, colour of their labels, values; and unseen bars that keep room for labels."""
     form = '+0.0%;"−"0.0%;""'
     return Chart(
         {"type": "bar", "subtype": "clustered"}, alt, size, (0.47, 0.02, 0.48, 0.94),
         [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": 38, "overlap": 100,
           "data_labels": {"value": True, "position": "outside_end", "num_format": form, "font": {"name": "Calibri", "size": 8, "bold": True, "color": label}}}
-         for colour, label, values in series],
+         for colour, label, values in series]
+        + [{"categories": cells(categories), "values": cells(values), "fill": {"none": True}, "border": {"none": True}, "gap": 38, "overlap": 100}
+           for values in room],
         x_axis={"visible": False, "major_gridlines": {"visible": False}}, y_axis=_category_axis(label_position="low", line={"color": style.SECOND}),
     )  # fmt: skip
 

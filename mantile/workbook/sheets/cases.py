@@ -9,9 +9,9 @@ from mantile.workbook import style
 from mantile.workbook.book import Book, Home, Sheet
 
 
-def describe(sheet: Sheet, row: int, figure: Named) -> None:
+def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
     """What stands on a row: label, unit, id."""
-    sheet.text(row, 0, figure.label, style.ROW_LABEL)
+    sheet.text(row, 0, label, style.ROW_LABEL)
     sheet.text(row, 1, style.shown_unit(figure.unit), style.UNIT)
     sheet.ids[row] = figure.id
 
@@ -24,7 +24,7 @@ def work_out(book: Book, sheet: Sheet, row: int, original: Named, figure: Quanti
         cases: the cases by their columns.
     """
     book.settle(figure, Home(sheet.name, row))
-    describe(sheet, row, figure)
+    describe(sheet, row, figure, original.label)
     look = style.value(figure.unit, is_text=isinstance(book.estimate_values[0].get(original), str))
     for column, case in cases.items():
         sheet.formula(row, column, figure.body, look, of=case)

@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    added,
     both,
     count_where,
     element,
@@ -65,6 +66,7 @@ class Line:
         form: a format of the front sheets; empty for texts.
         better: the direction that is; "neither" has changes only, None not even those.
         chart: what its chart is called and the format of the values there.
+        headline: whether the sheet's finding counts it.
     """
 
     label: str
@@ -73,6 +75,7 @@ class Line:
     form: str = ""
     better: Literal["lower", "higher", "neither"] | None = None
     chart: tuple[str, str] | None = None
+    headline: bool = False
 
     @property
     def ranked(self) -> bool:
@@ -174,15 +177,15 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
             Line("Fits, and the plan is possible", "yes/no", where(equal(equations.checks.feasibility, INVALID), 0, fits), "yes"),
         ),
         "Latency": (
-            Line("Time to first token, TTFT", "ms", served.ttft * MILLI, "one", "lower"),
-            Line("Time per output token, TPOT", "ms", served.tpot * MILLI, "ms2", "lower", ("TPOT, ms", "#,##0.0")),
+            Line("Time to first token, TTFT", "ms", served.ttft * MILLI, "one", "lower", headline=True),
+            Line("Time per output token, TPOT", "ms", served.tpot * MILLI, "ms2", "lower", ("TPOT, ms", "#,##0.0"), headline=True),
             Line("End to end", "s", served.e2e, "ms2", "lower"),
             Line("Interactivity", "token/s/user", served.interactivity, "one", "higher"),
         ),
         "Throughput": (
             Line("Output tokens per second", "token/s", served.output_tokens_per_s, "rate", "higher"),
             Line("Output tokens per accelerator", "token/s/acc", served.output_tokens_per_s_per_accelerator, "rate", "higher",
-                 ("Output tokens/s per accelerator", "#,##0")),
+                 ("Output tokens/s per accelerator", "#,##0"), headline=True),
             Line("Requests per second", "request/s", served.requests_per_s, "ms2", "higher"),
         ),
         "Limits": (
@@ -196,7 +199,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
             Line("Per hour, all accelerators", paid.named("USD/h"), paid.of(money.usd_per_hour), "money", "lower"),
             Line("Power in the building", "kW", money.power / KILO, "watts", "lower"),
             Line("Per million output tokens", paid.named("USD/Mtoken"), paid.of(money.usd_per_million_output), "money", "lower",
-                 (paid.named("USD per M output tokens"), '[=0]"";[<1]0.000;#,##0.00')),
+                 (paid.named("USD per M output tokens"), '[=0]"";[<1]0.000;#,##0.00'), headline=True),
             Line("Per month, all accelerators", paid.named("USD/month"), paid.of(money.usd_per_month), "bill", "lower"),
         ),
     }  # fmt: skip
@@ -285,23 +288,30 @@ def _best(book: Book, sheet: Sheet, row: int, rows: list[_Row], known: _Scenario
 
 def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, best: dict[_Row, Quantity], last: int) -> int:
     """Who is best most often, as a heading; what that takes stands from row `data` on. Returns the next free row."""
-    won = [Quantity(f"compare.won.{number.value}", "Results at which it is best", "1", count_where(span(best.values()), number))
+    judged = [figure for found, figure in best.items() if found.line.headline]
+    won = [Quantity(f"compare.won.{number.value}", "Results at which it is best", "1", added([where(equal(figure, number), 1, 0) for figure in judged]))
            for number in known.numbers]  # fmt: skip
-    sheet.text(data, 1, "results at which it is best", _SMALL)
+    sheet.text(data, 1, "headline results at which it is best", _SMALL)
     for scenario, figure in enumerate(won):
         book.place(sheet, data, _BASE + scenario, figure, _COUNT, of=ACROSS)
     most = Quantity("compare.most", "Most results", "1", maximum(span(won)))
-    results = Input("compare.results", "Results", "1", len(best), shared=True, fixed=True)
+    results = Input("compare.results", "Results", "1", len(judged), shared=True, fixed=True)
+    sharing = Quantity("compare.sharing", "Best equally often", "1", count_where(span(won), most))
     ahead = Quantity("compare.ahead", "Best most often", "1", element(known.names, position(most, span(won))))
-    sheet.text(data + 1, 1, "most of them, of all, and whose", _SMALL)
+    who = Quantity("compare.who", "Who leads", "1", where(sharing > 1, join(text(sharing, "0"), " scenarios lead"), join(ahead, " leads")))
+    sheet.text(data + 1, 1, "most of them, of all, whose, and how many share it", _SMALL)
     book.place(sheet, data + 1, 2, most, _COUNT, of=ACROSS)
     book.fix(sheet, data + 1, 3, results, _COUNT)
     book.place(sheet, data + 1, _BASE, ahead, _SMALL, of=ACROSS)
-    words = join(ahead, " leads in ", text(most, "0"), " of ", text(results, "0"), " rows")
+    book.place(sheet, data + 2, 2, sharing, _COUNT, of=ACROSS)
+    book.place(sheet, data + 2, _BASE, who, _SMALL, of=ACROSS)
+    words = join(who, " in ", text(most, "0"), " of ", text(results, "0"), " headline results")
     sheet.formula(row, 0, where(most > 0, words, "No scenario is ahead of the others"), style.SECTION_HEAD, of=ACROSS)
+    sheet.text(row, last, "headline results: TTFT, TPOT, tokens per accelerator, cost per token",
+               style.SECTION_HEAD.but(size=9, bold=False, colour=style.GREY, align="right"))  # fmt: skip
     sheet.band(row, 1, last, style.SECTION_HEAD)
     sheet.heights |= {row: 34, row + 1: 28}
-    return data + 2
+    return data + 3
 
 
 def _charts(book: Book, sheet: Sheet, row: int, height: int, data: int, known: _Scenarios, best: dict[_Row, Quantity]) -> None:

@@ -101,17 +101,19 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
         row += 1
         names.append(Input(f"layers.name.{number}.{name}.{len(names)}", f"Step {len(names)}", "1", short, shared=True, fixed=True))
         book.fix(sheet, row, 0, names[-1], style.LABEL.but(indent=1))
-        sheet.text(row, 1, called[block.group], style.SOURCE)
+        sheet.text(row, 1, "messages" if block.network else called[block.group], style.SOURCE)
         times.append(Quantity(f"layers.step.{number}.{name}.{len(times)}", f"Time of {short}", "us", block.layer_time * MICRO))
         book.place(sheet, row, TIME, times[-1], green, link=book.anchor(block.layer_time))
-        sheet.formula(row, BOUND, block.bound, style.TEXT_VALUE.but(colour=style.LINK, size=9))
+        sent = block.layer_time > 0  # messages are, but for those of a lone rank
+        sheet.formula(row, BOUND, where(sent, block.bound, "–") if block.network else block.bound, style.TEXT_VALUE.but(colour=style.LINK, size=9))
         for column, limit in enumerate(LIMITS, SPLIT):
             part = part_of(block, limit)
             if part is not None:
                 sheet.formula(row, column, part * MICRO, green)
         for column, figure, unit in ((FLOPS, block.flops, "FLOP"), (SENT if block.network else READ, block.bytes, "B")):
             if figure is not None:
-                sheet.formula(row, column, figure, style.value(unit).but(colour=style.LINK, form="##0.0E+0_)_)"))
+                sheet.formula(row, column, where(sent, figure, 0) if block.network else figure,
+                              style.value(unit).but(colour=style.LINK, form='[=0]"–"_)_);##0.0E+0_)_)'))  # fmt: skip
     whole_layer = Quantity(f"layers.layer.{number}.{name}", f"One layer, {kind.layer.name}, {name}", "us", total(span(times)))
     bold = {"bold": True, "fill": style.PANEL}
     sheet.text(everything, 0, "Whole layer", style.LABEL.but(**bold))

@@ -6,7 +6,7 @@ from mantile.equations.constants import GIGA, MICRO
 from mantile.equations.forward import Pass
 from mantile.equations.placement import BAND, Placement, placement, shown
 from mantile.equations.side import Side
-from mantile.graph.quantity import Quantity, join, text
+from mantile.graph.quantity import Quantity, both, join, text, where
 from mantile.workbook import style
 from mantile.workbook.book import LETTERS, Book, Sheet
 from mantile.workbook.sheets.furniture import furnish
@@ -115,13 +115,14 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
         for phase, place in phases:
             same = next(other for other in phase.blocks if other.id == block.id)
             rows = {figure.id.rsplit(".", 1)[1]: figure for figure in same.section.figures()}
+            sent = both(rows["count"] > 0, rows["layer_time"] > 0)  # by a lone rank none is
             if "algorithm" in rows:
-                sheet.formula(row, place, rows["algorithm"], style.TEXT_VALUE.but(colour=style.LINK), of=column)
+                sheet.formula(row, place, where(sent, rows["algorithm"], "–"), style.TEXT_VALUE.but(colour=style.LINK), of=column)
             size = rows.get("message_bytes", same.bytes)
             if size is not None:
-                sheet.formula(row, place + 1, size, style.VALUE.but(colour=style.LINK, form=style.FRONT["megabytes"]), of=column)
-            sheet.formula(row, place + 2, rows["count"], style.value("number").but(colour=style.LINK), of=column)
-            sheet.formula(row, place + 3, rows["layer_time"] * MICRO, style.value("us"), of=column)
+                sheet.formula(row, place + 1, where(sent, size, 0), style.table("megabytes", colour=style.LINK), of=column)
+            sheet.formula(row, place + 2, where(sent, rows["count"], 0), style.table("bill", colour=style.LINK), of=column)
+            sheet.formula(row, place + 3, where(sent, rows["layer_time"], 0) * MICRO, style.table("watts"), of=column)
         row += 1
     sheet.blocks.append((start, row))
     sheet.heights[row] = 14

@@ -35,6 +35,8 @@ from mantile.workbook.sheets.furniture import cut, furnish
 # Columns of the table of drivers; those of low and high are also the columns of all figures worked out again.
 _BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
 _LAST = _SOURCE
+_ROOM = (5, 6)  # of the sorted rows: ends of unseen bars
+_WIDER = 1.5
 _CHART_ROWS = 15
 _BOTH = ("low", "high")
 _SWINGS = "sensitivity.swing."  # before the id of a driver, that of its percentage
@@ -115,7 +117,8 @@ def tornado(result: str, rows: tuple[int, int], size: tuple[int, int]) -> charts
     first, last = rows
     return charts.tornado(f"Change of {result} at the low and high end of each driver, largest first", ("Sensitivity", first, 0, last, 0), [
         (colour, label, ("Sensitivity", first, column, last, column))
-        for column, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)], size)  # fmt: skip
+        for column, (colour, label) in enumerate(((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1)],
+        [("Sensitivity", first, column, last, column) for column in _ROOM], size)  # fmt: skip
 
 
 def driver_of(identifier: str) -> str:
@@ -247,6 +250,9 @@ def _sorted(book: Book, sheet: Sheet, row: int, shown_results: dict[str, _Result
         book.place(sheet, line, column, figure, look, of=ACROSS)
         return figure
 
+    wider = Input("sensitivity.wider", "Bars and their labels over bars", "1", _WIDER, shared=True, fixed=True)
+    book.fix(sheet, row - 1, _ROOM[0], wider, _NUMBER)
+    sheet.text(row - 1, _ROOM[1], "× longest bars: room for labels", _SMALL)
     for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
         sheet.text(row, column, words, _SMALL)
     names, heads, numbers = [], [], []
@@ -274,9 +280,9 @@ def _sorted(book: Book, sheet: Sheet, row: int, shown_results: dict[str, _Result
                                                            absolute(high - low) * (1 + order) + order * TOLERANCE)))  # fmt: skip
             spreads.setdefault(line.driver.id, {})[result] = high - low
         below = row + len(lines) + 2 + place * (len(lines) + 3)
-        for offset, words in enumerate((f"{label}: sorted", "better", "worse", "rank", "entry")):
+        for offset, words in enumerate((f"{label}: sorted", "better", "worse", "rank", "entry", "room", "room")):
             sheet.text(below, offset, words, _SMALL)
-        entries = []
+        entries, sides_of = [], []
         for rank in range(1, len(lines) + 1):
             ranked = Input(f"sensitivity.{result}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True)
             book.fix(sheet, below + rank, 3, ranked, _NUMBER.but(form="0"))
@@ -285,8 +291,10 @@ def _sorted(book: Book, sheet: Sheet, row: int, shown_results: dict[str, _Result
             entries.append(entry)
             put(below + rank, 0, Quantity(f"sensitivity.{result}.name.{rank}", "Name", "1", element(span(names), entry)), _SMALL)
             sides = [element(span([ends_of[number][side] for number in ends_of]), entry) for side in (0, 1)]
-            put(below + rank, 1, Quantity(f"sensitivity.{result}.better.{rank}", "Better", "1", minimum(*sides, 0)))
-            put(below + rank, 2, Quantity(f"sensitivity.{result}.worse.{rank}", "Worse", "1", maximum(*sides, 0)))
+            sides_of.append((put(below + rank, 1, Quantity(f"sensitivity.{result}.better.{rank}", "Better", "1", minimum(*sides, 0))),
+                             put(below + rank, 2, Quantity(f"sensitivity.{result}.worse.{rank}", "Worse", "1", maximum(*sides, 0)))))  # fmt: skip
+        for column, longest, bars in zip(_ROOM, (minimum, maximum), zip(*sides_of, strict=True), strict=True):
+            put(below + 1, column, Quantity(f"sensitivity.{result}.room.{column}", "Room", "1", longest(span(bars)) * wider))
         places[result] = (below + 1, below + len(lines))
         first, second = (element(span(heads), entry) for entry in entries[:2])
         titles[result] = Quantity(f"sensitivity.title.{result}", "Finding", "1", join(first, " and ", second, f" move {label} most"))

@@ -7,7 +7,7 @@ from mantile.equations.constants import GIGA, KILO, MILLI, TERA
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.side import Side
-from mantile.equations.workload import Workload
+from mantile.equations.workload import DECODE, Workload
 from mantile.graph.quantity import (
     At,
     Input,
@@ -31,6 +31,7 @@ from mantile.workbook.sheets.checks import Verdict
 from mantile.workbook.sheets.log import Stamp
 from mantile.workbook.sheets.sensitivity import Sensitivity, tornado
 from mantile.workbook.sheets.sweep import Sweep, interactivity
+from mantile.workbook.sheets.workings import typed
 
 FIRST, LAST = 1, 9
 SELECTORS = (
@@ -53,19 +54,29 @@ def select(book: Book) -> Sheet:
     sheet.default_height = 20
     inputs: Workload = book.estimate.equations.inputs
     chosen = book.estimate.inputs(0)
+    found = inputs.named()
+    small = style.Style(size=8.5, colour=style.GREY, valign="bottom")
+    apart = len(book.estimate.equations.sides) > 1
+
+    def selector(row: int, column: int, figure: Input) -> None:
+        form = style.FRONT["percent"] if figure is inputs.utilisation else None
+        look = style.value(figure.unit, is_text=isinstance(chosen[figure.id], str), role="input", integer=figure.integer).but(align="left", indent=1)
+        typed(book, sheet, row, column, figure, 0, look.but(form=form) if form else look)
+
     for row, names in zip((3, 5), SELECTORS, strict=True):
-        found = inputs.named()
         rated = bool(chosen.get("inputs.request_rate"))  # the load is then the rate, and concurrency follows from it
         shown = ["request_rate" if name == "concurrency" and rated else name for name in names if name in found]
         for column, name in enumerate(shown, FIRST):
-            figure = found[name]
-            sheet.text(row, column, figure.label, style.Style(size=8.5, colour=style.GREY, valign="bottom"))
-            value = chosen[figure.id]
-            is_text = isinstance(value, str)
-            look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer).but(align="left", indent=1)
-            sheet.put(row + 1, column, Cell(look, entry=figure, text=value if is_text else None,
-                                            number=None if is_text else float(value)))  # fmt: skip
-            book.entries[figure.id, 0] = ("Summary", row + 1, column)
+            second = found.get(f"{DECODE}{name}") if apart else None
+            sheet.text(row, column, found[name].label + ("" if second is None else ", prefill; decode" if row > 3 else ", prefill"), small)
+            selector(row + 1, column, found[name])
+            if second is not None and row > 3:
+                selector(row + 2, column, second)
+    if apart:
+        sheet.heights[7] = sheet.heights[6]
+        sheet.text(7, FIRST + 6, "decode workers on  ", small.but(align="right", valign="vcenter"))
+        for column, name in enumerate(("accelerator", "system"), FIRST + 7):
+            selector(7, column, found[f"{DECODE}{name}"])
     return sheet
 
 
@@ -75,7 +86,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     equations = book.estimate.equations
     served, inputs = equations.serving, equations.inputs
     sheet.formula(0, FIRST, join(
-        f"{book.estimate.model.name} on ", text(served.accelerators, "0"), " × ", inputs.accelerator, ": ",
+        f"{book.estimate.model.name} on ", _machines(book), ": ",
         _grouped(served.ttft * MILLI), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
@@ -83,7 +94,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     shape = Quantity("summary.workload", "Workload", "1", workload)
     book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
     plans = [_degrees(side) for side in equations.sides]
-    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · ", plans[0], *((" → ", plans[1]) if len(plans) > 1 else ()), " · ", inputs.framework, " · ",
+    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · ", plans[0], *(("→ ", plans[1]) if len(plans) > 1 else ()), "· ", inputs.framework, " · ",
                                  inputs.batching, " batching"), style.PURPOSE)  # fmt: skip
     sheet.formula(0, LAST, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(((0, LAST, 0, LAST), {"type": "text", "criteria": "begins with", "value": "✗",
@@ -106,10 +117,22 @@ def _grouped(value: Node) -> Node:
     return where(value >= 1, text(value, "#,##0"), text(value, "0"))
 
 
+def _machines(book: Book) -> Node:
+    """How many accelerators of which name; of both kinds where decode workers have one of their own."""
+    first, second = book.estimate.equations.side, book.estimate.equations.decoders
+    every = join(text(book.estimate.equations.serving.accelerators, "0"), " × ", first.hardware.name)
+    if first is second:
+        return every
+    each = [join(text(side.ranks.deployment, "0"), " × ", side.hardware.name) for side in (first, second)]
+    return where(equal(first.inputs.accelerator, second.inputs.accelerator), every, join(each[0], " → ", each[1]))
+
+
 def _degrees(side: Side) -> Node:
-    """Every degree of parallelism in a few letters."""
-    names = {"tp": "TP", "attention_dp": " DPA", "cp": " CP", "ep": " EP", "pp": " PP", "dp": " DP"}
-    return join(*(part for name, words in names.items() for part in (words, text(getattr(side.inputs, name), "0"))))
+    """The degrees of parallelism above 1 in a few letters, and a space."""
+    names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
+    each = {words: getattr(side.inputs, name) for name, words in names.items()}
+    above = [where(degree > 1, join(words, text(degree, "0"), " "), "") for words, degree in each.items()]
+    return join(*above, where(side.ranks.deployment > 1, "", "one accelerator "))
 
 
 def _heading(sheet: Sheet, row: int, words: str) -> None:

@@ -222,7 +222,7 @@ class _Table:
         self.row += 1
         for figure, twin in twins.items():
             book.settle(twin, Home("Sweep", self.row))
-            describe(sheet, self.row, twin)
+            describe(sheet, self.row, twin, figure.label)
             sheet.text(self.row, 2, "the swept input" if figure in self._swept else "follows from it", style.SOURCE)
             for column, case in cases.items():
                 if figure in self._swept:

@@ -172,25 +172,29 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
             sheet.put(row, FIRST + column, Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
-    for column, chosen in enumerate(book.estimate.columns):
-        value = book.estimate.inputs(column).get(figure.id, figure.value)
+    for column in range(book.columns):
         place = book.entries.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
             sheet.put(row, FIRST + column, Cell(style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer), expression=figure,
                                                 column=column, reference=reference(*place)))  # fmt: skip
             continue
-        name = figure.id.removeprefix("inputs.")
-        own = name in chosen.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in chosen.overrides)
-        followed = _followed(book, figure, column)
-        if own or figure.value is None or followed is None:
-            sheet.put(row, FIRST + column, _entry(figure, look, value, column))
-        else:
-            other, of = followed
-            place = book.entries[other, of]
-            told = f"$H{row + 1}" if other == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
-            sheet.put(row, FIRST + column, Cell(look.but(colour=style.INK), expression=figure, column=column, entry=figure, follows=followed,
-                                                reference=told if place[0] == sheet.name else reference(*place)))  # fmt: skip
-        book.entries[figure.id, column] = (sheet.name, row, FIRST + column)
+        typed(book, sheet, row, FIRST + column, figure, column, look)
+
+
+def typed(book: Book, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style) -> None:
+    """The cell in which an input of a scenario is typed; until then it may repeat that of another input or of the base scenario."""
+    chosen, value = book.estimate.columns[of], book.estimate.inputs(of).get(figure.id, figure.value)
+    name = figure.id.removeprefix("inputs.")
+    own = name in chosen.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in chosen.overrides)
+    followed = _followed(book, figure, of)
+    if own or figure.value is None or followed is None:
+        sheet.put(row, column, _entry(figure, look, value, of))
+    else:
+        place = book.entries[followed]
+        told = f"$H{row + 1}" if followed[0] == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
+        sheet.put(row, column, Cell(look.but(colour=style.INK), expression=figure, column=of, entry=figure, follows=followed,
+                                    reference=told if place[0] == sheet.name else reference(*place)))  # fmt: skip
+    book.entries[figure.id, of] = (sheet.name, row, column)
 
 
 def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
