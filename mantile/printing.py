@@ -21,11 +21,8 @@ from mantile.library.documents import json_text
 if TYPE_CHECKING:
     from mantile.estimation import Estimate
     from mantile.explanation import Branch, Explanation, Term
-    from mantile.verification import Report
-    from mantile.workbook.rules import Finding
 
 PIPE_WIDTH = 200  # columns where there is no terminal to ask
-WORST = 20  # mismatches listed; --json lists all
 
 
 def open_console() -> Console:
@@ -408,45 +405,3 @@ def print_datasheet(path: Path, problems: Sequence[str], doubts: Sequence[str], 
     for doubt in doubts:
         console.print(Text("  look again:", style="yellow"), doubt)
     console.print(f"{path}: {'not yet complete, see above' if problems else f'complete; use it with {use}'}")
-
-
-def print_report(report: Report, path: Path) -> None:
-    """What verification found, sheet by sheet."""
-    found, console = report.to_dict(), open_console()
-    edited = found["edited"]
-    table = new_table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
-                   "edited formulas", "overwritten", right=range(1, 9))  # fmt: skip
-    counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
-    whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
-    whole |= {key: sum(sheet[key] for sheet in found["sheets"]) for key in counted}
-    for sheet in found["sheets"]:
-        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in whole))
-    table.add_section()
-    table.add_row("all", *(number(value, 2) for value in whole.values()))
-    console.print(table)
-    for head, items in (("edited input", edited["inputs"]), ("edited formula", edited["formulas"]),
-                        ("overwritten", edited["overwritten"]), ("defined name", edited["names"]), ("sheet", edited["sheets"]),
-                        ("mismatch", found["mismatches"])):  # fmt: skip
-        for item in items[:WORST]:
-            console.print(f"  {head}: {_one_line(item)}")
-        if len(items) > WORST:
-            console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
-    if not found.get("stored_values_compared", True):
-        console.print("  the file holds no stored values: it was saved by a program that does not calculate")
-    verdict = "every compared cell agrees" if report.ok else "verification FAILED"
-    console.print(f"{path}: {verdict} ({found['engine']})")
-
-
-def _one_line(item: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items() if value != "")
-
-
-def print_findings(findings: Sequence[Finding], path: Path) -> None:
-    """Every broken rule with its cell."""
-    console = open_console()
-    if findings:
-        table = new_table("rule", "sheet", "cell", "message")
-        for finding in findings:
-            table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
-        console.print(table)
-    console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")

@@ -1,4 +1,4 @@
-"""What the command line shows of imports, comparisons and audits."""
+"""What the command line shows of workbooks: what verify and lint find, imports, comparisons and audits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from mantile.auditing import Audit
     from mantile.comparison import Comparison
     from mantile.importing import Imported
+    from mantile.verification import Report
+    from mantile.workbook.rules import Finding
 
+WORST = 20  # mismatches listed; --json lists all
 _LISTED = 40  # lines of a table; --json has all
 _DIGITS = 12
 
@@ -78,3 +81,45 @@ def print_audit(found: Audit, outputs: Sequence[Path]) -> None:
         for edit in [edit for edit in found.edits if edit["kind"] == kind][:_LISTED]:
             console.print(f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of {number(edit['from'], _DIGITS)}")
     console.print(f"  bundle {found.facts['digest']}, made by {found.facts['generator']}, {found.facts['date'] or 'not dated'}")
+
+
+def print_report(report: Report, path: Path) -> None:
+    """What verification found, sheet by sheet."""
+    found, console = report.to_dict(), open_console()
+    edited = found["edited"]
+    table = new_table("sheet", "cells", "formulas", "compared", "max relative error", "mismatches", "edited inputs",
+                   "edited formulas", "overwritten", right=range(1, 9))  # fmt: skip
+    counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
+    whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
+    whole |= {key: sum(sheet[key] for sheet in found["sheets"]) for key in counted}
+    for sheet in found["sheets"]:
+        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in whole))
+    table.add_section()
+    table.add_row("all", *(number(value, 2) for value in whole.values()))
+    console.print(table)
+    for head, items in (("edited input", edited["inputs"]), ("edited formula", edited["formulas"]),
+                        ("overwritten", edited["overwritten"]), ("defined name", edited["names"]), ("sheet", edited["sheets"]),
+                        ("mismatch", found["mismatches"])):  # fmt: skip
+        for item in items[:WORST]:
+            console.print(f"  {head}: {_one_line(item)}")
+        if len(items) > WORST:
+            console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+    if not found.get("stored_values_compared", True):
+        console.print("  the file holds no stored values: it was saved by a program that does not calculate")
+    verdict = "every compared cell agrees" if report.ok else "verification FAILED"
+    console.print(f"{path}: {verdict} ({found['engine']})")
+
+
+def _one_line(item: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items() if value != "")
+
+
+def print_findings(findings: Sequence[Finding], path: Path) -> None:
+    """Every broken rule with its cell."""
+    console = open_console()
+    if findings:
+        table = new_table("rule", "sheet", "cell", "message")
+        for finding in findings:
+            table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
+        console.print(table)
+    console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")

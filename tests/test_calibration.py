@@ -389,4 +389,4 @@ def test_every_pair_of_public_runs_has_evidence(public: Measurements, library: L
             counted[key] = counted.get(key, 0) + 1
     assert {(pair.accelerator, pair.framework): pair.runs for pair in library.evidence.pairs} == counted
     assert all(library.evidence.band(metric, level).p10 < 1 < library.evidence.band(metric, level).p90
-               for metric, level in product(("tpot", "ttft", "throughput"), ("unseen", "framework", "pair")))  # fmt: skip
+               for metric, level in product(("tpot", "ttft", "throughput"), ("unseen", "framework", "pair", "apart")))  # fmt: skip

@@ -17,7 +17,8 @@ def verify(
 ) -> None:
     """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything differs."""
     must_exist(file)
-    from mantile.printing import print_json, print_report, working
+    from mantile.printing import print_json, working
+    from mantile.printing_workbooks import print_report
     from mantile.verification import verify as verify_file
 
     with working(f"verifying {file.name} with {engine}"):
@@ -34,7 +35,8 @@ def verify(
 def lint(file: Workbook, as_json: AsJson = False) -> None:
     """Check a workbook against the rules of professional modelling. Exit status 1 if any is broken."""
     must_exist(file)
-    from mantile.printing import print_findings, print_json, working
+    from mantile.printing import print_json, working
+    from mantile.printing_workbooks import print_findings
     from mantile.workbook import rules
 
     with working(f"reading {file.name}"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, minimum, span, sum_where, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, span, sum_where, where
 from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS
 from mantile.library.profiles import Library
 
@@ -15,7 +15,7 @@ class Evidence:
     """Ranges that hold four in five measured runs, as tenth and ninetieth percentile of a result.
 
     Args:
-        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator.
+        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill and decode are apart.
         name: the level in words.
         bands: by metric, the result at its tenth, fiftieth and ninetieth percentile.
     """
@@ -46,11 +46,13 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
                                                               "/", inputs.framework)), note="of this accelerator with this framework")  # fmt: skip
     others = Quantity("evidence.framework_runs", "Measured runs of the framework", "number", sum_where(span(counts), span(frameworks), inputs.framework),
                       note="on any accelerator")  # fmt: skip
+    levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or apart is not None}
     level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)
-    held = Quantity("evidence.level", "Evidence level", "number", level if apart is None else minimum(level, 1 + (1 - apart) + 1),
-                    note="1, + 1 if the framework was measured, + 1 if on this accelerator" + ("" if apart is None else "; at most 2 where decode is apart"))
+    last = _fact("evidence.apart", "Level where decode is apart", "number", len(levels), "whatever was measured", "definition", "levels")
+    held = Quantity("evidence.level", "Evidence level", "number", level if apart is None else level * (1 - apart) + last * apart,
+                    note="1, + 1 if the framework was measured, + 1 if on this accelerator" + ("" if apart is None else "; the last where decode is apart"))
     names = tuple(_fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
-                  for number, name in enumerate(EVIDENCE_LEVELS.values(), 1))  # fmt: skip
+                  for number, name in enumerate(levels.values(), 1))  # fmt: skip
     name = Quantity("evidence.name", "Evidence", "1", element(span(names), held), note="the level in words")
     rows: list[Input | Quantity] = []
     bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
@@ -60,12 +62,12 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
         for percent in ("p10", "p50", "p90"):
             ratios = [Input(f"evidence.{metric}.{percent}.{key}", f"{label}, {percent}, {words}", "1", getattr(known.band(metric, key), percent),
                             "measured ÷ predicted", known.source, "fitted", shared=True, minimum=0.01, maximum=100, name=f"ratios {percent}")
-                      for key, words in EVIDENCE_LEVELS.items()]  # fmt: skip
+                      for key, words in levels.items()]  # fmt: skip
             found.append(Quantity(f"evidence.{metric}.{percent}", f"{label}, {percent}", result.unit, result * element(span(ratios), held),
                                   note="result × measured ÷ predicted of its evidence level"))  # fmt: skip
             rows += [*ratios, found[-1]]
         bands[metric] = (found[0], found[1], found[2])
-    section = Section("Evidence", (*pairs, *counts, *frameworks, mine, others, held, *names, name, *rows),
+    section = Section("Evidence", (*pairs, *counts, *frameworks, mine, others, *([] if apart is None else [last]), held, *names, name, *rows),
                       "four in five measured runs that were not fitted lie between p10 and p90")  # fmt: skip
     return Evidence(held, name, bands, section)
 

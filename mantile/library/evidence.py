@@ -8,7 +8,11 @@ from pydantic import Field
 
 from mantile.library.documents import Strict
 
-EVIDENCE_LEVELS = {"unseen": "framework not measured", "framework": "framework measured on other accelerators", "pair": "accelerator and framework measured"}
+# From the least that bears on a case to the most; last, with workers of their own for decode, what holds whatever was measured of framework and accelerator.
+EVIDENCE_LEVELS = {
+    "unseen": "no serving runs of the framework", "framework": "serving runs of the framework on other accelerators",
+    "pair": "serving runs of framework and accelerator", "apart": "decode apart: runs known in part",
+}  # fmt: skip
 BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
 
 
@@ -24,7 +28,7 @@ class Band(Strict):
     """Measured ÷ predicted of runs that were not fitted: percentiles, averaged over groups kept aside."""
 
     metric: Literal["tpot", "ttft", "throughput"]
-    level: Literal["unseen", "framework", "pair"]
+    level: Literal["unseen", "framework", "pair", "apart"]
     p10: float = Field(gt=0)
     p50: float = Field(gt=0)
     p90: float = Field(gt=0)

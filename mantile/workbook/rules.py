@@ -170,10 +170,11 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
     except (TokenizerError, IndexError) as error:
         yield Finding("8", name, place, f"no formula that can be read: {error}")
         return
-    if len(text) > MAX_LENGTH and name not in COLLECTING:
+    composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
+    if len(text) > MAX_LENGTH and not composed:
         yield Finding("6", name, place, f"{len(text)} characters: {text}")
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
-    if len(references) > MAX_REFERENCES and name not in COLLECTING:
+    if len(references) > MAX_REFERENCES and not composed:
         yield Finding("6", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("10", name, place, "no stored value")

@@ -61,7 +61,7 @@ FRONT = {
     "percent": "0%", "yes": '[=1]"Yes";[=0]"No"', "per_user": '#,##0" tokens/s/user"',
     "sequences": '#,##0" sequences"', "per_second": '0.0" per second"', "stage": '"stage "0', "gpu": '"GPU "0',
     "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
-    "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
+    "same": '[=1]"✓";[=0]"✗"', "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
     "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0', "domain": '"domain "0', "group": '"group "0',
     "part": '"part "0', "megabytes": '[=0]"–";#,##0.000,,',
     "held": "#,##0.0;-#,##0.0;", "usd": '[<1]"$"0.000;"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
@@ -158,6 +158,12 @@ def value(unit: str, *, is_text: bool = False, role: str = "calculation", intege
             return style.but(colour=GREY)
         case _:
             return style
+
+
+def zero_as_dash(style: Style) -> Style:
+    """The same for a number whose 0 means that there is no figure."""
+    plain = style.form.removesuffix(_AIR)
+    return style.but(form=_air(f'{plain};-{plain};"–"'))
 
 
 def front(form: str, **changes: Any) -> Style:

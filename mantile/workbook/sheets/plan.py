@@ -57,7 +57,7 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
 
 def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float) -> int:
     """Eight accelerators side by side; after the first eight in short form."""
-    head = row
+    head = row if first else row - 1  # the title above
     sheet.text(row, 0, "slice", style.HEADER)
     sheet.text(row, 1, "rule", style.HEADER)
     for index in range(BAND):

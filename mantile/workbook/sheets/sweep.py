@@ -12,7 +12,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, KILO, MILLI
 from mantile.estimation import Estimate, at_points
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import At, Input, Node, Quantity, absolute, both, join, substitute, text, where
+from mantile.graph.quantity import At, Input, Node, Quantity, absolute, join, minimum, substitute, text, where
 from mantile.library.errors import InputError, unknown
 from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
@@ -154,13 +154,17 @@ class _Table:
         base = estimate.inputs(0)
         values = program.run(base)
         same: list[Node] = []
+        sheet.text(self.row + 1, 0, "still so", style.SOURCE)
         for name, (head, body) in self.results.items():
             then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", float(values[body]), shared=True, fixed=True)
             self.book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
             if name in ("ttft", "tpot", "usd"):
-                same.append(absolute(self._of(name, At(self.figures[name], 0)) - then) <= TOLERANCE * absolute(then))
-        self.row += 1
-        self.note = Quantity("sweep.note", "Points as generated", "1", where(both(*same), "✓ points are those of this scenario",
+                still = absolute(self._of(name, At(self.figures[name], 0)) - then) <= TOLERANCE * absolute(then)
+                flag = Quantity(f"sweep.same.{name}", f"Still so, {head}", "flag", where(still, 1, 0))
+                same.append(flag)
+                self.book.place(sheet, self.row + 1, self.at[name], flag, self._form(name).but(colour=style.GREY, form=style.FRONT["same"]), of=ACROSS)
+        self.row += 2
+        self.note = Quantity("sweep.note", "Points as generated", "1", where(minimum(*same) > 0, "✓ points are those of this scenario",
                                                                           "! inputs changed: points are as generated"))  # fmt: skip
         self.book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
         sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",

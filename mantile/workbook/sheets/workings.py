@@ -20,6 +20,7 @@ from mantile.workbook.sheets.furniture import column_heads, furnish
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 WIDTHS = (104, 236, 66, 420, 118, 236)
+LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _LINE = 78  # characters of the "how" column that fit on a line at 9.5 pt
 _ROW, _EXTRA = 18, 13
 
@@ -158,6 +159,8 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
         look = style.value(figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input", integer=figure.integer)
         if figure.id == "checks.tolerance":
             look = look.but(form=style.number_format("tolerance"))
+        if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
+            look = style.zero_as_dash(look)  # nobody states it, or there is none
         if figure.fixed:
             book.fix(sheet, row, SHARED, figure, look)
         else:
