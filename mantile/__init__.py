@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mantile.workbook.rules import lint
     from mantile.workbook.write import build_workbook
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 __all__ = ["InputError", "__version__", "audit", "build_workbook", "calibrate", "compare", "estimate", "explain", "import_workbook", "lint",
            "load_measurements", "load_model", "load_scenario", "prepare", "reconcile", "sweep", "verify"]  # fmt: skip
 

@@ -121,7 +121,8 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
             expected = stated.value if stated is not None and stated.value else 0.0
             if basis == "owned" and not expected and price.purchase is not None and price.purchase.value:
                 electricity = values[made.figure("cost.building")] / 1000 * 0.10
-                expected = price.purchase.value * 1.6 / (4 * 8766) + electricity
+                machine = 1 if library.usual_system(price.id).whole_machine else 1.6
+                expected = price.purchase.value * machine / (4 * 8766) + electricity
             assert values[made.figure("cost.price")] == pytest.approx(expected, rel=1e-12), (price.id, basis)
             codes = {alert["code"] for alert in made.raised(values, errors=False)}
             assert ("PRICE_UNKNOWN" in codes) == (expected == 0), (price.id, basis)

@@ -160,7 +160,8 @@ def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
         for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
             cell = sheet.cells[row, column]
             line[name] = cell.number if cell.expression is None else float(values[cell.column][cell.expression])
-        found.append(line)
+        if sheet.cells[row, 0].text != "still so":
+            found.append(line)
         row += 1
     return found
 
