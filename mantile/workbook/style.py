@@ -70,7 +70,8 @@ FRONT = {
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
     "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
     # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the figure.
-    "percent1": "0.0%", "rate": "[<10]0.00;#,##0", "money": '[=0]"–";[<1]0.000;#,##0.00', "bill": '#,##0;-#,##0;"–"', "watts": '#,##0.0;-#,##0.0;"–"',
+    "percent1": "0.0%", "rate": "[<10]0.00;#,##0", "money": '[=0]"–";[<1]0.000;#,##0.00', "bill": '#,##0;-#,##0;"–"', "kw": '[=0]"–";[<1]0.000;#,##0.0',
+    "watts": '#,##0.0;-#,##0.0;"–"',
     "change": '[>=0.005]+0%;[<=-0.005]"−"0%;"=";@',
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ from mantile.graph.quantity import (
 )  # fmt: skip
 from mantile.library.scenario import CLASS_DTYPES, SAME
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, LETTERS, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.cases import figures_of
 from mantile.workbook.sheets.furniture import furnish, scenario_heads
 
@@ -98,6 +98,14 @@ class _Row:
 
 
 @dataclass(frozen=True)
+class _Best:
+    """Who is best in a row: the number of the first who is, 0 where none is ahead, and of a headline for every scenario whether it is."""
+
+    number: Quantity
+    each: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
 class _Scenarios:
     """What is said of scenarios side by side: their numbers from 1, letters, names, whether they fit, and how charts call them."""
 
@@ -110,8 +118,8 @@ class _Scenarios:
 
 def compare_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out the Compare sheet of a workbook with several scenarios."""
-    sheet = book.add(Sheet("Compare", "outputs", "Changes are against A; = is less than half a percent. The best of the scenarios that fit is bold on green "
-                           "and named at the right."))  # fmt: skip
+    sheet = book.add(Sheet("Compare", "outputs", "Changes are against A; = is less than half a percent. The best of the scenarios that fit are bold on green, "
+                           "the first of them named at the right."))  # fmt: skip
     last = _column(book.columns)
     pair = max(144, min(280, 700 // (book.columns - 1)))  # what the page leaves to a scenario, as far as numbers need it and eyes can follow
     change = round(pair * 0.36)
@@ -133,8 +141,8 @@ def compare_sheet(book: Book, master: Quantity) -> Sheet:
     sheet.freeze = (_FIRST, 2)
     known, free = _scenarios(book, sheet, below + 3, rows)
     best, free = _best(book, sheet, free, rows, known)
-    for found, chosen in best.items():
-        letter = where(chosen > 0, element(known.letters, maximum(1, chosen)), "=")
+    for found, ahead in best.items():
+        letter = where(ahead.number > 0, element(known.letters, maximum(1, ahead.number)), "=")
         sheet.cells[found.row, last] = Cell(sheet.cells[found.row, last].style, expression=letter, column=ACROSS)
     free = _finding(book, sheet, finding, free, known, best, last)
     _charts(book, sheet, finding + 1, chart_rows * _HEIGHT, free, known, best)
@@ -185,7 +193,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
         "Throughput": (
             Line("Output tokens per second", "token/s", served.output_tokens_per_s, "rate", "higher"),
             Line("Output tokens per accelerator", "token/s/acc", served.output_tokens_per_s_per_accelerator, "rate", "higher",
-                 ("Output tokens/s per accelerator", "#,##0"), headline=True),
+                 ("Output tokens/s per accelerator", "[<10]0.00;#,##0"), headline=True),
             Line("Requests per second", "request/s", served.requests_per_s, "ms2", "higher"),
         ),
         "Limits": (
@@ -197,7 +205,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
         ),
         "Cost": (
             Line("Per hour, all accelerators", paid.named("USD/h"), paid.of(money.usd_per_hour), "money", "lower"),
-            Line("Power in the building", "kW", money.power / KILO, "watts", "lower"),
+            Line("Power in the building", "kW", money.power / KILO, "kw", "lower"),
             Line("Per million output tokens", paid.named("USD/Mtoken"), paid.of(money.usd_per_million_output), "money", "lower",
                  (paid.named("USD per M output tokens"), '[=0]"";[<1]0.000;#,##0.00'), headline=True),
             Line("Per month, all accelerators", paid.named("USD/month"), paid.of(money.usd_per_month), "bill", "lower"),
@@ -260,14 +268,14 @@ def _scenarios(book: Book, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_S
     return _Scenarios(fixed["number"], span(fixed["letter"]), span(fixed["name"]), fits, labels), row + 1
 
 
-def _best(book: Book, sheet: Sheet, row: int, rows: list[_Row], known: _Scenarios) -> tuple[dict[_Row, Quantity], int]:
-    """What scenarios are ranked by, and the number of the best, 0 where none is ahead; the next free row.
+def _best(book: Book, sheet: Sheet, row: int, rows: list[_Row], known: _Scenarios) -> tuple[dict[_Row, _Best], int]:
+    """What scenarios are ranked by, and who is best; the next free row.
 
-    What does not fit, or nobody states, comes last. A billionth per place makes the first of equals the best in every engine.
+    What does not fit, or nobody states, comes last. A billionth per place makes the first of equals the first in every engine.
     """
-    for column, words in ((1, "ranked by"), (2, "best")):
+    for column, words in ((1, "ranked by"), (2, "best"), (3, "up to, from")):
         sheet.text(row, column, words, _SMALL)
-    best: dict[_Row, Quantity] = {}
+    best: dict[_Row, _Best] = {}
     for found in (found for found in rows if found.line.ranked):
         row += 1
         lower = found.line.better == "lower"
@@ -280,17 +288,25 @@ def _best(book: Book, sheet: Sheet, row: int, rows: list[_Row], known: _Scenario
             book.place(sheet, row, _BASE + len(keys) - 1, keys[-1], _NUMBER, of=ACROSS)
         block = span(keys)
         alike = maximum(block) - minimum(block) <= known.numbers[-1] * TOLERANCE * maximum(block)
-        best[found] = Quantity(f"compare.{found.row}.best", "Number of the best", "1",
-                               where(alike, 0, position(minimum(block) if lower else maximum(block), block)))  # fmt: skip
-        book.place(sheet, row, 2, best[found], _COUNT, of=ACROSS)
+        first = Quantity(f"compare.{found.row}.best", "Number of the best", "1",
+                         where(alike, 0, position(minimum(block) if lower else maximum(block), block)))  # fmt: skip
+        book.place(sheet, row, 2, first, _COUNT, of=ACROSS)
+        best[found] = _Best(first, ())
+        if not found.line.headline:
+            continue
+        limit = Quantity(f"compare.{found.row}.limit", "Best up to" if lower else "Best from", "1",
+                         where(first > 0, minimum(block) * (1 + known.numbers[-1] * TOLERANCE), 0) if lower
+                         else where(first > 0, maximum(block) * (1 - known.numbers[-1] * TOLERANCE), 1 / TOLERANCE))  # fmt: skip
+        book.place(sheet, row, 3, limit, _NUMBER, of=ACROSS)
+        best[found] = _Best(first, tuple(key <= limit if lower else key >= limit for key in keys))
     return best, row + 1
 
 
-def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, best: dict[_Row, Quantity], last: int) -> int:
+def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, best: dict[_Row, _Best], last: int) -> int:
     """Who is best most often, as a heading; what that takes stands from row `data` on. Returns the next free row."""
-    judged = [figure for found, figure in best.items() if found.line.headline]
-    won = [Quantity(f"compare.won.{number.value}", "Results at which it is best", "1", added([where(equal(figure, number), 1, 0) for figure in judged]))
-           for number in known.numbers]  # fmt: skip
+    judged = [ahead for found, ahead in best.items() if found.line.headline]
+    won = [Quantity(f"compare.won.{number.value}", "Results at which it is best", "1", added([where(ahead.each[scenario], 1, 0) for ahead in judged]))
+           for scenario, number in enumerate(known.numbers)]  # fmt: skip
     sheet.text(data, 1, "headline results at which it is best", _SMALL)
     for scenario, figure in enumerate(won):
         book.place(sheet, data, _BASE + scenario, figure, _COUNT, of=ACROSS)
@@ -314,7 +330,7 @@ def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, b
     return data + 3
 
 
-def _charts(book: Book, sheet: Sheet, row: int, height: int, data: int, known: _Scenarios, best: dict[_Row, Quantity]) -> None:
+def _charts(book: Book, sheet: Sheet, row: int, height: int, data: int, known: _Scenarios, best: dict[_Row, _Best]) -> None:
     """Three charts under live titles, each with a series of the best and one of the others from row `data` on."""
     edges = [sum(sheet.widths[:column]) for column in range(len(sheet.widths) + 1)]
     thirds = [edges[-1] * part / 3 for part in range(4)]
@@ -326,7 +342,7 @@ def _charts(book: Book, sheet: Sheet, row: int, height: int, data: int, known: _
     def across(line: int) -> charts.Range:
         return ("Compare", line, _BASE, line, _BASE + book.columns - 1)
 
-    charted = [(found, number, found.line.chart) for found, number in best.items() if found.line.chart]
+    charted = [(found, ahead.number, found.line.chart) for found, ahead in best.items() if found.line.chart]
     for start, end, (found, chosen, (title, form)) in zip(starts[:-1], starts[1:], charted, strict=True):
         side = "below" if found.line.better == "lower" else "above"
         base, series = found.values[0], []
@@ -366,8 +382,10 @@ def _conditions(book: Book, sheet: Sheet, rows: list[_Row], last: int) -> None:
     for scenario in range(book.columns):
         column = _column(scenario)
         value, change = xl_col_to_name(column), xl_col_to_name(column + 1)
+        named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"  # what stands in the column of the letter
+        equals = f"ABS({value}{line}-{named})<=1E-8*ABS({named})"
         rule(column, column + (scenario > 0), f"${value}${fits + 1}=0", style.Style(colour=style.MUTE), stop=True)
-        rule(column, column, f'${best}{line}="{LETTERS[scenario]}"', style.Style(fill=style.BEST, bold=True))
+        rule(column, column, f'AND(${best}{line}<>"=",{equals})', style.Style(fill=style.BEST, bold=True))
         rule(column, column, f'AND($A{line}="{_ASKED}",{value}{line}<>${base}{line})', style.Style(bold=True, colour=style.NAVY))
         for colour, up, down in ((style.BETTER, "higher", "lower"), (style.WORSE, "lower", "higher")):
             if scenario:
