@@ -193,7 +193,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
         "Throughput": (
             Line("Output tokens per second", "token/s", served.output_tokens_per_s, "rate", "higher"),
             Line("Output tokens per accelerator", "token/s/acc", served.output_tokens_per_s_per_accelerator, "rate", "higher",
-                 ("Output tokens/s per accelerator", "[<10]0.00;#,##0"), headline=True),
+                 ("Output tokens/s per accelerator", '[=0]"";[<10]0.00;#,##0'), headline=True),
             Line("Requests per second", "request/s", served.requests_per_s, "ms2", "higher"),
         ),
         "Limits": (
@@ -385,7 +385,7 @@ def _conditions(book: Book, sheet: Sheet, rows: list[_Row], last: int) -> None:
         named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"  # what stands in the column of the letter
         equals = f"ABS({value}{line}-{named})<=1E-8*ABS({named})"
         rule(column, column + (scenario > 0), f"${value}${fits + 1}=0", style.Style(colour=style.MUTE), stop=True)
-        rule(column, column, f'AND(${best}{line}<>"=",{equals})', style.Style(fill=style.BEST, bold=True))
+        rule(column, column, f'AND(LEN(${best}{line})>0,${best}{line}<>"=",{equals})', style.Style(fill=style.BEST, bold=True))
         rule(column, column, f'AND($A{line}="{_ASKED}",{value}{line}<>${base}{line})', style.Style(bold=True, colour=style.NAVY))
         for colour, up, down in ((style.BETTER, "higher", "lower"), (style.WORSE, "lower", "higher")):
             if scenario:
