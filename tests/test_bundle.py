@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,11 @@ from mantile.library import models, profiles
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_yaml
 from mantile.library.errors import InputError
-from mantile.library.models import load_model
-from mantile.library.profiles import data_folder, load_library
-from mantile.library.scenario import load_scenario, parse_scenario
-from mantile.workbook.bundle import BUNDLE_SHEET, Bundle, read_bundle, write_bundle
+from mantile.library.models import Model, load_model
+from mantile.library.profiles import Library, data_folder, load_library
+from mantile.library.scenario import Scenario, load_scenario, parse_scenario
+from mantile.library.template import Template
+from mantile.workbook.bundle import BUNDLE_SHEET, FORMAT, Bundle, read_bundle, write_bundle
 from mantile.workbook.read import open_file
 from mantile.workbook.texts import compare_texts
 from mantile.workbook.write import build_workbook
@@ -42,6 +45,22 @@ variants: [{name: "no", kv_dtype: fp8}]
 def small() -> Estimate:
     """An estimate on a small library."""
     return estimate(parse_scenario(parse_yaml(SCENARIO, "scenario"), "scenario"), library=few())
+
+
+def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
+    """A field more, and an older program can no longer read it: raise FORMAT, and put the new names here."""
+    def names(schema: Any) -> Iterator[str]:
+        if isinstance(schema, dict):
+            yield from schema.get("properties", {})
+            yield from (str(choice) for choice in schema.get("enum", ()))
+            for part in schema.values():
+                yield from names(part)
+        elif isinstance(schema, list):
+            for part in schema:
+                yield from names(part)
+
+    found = sorted({name for part in (Scenario, Model, Library, Template) for name in names(part.model_json_schema())})
+    assert (FORMAT, hashlib.sha256(" ".join(found).encode()).hexdigest()[:12]) == (3, "7d4151e827e9"), found
 
 
 def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +116,7 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
     assert len(found.digest) == 64 and found.estimate().results() == bundle.estimate().results()
     if form == "yaml":
         assert path.read_text(encoding="utf-8").startswith(
-            f"format: 2\ngenerator: mantile {mantile.__version__}\ndigest: {bundle.digest}\n"
+            f"format: {FORMAT}\ngenerator: mantile {mantile.__version__}\ndigest: {bundle.digest}\n"
             "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: l40s\n")  # fmt: skip
 
 
@@ -105,8 +124,9 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
     (lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=1.0), "was changed or damaged since it was made"),
     (lambda data: data.update(generator="mantile 0.1.0"), "was changed or damaged"),
     (lambda data: data.pop("digest"), "field digest says None"),
-    (lambda data: data.update(format=3, generator="mantile 9.1.0"), rf"format 3, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which reads "
-     "formats 1 to 2: expected the version that made it, or a later one"),
+    (lambda data: data.update(format=FORMAT + 1, generator="mantile 9.1.0"),
+     rf"format {FORMAT + 1}, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which reads "
+     f"formats 1 to {FORMAT}: expected the version that made it, or a later one"),
     (lambda data: data.update(format="2"), "bundle format '2'"),
     (lambda data: data.pop("model"), "is damaged; expected format, scenario, model and library"),
 ], ids=["content", "generator", "no digest", "newer", "text", "no model"])  # fmt: skip
@@ -134,6 +154,22 @@ def test_workbooks_of_format_1_stay_readable(tmp_path: Path, small: Estimate, mo
     assert file.book.generator == "Mantile 0.3.0" and file.book.estimate.results() == small.results()
     texts = compare_texts(file)
     assert not (texts.formulas or texts.overwritten or texts.labels or texts.notes), "nothing in it looks edited"
+
+
+def test_a_layout_of_another_version_is_named(tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that stand elsewhere are no edits where another version wrote them; a text typed over an id is one."""
+    data = Bundle.of(small).data | {"generator": "mantile 0.5.0"}
+    monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: cls(data, "bundle")))
+    path = build_workbook(small, tmp_path / "old.xlsx")
+    monkeypatch.undo()
+    book = loaded(path)
+    book["Memory"]["F7"].value = "mine"
+    book.save(path)
+    assert compare_texts(open_file(path)).labels
+    book["Memory"]["F7"].value = book["Memory"]["F8"].value
+    book.save(path)
+    with pytest.raises(InputError, match=rf"old\.xlsx: made by mantile 0\.5\.0, which laid it out otherwise than mantile {mantile.__version__}"):
+        open_file(path)
 
 
 def test_a_changed_bundle_in_a_workbook_is_named(tmp_path: Path, small: Estimate) -> None:

@@ -43,5 +43,6 @@ class EvidenceBase(Strict):
                                     for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
 
     def band(self, metric: str, level: str) -> Band:
-        """The percentiles of a metric at a level."""
-        return next(band for band in self.bands if (band.metric, band.level) == (metric, level))
+        """The percentiles of a metric at a level; of the unseen where a library says nothing of that level."""
+        known: dict[tuple[str, str], Band] = {(band.metric, band.level): band for band in self.bands}
+        return known.get((metric, level)) or known[metric, "unseen"]

@@ -23,7 +23,7 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template
 
-FORMAT = 2  # 1 held no digest
+FORMAT = 3  # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
 SUFFIXES = (".json", ".yaml", ".yml")

@@ -22,7 +22,9 @@ from mantile.workbook.book import Book
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 from mantile.workbook.layout import lay_out
 from mantile.workbook.package import Package, letters, open_package
+from mantile.workbook.sheets.workings import HEADS
 
+_ID = HEADS.index("id")  # column of the ids of rows
 LARGEST = 1e15  # of any input in its unit: products of several stay numbers
 Contents = dict[str, dict[tuple[int, int], Any]]
 
@@ -64,7 +66,7 @@ def open_file(path: Path) -> File:
     """Open a workbook and lay out anew what its bundle says it should be.
 
     Raises:
-        InputError: if it is no workbook, is truncated, or was not made by Mantile.
+        InputError: if it is no workbook, is truncated, or was not made by Mantile, or by a version that laid it out otherwise.
     """
     cells = read_cells(path)
     contents = cells.contents
@@ -80,7 +82,19 @@ def open_file(path: Path) -> File:
     missing = [name for name in book.sheets if name not in contents]
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
+    current = Bundle.of(book.estimate).generator
+    if bundle.generator != current and _moved(book, contents):
+        raise InputError(f"{path}: made by {bundle.generator}, which laid it out otherwise than {current}: expected a workbook of this version; read it with "
+                         "the version that made it")  # fmt: skip
     return File(path, book, cells)
+
+
+def _moved(book: Book, contents: Contents) -> bool:
+    """Whether ids of rows stand on other rows than they would."""
+    places = {(name, row): identifier for name, sheet in book.sheets.items() for row, identifier in sheet.ids.items()
+              if (row, _ID) in sheet.cells and sheet.cells[row, _ID].text == identifier}  # fmt: skip
+    known = set(places.values())
+    return any(contents[name].get((row, _ID)) in known - {identifier} for (name, row), identifier in places.items())
 
 
 def read_cells(path: Path) -> Cells:
