@@ -244,7 +244,7 @@ def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[
     found = []
     for point in points:
         scenario = with_fields(made.scenario, point, "sweep")
-        one = replace(made, scenario=scenario, columns=columns(scenario, made.model, made.library, "sweep"))
+        one = replace(made, scenario=scenario, columns=columns(scenario, made.model, made.library, "sweep", made.scenario.disaggregated))
         found.append((one if made.equations.serving.load is None else replace(one, columns=_settled(one))).inputs(0))
     return found
 

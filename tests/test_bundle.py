@@ -142,8 +142,8 @@ def test_what_is_not_as_it_was_made_is_refused(tmp_path: Path, small: Estimate, 
     assert exit_status("build", str(path), "-o", str(tmp_path / "run.xlsx")) == 2 and not (tmp_path / "run.xlsx").exists()
 
 
-def test_workbooks_of_format_1_stay_readable(tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they were written before there was a digest, by an older version: they say of themselves what they said."""
+def test_what_was_written_before_there_was_a_digest_is_read(tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workbook laid out as ours are says of itself what it said; one that is not is refused, as below."""
     data = Bundle.of(small).data | {"format": 1, "generator": "mantile 0.3.0"}
     monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: cls(data, "bundle")))
     path = build_workbook(small, tmp_path / "old.xlsx")

@@ -109,7 +109,7 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> 
     most = max("".join(wins).count(letter) for letter in "ABCDEFGH")
     leaders = [column for letter, column in zip("ABCDEFGH", made.columns, strict=False) if "".join(wins).count(letter) == most]
     who = f"{len(leaders)} scenarios lead" if len(leaders) > 1 else f"{'ABCDEFGH'[made.columns.index(leaders[0])]} · {leaders[0].name} leads"
-    assert len(wins) == 4 and table.finding == f"{who} in {most} of 4 headline results"
+    assert len(wins) == 4 and table.finding == f"{who} in {most} headline results"
     for title, label in zip(table.titles, ("Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens"), strict=True):
         winner, values = "ABCDEFGH".index(table.best[label]), table.values[label]
         gain = abs(values[winner] / values[0] - 1)
@@ -185,4 +185,4 @@ def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
     after = Table(file.book, inputs)
     assert (before.best["Time per output token, TPOT"], after.best["Time per output token, TPOT"]) == ("A", "B")
     assert after.values["Accelerator"] == ["l40s", "a100-80gb-sxm"] and after.values["Concurrency"] == [64, 64] and after.values["Accelerators"] == [1, 4]
-    assert before.finding != after.finding
+    assert before.finding.startswith("A · TP1 leads in ") and after.finding == "2 scenarios lead in 2 headline results", (before.finding, after.finding)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mantile.estimation import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
+from mantile.workbook.layout import lay_out
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 4000, "output_tokens": 400, "concurrency": 64,
@@ -47,6 +48,14 @@ def chosen(made: Estimate) -> dict[frozenset[str], int]:
 
 
 # --- aggregated -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_variant_alone_may_have_decode_workers() -> None:
+    """The base is built with its sweep, and its titles name no decode workers."""
+    book = lay_out(ask(variants=[{"name": "apart", "decode": {"tp": 2, "accelerator": "b200-sxm"}}]))
+    values = book.values(book.generated())[0]
+    title, line = (str(values[book.sheets["Summary"].cells[row, 1].expression]) for row in (0, 1))
+    assert title.startswith("Llama-3.1-8B on 1 × H100 SXM: ") and "→" not in line
 
 
 @pytest.mark.parametrize("fields", [

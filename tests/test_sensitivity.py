@@ -149,14 +149,17 @@ def test_a_swing_can_be_typed_and_stated() -> None:
 # --- Sweep --------------------------------------------------------------------------------------------------------------------
 
 
+NOW = 23  # row of the live scenario above the points
+
+
 def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
     """The lines of the table of points after the live one: TTFT and TPOT in ms."""
     sheet = book.sheets["Sweep"]
     fields = len(book.estimate.scenario.sweep) or 1
     found = []
-    row = 24
+    row = NOW + 1
     while (row, fields + 1) in sheet.cells:
-        line = {}
+        line: dict[str, Any] = {"row": row}
         for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
             cell = sheet.cells[row, column]
             line[name] = cell.number if cell.expression is None else float(values[cell.column][cell.expression])
@@ -182,6 +185,9 @@ def test_a_point_is_the_estimate_with_that_input(sweep: dict[str, list[Any]], li
     expected = [{first: one} | dict(zip(rest, [other], strict=False)) for other in (sweep[rest[0]] if rest else [None]) for one in sweep[first]]
     lines = found if live else found[1:]
     assert len(lines) == len(expected) and bool(book.cases[2:]) == live
+    curves = [series["values"] for series in book.sheets["Sweep"].charts[1][2].series]
+    drawn = [row for _, start, _, end, _ in curves for row in range(start, end + 1) if row != NOW]
+    assert sorted(set(drawn)) == [line["row"] for line in lines], "curves go through all points and nothing else"
     for line, point in zip(lines, expected, strict=True):
         result = made(**point).results()
         wanted = (result["ttft_s"] * 1e3, result["tpot_s"] * 1e3, result["usd_per_million_tokens"]["output"])

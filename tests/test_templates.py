@@ -11,6 +11,7 @@ import pytest
 
 from mantile.drivers import drivers
 from mantile.estimation import Estimate, estimate
+from mantile.importing import import_workbook
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.library.scenario import parse_scenario
@@ -56,6 +57,7 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
     path = build_workbook(other, tmp_path / "run.xlsx")
     assert not lint(path)
     assert other.results() == standard.results()
+    assert not import_workbook(path).changes
     if name == "executive":  # the larger one is verified where its formulas are tested
         assert verify(path).ok
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, span, sum_where, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, minimum, span, sum_where, where
 from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS
 from mantile.library.profiles import Library
 
@@ -46,10 +46,12 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
                                                               "/", inputs.framework)), note="of this accelerator with this framework")  # fmt: skip
     others = Quantity("evidence.framework_runs", "Measured runs of the framework", "number", sum_where(span(counts), span(frameworks), inputs.framework),
                       note="on any accelerator")  # fmt: skip
-    levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or apart is not None}
+    stated = apart is not None and any(band.level == "apart" for band in known.bands)  # libraries of older bundles have no such ranges
+    levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
     level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)
     last = _fact("evidence.apart", "Level where decode is apart", "number", len(levels), "whatever was measured", "definition", "levels")
-    held = Quantity("evidence.level", "Evidence level", "number", level if apart is None else level * (1 - apart) + last * apart,
+    body = level if apart is None else level * (1 - apart) + last * apart if stated else minimum(level, 1 + (1 - apart) + 1)
+    held = Quantity("evidence.level", "Evidence level", "number", body,
                     note="1, + 1 if the framework was measured, + 1 if on this accelerator" + ("" if apart is None else "; the last where decode is apart"))
     names = tuple(_fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
                   for number, name in enumerate(levels.values(), 1))  # fmt: skip
@@ -67,7 +69,7 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
                                   note="result × measured ÷ predicted of its evidence level"))  # fmt: skip
             rows += [*ratios, found[-1]]
         bands[metric] = (found[0], found[1], found[2])
-    section = Section("Evidence", (*pairs, *counts, *frameworks, mine, others, *([] if apart is None else [last]), held, *names, name, *rows),
+    section = Section("Evidence", (*pairs, *counts, *frameworks, mine, others, *([last] if stated else []), held, *names, name, *rows),
                       "four in five measured runs that were not fitted lie between p10 and p90")  # fmt: skip
     return Evidence(held, name, bands, section)
 

@@ -151,7 +151,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     look = _Lookup()
     chips = {item.id: item for item in library.accelerators}
     ids = tuple(
-        Input(f"library.{item.id}.id", f"Accelerator, {item.id}", "1", item.id, f"{item.vendor} {item.name}".strip(), f"version {item.version}",
+        Input(f"library.{item.id}.id", f"Accelerator, {item.id}", "1", item.id,
+              item.name if item.name.startswith(item.vendor) else f"{item.vendor} {item.name}", f"version {item.version}",
               "defined", shared=True, fixed=True, name="accelerators")
         for item in library.accelerators
     )  # fmt: skip

@@ -11,7 +11,7 @@ from mantile.library.documents import Strict
 # From the least that bears on a case to the most; last, with workers of their own for decode, what holds whatever was measured of framework and accelerator.
 EVIDENCE_LEVELS = {
     "unseen": "no serving runs of the framework", "framework": "serving runs of the framework on other accelerators",
-    "pair": "serving runs of framework and accelerator", "apart": "decode apart: runs known in part",
+    "pair": "serving runs of framework and accelerator", "apart": "decode apart: TPOT measured, the rest not",
 }  # fmt: skip
 BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
 
@@ -43,6 +43,5 @@ class EvidenceBase(Strict):
                                     for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
 
     def band(self, metric: str, level: str) -> Band:
-        """The percentiles of a metric at a level; of the unseen where a library says nothing of that level."""
-        known: dict[tuple[str, str], Band] = {(band.metric, band.level): band for band in self.bands}
-        return known.get((metric, level)) or known[metric, "unseen"]
+        """The percentiles of a metric at a level."""
+        return next(band for band in self.bands if (band.metric, band.level) == (metric, level))

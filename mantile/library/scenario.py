@@ -272,8 +272,11 @@ def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenari
     return named(scenario), library
 
 
-def columns(scenario: Scenario, model: Model, library: Library, name: str = "scenario") -> tuple[Column, ...]:
+def columns(scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False) -> tuple[Column, ...]:
     """The columns of a scenario with every default filled in and every name checked.
+
+    Args:
+        apart: whether decode workers have inputs of their own though no column of this scenario asks for them.
 
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
@@ -297,7 +300,7 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
         if number and "weights_dtype" in given and "activation_dtype" not in given:
             given["activation_dtype"] = _activations(str(values["weights_dtype"]), str(values["accelerator"]), library, name)
             values |= given
-        if scenario.disaggregated:
+        if apart or scenario.disaggregated:
             values = {f"decode_{field}": values[field] for field in APART} | values
             if values["decode_accelerator"] != values["accelerator"] and "decode_system" not in base | given:
                 values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs

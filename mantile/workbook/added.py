@@ -53,6 +53,14 @@ def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[Added]
     Raises:
         InputError: naming the cell, for a column without heading, one too many, or a cell that is neither an input nor a formula copied across.
     """
+    if file.book.estimate.template.formula_text:  # its formulas as text stand where a scenario would be added
+        behind = FIRST + file.book.columns + 1
+        for sheet in _sheets(file):
+            for row, column in sorted(file.contents[sheet]):
+                if column == behind:
+                    raise InputError(f"{file.path}: {place_of(sheet, row, column)}: expected nothing here: "
+                                     "scenarios are added where a template shows no formulas")
+        return []
     known, found = list(typed), []
     for number in range(file.book.columns, MOST + 1):
         if not any(column == FIRST + number for sheet in _sheets(file) for _, column in file.contents[sheet]):
@@ -64,8 +72,8 @@ def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[Added]
 
 
 def _sheets(file: File) -> tuple[str, ...]:
-    """The sheets on which a column is a scenario."""
-    return tuple(file.book.estimate.equations.sheets)
+    """The sheets on which a column is a scenario, but for those that the template leaves out."""
+    return tuple(name for name in file.book.estimate.equations.sheets if name in file.book.sheets)
 
 
 class _Column:

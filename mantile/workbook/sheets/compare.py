@@ -311,17 +311,15 @@ def _finding(book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, b
     for scenario, figure in enumerate(won):
         book.place(sheet, data, _BASE + scenario, figure, _COUNT, of=ACROSS)
     most = Quantity("compare.most", "Most results", "1", maximum(span(won)))
-    results = Input("compare.results", "Results", "1", len(judged), shared=True, fixed=True)
     sharing = Quantity("compare.sharing", "Best equally often", "1", count_where(span(won), most))
     ahead = Quantity("compare.ahead", "Best most often", "1", element(known.names, position(most, span(won))))
     who = Quantity("compare.who", "Who leads", "1", where(sharing > 1, join(text(sharing, "0"), " scenarios lead"), join(ahead, " leads")))
-    sheet.text(data + 1, 1, "most of them, of all, whose, and how many share it", _SMALL)
+    sheet.text(data + 1, 1, "most of them, whose, and how many share it", _SMALL)
     book.place(sheet, data + 1, 2, most, _COUNT, of=ACROSS)
-    book.fix(sheet, data + 1, 3, results, _COUNT)
     book.place(sheet, data + 1, _BASE, ahead, _SMALL, of=ACROSS)
     book.place(sheet, data + 2, 2, sharing, _COUNT, of=ACROSS)
     book.place(sheet, data + 2, _BASE, who, _SMALL, of=ACROSS)
-    words = join(who, " in ", text(most, "0"), " of ", text(results, "0"), " headline results")
+    words = join(who, " in ", text(most, "0"), " headline results")
     sheet.formula(row, 0, where(most > 0, words, "No scenario is ahead of the others"), style.SECTION_HEAD, of=ACROSS)
     sheet.text(row, last, "headline results: TTFT, TPOT, tokens per accelerator, cost per token",
                style.SECTION_HEAD.but(size=9, bold=False, colour=style.GREY, align="right"))  # fmt: skip

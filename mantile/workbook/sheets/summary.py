@@ -14,6 +14,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     as_node,
+    both,
     element,
     equal,
     join,
@@ -93,8 +94,9 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
     shape = Quantity("summary.workload", "Workload", "1", workload)
     book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
-    plans = [_degrees(side) for side in equations.sides]
-    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · ", plans[0], *(("→ ", plans[1]) if len(plans) > 1 else ()), "· ", inputs.framework, " · ",
+    apart = equations.side.ranks.disaggregated
+    plans = [_degrees(equations.side), *([] if apart is None else [_degrees(equations.decoders, apart > 0)])]
+    sheet.formula(1, FIRST, join(shape, inputs.weights_dtype, " · ", *plans, "· ", inputs.framework, " · ",
                                  inputs.batching, " batching"), style.PURPOSE)  # fmt: skip
     sheet.formula(0, LAST, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(((0, LAST, 0, LAST), {"type": "text", "criteria": "begins with", "value": "✗",
@@ -118,21 +120,23 @@ def _grouped(value: Node) -> Node:
 
 
 def _machines(book: Book) -> Node:
-    """How many accelerators of which name; of both kinds where decode workers have one of their own."""
+    """How many accelerators of which name; those that prefill, then those that decode, where they are apart."""
     first, second = book.estimate.equations.side, book.estimate.equations.decoders
-    every = join(text(book.estimate.equations.serving.accelerators, "0"), " × ", first.hardware.name)
-    if first is second:
-        return every
     each = [join(text(side.ranks.deployment, "0"), " × ", side.hardware.name) for side in (first, second)]
-    return where(equal(first.inputs.accelerator, second.inputs.accelerator), every, join(each[0], " → ", each[1]))
+    apart = first.ranks.disaggregated
+    return each[0] if apart is None else join(each[0], where(apart > 0, join(" → ", each[1]), ""))
 
 
-def _degrees(side: Side) -> Node:
-    """The degrees of parallelism above 1 in a few letters, and a space."""
+def _degrees(side: Side, shown: Node | None = None) -> Node:
+    """The degrees of parallelism above 1 in a few letters, and a space; behind an arrow and only where `shown`, if that is given."""
+    def only(condition: Node, words: Node | str) -> Node:
+        return where(condition if shown is None else both(shown, condition), words, "")
+
     names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
     each = {words: getattr(side.inputs, name) for name, words in names.items()}
-    above = [where(degree > 1, join(words, text(degree, "0"), " "), "") for words, degree in each.items()]
-    return join(*above, where(side.ranks.deployment > 1, "", "one accelerator "))
+    arrow = [] if shown is None else [where(shown, "→ ", "")]
+    above = [only(degree > 1, join(words, text(degree, "0"), " ")) for words, degree in each.items()]
+    return join(*arrow, *above, only(side.ranks.deployment <= 1, "one accelerator "))
 
 
 def _heading(sheet: Sheet, row: int, words: str) -> None:

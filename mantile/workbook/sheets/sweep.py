@@ -92,11 +92,8 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
     sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
     table.head()
     table.now()
-    if live:
-        table.live()
-    else:
-        table.stored()
-    each, top = len(over[inner]), _NOW + (1 if live else 2)
+    top = table.live() if live else table.stored()
+    each = len(over[inner])
     curves = tuple((top + start, top + start + each - 1) for start in range(0, len(points), each))[:_CURVES]
     found = Sweep(curves, 1 + list(over).index(inner), table.at["interactivity"], table.at["per_accelerator"], _NOW, words, table.note)
     _charts(sheet, found, table)
@@ -146,8 +143,11 @@ class _Table:
                                link=self.book.anchor(figure))  # fmt: skip
         self.row += 1
 
-    def stored(self) -> None:
-        """Points as the native engine works them out; above them the scenario as it was then, and whether the live one still is that."""
+    def stored(self) -> int:
+        """Points as the native engine works them out; above them the scenario as it was then, and whether the live one still is that.
+
+        Returns the row of the first point.
+        """
         sheet, estimate = self.sheet, self.book.estimate
         program = Program([body for _, body in self.results.values()])
         sheet.text(self.row, 0, "now, as generated", style.SOURCE)
@@ -169,6 +169,7 @@ class _Table:
         self.book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
         sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",
                                                                "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+        first = self.row
         again = program.partial(base, {name for inputs in self.inputs for name in inputs if inputs[name] != base.get(name)})
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
             values = again(inputs)
@@ -181,9 +182,13 @@ class _Table:
                 shown = float(values[body])
                 sheet.put(self.row, self.at[name], Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None))
             self.row += 1
+        return first
 
-    def live(self) -> None:
-        """Points as formulas: below the table a column for each, with every figure that follows from the swept inputs."""
+    def live(self) -> int:
+        """Points as formulas: below the table a column for each, with every figure that follows from the swept inputs.
+
+        Returns the row of the first point.
+        """
         book, sheet, made = self.book, self.sheet, self.book.estimate
         base = made.inputs(0)
         varied = [figure for figure in self.named.values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
@@ -192,6 +197,7 @@ class _Table:
         variation = Variations(made.equations, self.figures).vary(twins, "sweep.", " · swept")
         cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
                  for place, inputs in enumerate(self.inputs)]  # fmt: skip
+        first = self.row
         for number, case in enumerate(cases, 1):
             if len(self.fields) > 1:  # live as well: the second field may be typed over
                 outer = self._swept[1]
@@ -206,6 +212,7 @@ class _Table:
                 sheet.formula(self.row, self.at[name], self._of(name, variation.at(name, case)), self._form(name), of=ACROSS)
             self.row += 1
         self._workings(twins, variation, {_FIRST_CASE + place: case for place, case in enumerate(cases)})
+        return first
 
     @property
     def _swept(self) -> tuple[Input, ...]:
