@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live import loaded
 
 from mantile.drivers import drivers
 from mantile.estimation import Estimate, estimate
@@ -58,6 +59,12 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
     assert not lint(path)
     assert other.results() == standard.results()
     assert not import_workbook(path).changes
+    if name == "audit":  # its formulas stand where a scenario would be added
+        book = loaded(path)
+        book["Inputs"].cell(4, FIRST + 3, "one more")
+        book.save(path)
+        with pytest.raises(InputError, match=r"Inputs!J4: expected nothing here"):
+            import_workbook(path)
     if name == "executive":  # the larger one is verified where its formulas are tested
         assert verify(path).ok
 

@@ -50,9 +50,12 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
     levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
     level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)
     last = _fact("evidence.apart", "Level where decode is apart", "number", len(levels), "whatever was measured", "definition", "levels")
-    body = level if apart is None else level * (1 - apart) + last * apart if stated else minimum(level, 1 + (1 - apart) + 1)
+    body, said = level, ""
+    if apart is not None:
+        body, said = ((level * (1 - apart) + last * apart, "; the last where decode is apart") if stated
+                      else (minimum(level, 1 + (1 - apart) + 1), "; at most 2 where decode is apart"))  # fmt: skip
     held = Quantity("evidence.level", "Evidence level", "number", body,
-                    note="1, + 1 if the framework was measured, + 1 if on this accelerator" + ("" if apart is None else "; the last where decode is apart"))
+                    note=f"1, + 1 if the framework was measured, + 1 if on this accelerator{said}")
     names = tuple(_fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
                   for number, name in enumerate(levels.values(), 1))  # fmt: skip
     name = Quantity("evidence.name", "Evidence", "1", element(span(names), held), note="the level in words")

@@ -24,6 +24,7 @@ from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template
 
 FORMAT = 3  # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart
+GENERATOR = f"mantile {mantile.__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -51,7 +52,7 @@ class Bundle:
             scenario["sweep"] = [list(pair) for pair in scenario["sweep"].items()]  # keys are sorted below, but here their order counts
         return cls({
             "format": FORMAT,
-            "generator": f"mantile {mantile.__version__}",
+            "generator": GENERATOR,
             "scenario": scenario,
             "model": made.model.model_dump(mode="json"),
             "library": made.library.model_dump(mode="json"),
@@ -70,7 +71,7 @@ class Bundle:
         content = {key: value for key, value in data.items() if key != "digest"}
         generator = content.get("generator", "another program")
         if content["format"] not in range(1, FORMAT + 1):
-            raise InputError(f"{name}: bundle format {content['format']!r}, made by {generator}; this is mantile {mantile.__version__}, which reads formats "
+            raise InputError(f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, which reads formats "
                              f"1 to {FORMAT}: expected the version that made it, or a later one")  # fmt: skip
         found = cls(content, name)
         if content["format"] > 1 and data.get("digest") != found.digest:

@@ -19,7 +19,7 @@ from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.workbook.book import Book
-from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
+from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.layout import lay_out
 from mantile.workbook.package import Package, letters, open_package
 from mantile.workbook.sheets.workings import HEADS
@@ -82,9 +82,8 @@ def open_file(path: Path) -> File:
     missing = [name for name in book.sheets if name not in contents]
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
-    current = Bundle.of(book.estimate).generator
-    if bundle.generator != current and _moved(book, contents):
-        raise InputError(f"{path}: made by {bundle.generator}, which laid it out otherwise than {current}: expected a workbook of this version; read it with "
+    if bundle.generator != GENERATOR and _moved(book, contents):
+        raise InputError(f"{path}: made by {bundle.generator}, which laid it out otherwise than {GENERATOR}: expected a workbook of this version; read it with "
                          "the version that made it")  # fmt: skip
     return File(path, book, cells)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.graph.quantity import Quantity
+from mantile.graph.quantity import Node, Quantity, text, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, LETTERS, Book, Sheet
 
@@ -24,6 +24,9 @@ def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
         "type": "text", "criteria": "begins with", "value": "✗", "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
 
 
+def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:
+    """A number in a text with its thousands apart; below 1 such a format shows a bare comma in other engines, so there it is `small`."""
+    return where(value >= 1, text(value, form), text(value, small))
 
 
 def cut(words: str, most: int) -> str:

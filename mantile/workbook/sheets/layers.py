@@ -15,7 +15,7 @@ from mantile.graph.quantity import Input, Node, Quantity, element, join, maximum
 from mantile.ir.modules import Layer, Module
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.furniture import furnish, grouped
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 CHART_ROWS = 17
@@ -244,7 +244,7 @@ def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
     longest = element(span(kind.names[name]), position(maximum(times), times))
     called = "one layer" if len(book.estimate.equations.ir.layers) == 1 else f"one {kind.layer.name} layer"
     title = Quantity(f"layers.title.{name}", "Title", "1", join(
-        f"{name.capitalize()}: {called} takes ", text(kind.whole[name], "#,##0"), " us, the longest step (", longest, ") ", text(maximum(times), "#,##0.0"),
+        f"{name.capitalize()}: {called} takes ", grouped(kind.whole[name]), " us, the longest step (", longest, ") ", grouped(maximum(times), "#,##0.0", "0.0"),
         " us"))  # fmt: skip
     book.place(sheet, row, column, title, style.Style(size=10.5, bold=True))
     sheet.charts.append((row + 1, column, charts.timeline(

@@ -29,6 +29,7 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
 from mantile.workbook.sheets.checks import Verdict
+from mantile.workbook.sheets.furniture import grouped
 from mantile.workbook.sheets.log import Stamp
 from mantile.workbook.sheets.sensitivity import Sensitivity, tornado
 from mantile.workbook.sheets.sweep import Sweep, interactivity
@@ -88,7 +89,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     served, inputs = equations.serving, equations.inputs
     sheet.formula(0, FIRST, join(
         f"{book.estimate.model.name} on ", _machines(book), ": ",
-        _grouped(served.ttft * MILLI), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
+        grouped(served.ttft * MILLI), " ms to first token, ", text(served.interactivity, "0"), " tokens/s per user",
     ), style.SUMMARY_TITLE)  # fmt: skip
     workload = join(text(inputs.input_tokens, "#,##0"), " tokens in, ", text(inputs.output_tokens, "#,##0"), " out, ",
                     text(inputs.concurrency, "#,##0"), " concurrent requests · ")  # fmt: skip
@@ -112,11 +113,6 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     _footer(book, sheet, verdict, made)
     sheet.print_area = (0, FIRST, 49, LAST)
     sheet.one_page = True
-
-
-def _grouped(value: Node) -> Node:
-    """A whole number with its thousands apart; below 1 such a format shows a bare comma in other engines."""
-    return where(value >= 1, text(value, "#,##0"), text(value, "0"))
 
 
 def _machines(book: Book) -> Node:
@@ -188,11 +184,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
 
     def likely(metric: str, factor: Node, form: str, unit: str = "") -> Node:
         low, _, high = bands[metric]
-
-        def shown(value: Node) -> Node:
-            return where(value >= 1, text(value, form), text(value, "0.00"))  # a format with thousands shows less than 1 as a bare comma
-
-        return join("80 %: ", shown(low * factor), " to ", shown(high * factor), unit)
+        return join("80 %: ", grouped(low * factor, form, "0.00"), " to ", grouped(high * factor, form, "0.00"), unit)
 
     one: Node = as_node(1)
     tile(3, "Time to first token, TTFT", served.ttft * MILLI, "ms", likely("ttft", MILLI, "#,##0", " ms"),
@@ -231,7 +223,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
     """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
     served = book.estimate.equations.serving
     _title(book, sheet, 32, 4, "curve", join("Now ", text(served.interactivity, "0"), " tokens/s per user, ",
-                                             _grouped(served.output_tokens_per_s_per_accelerator), " per accelerator"))  # fmt: skip
+                                             grouped(served.output_tokens_per_s_per_accelerator), " per accelerator"))  # fmt: skip
     if swept.note is not None:
         sheet.cells[31, LAST] = Cell(style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False), expression=swept.note, column=ACROSS)
     sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
@@ -282,7 +274,7 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
         sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
         series.append((colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column)))
     _title(book, sheet, 23, 1, "memory", join(text(held.used / GIGA, "0.0"), " of ", text(hardware.memory_capacity / GIGA, "0.0"),
-                                              " GB used: room for ", _grouped(held.capacity_sequences), " sequences"))  # fmt: skip
+                                              " GB used: room for ", grouped(held.capacity_sequences), " sequences"))  # fmt: skip
     sheet.charts.append((24, 1, charts.stack(
         "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
         series, (442, 118), (0.03, 0.04, 0.94, 0.42))))  # fmt: skip
@@ -387,8 +379,8 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
-    _title(book, sheet, 32, 1, "roofline", join("Peak ", _grouped(peak_line / TERA), " TFLOP/s, memory ",
-                                                _grouped(hardware.memory_bandwidth / GIGA), " GB/s"))  # fmt: skip
+    _title(book, sheet, 32, 1, "roofline", join("Peak ", grouped(peak_line / TERA), " TFLOP/s, memory ",
+                                                grouped(hardware.memory_bandwidth / GIGA), " GB/s"))  # fmt: skip
     base = points[0][0] - 5
     sheet.charts.append((33, 1, charts.roofline(
         "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
@@ -424,6 +416,6 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     sheet.formula(49, 4, where(equal(verdict.master, 1), "Every formula cell can be recomputed: mantile verify FILE.xlsx",
                                "Failing checks are listed on Checks with their reason"), line, of=ACROSS)  # fmt: skip
     sheet.formula(47, 7, join("TTFT ", text(made.stored[0] * MILLI, "0"), " ms · TPOT ", text(made.stored[1] * MILLI, "0.0"),
-                              " ms · ", _grouped(made.stored[2]), " tokens/s"), line)  # fmt: skip
+                              " ms · ", grouped(made.stored[2]), " tokens/s"), line)  # fmt: skip
     sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
     sheet.text(49, 7, book.imprint, line)
