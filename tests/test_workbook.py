@@ -11,6 +11,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from live import loaded
 
 from mantile.estimation import estimate
 from mantile.graph.quantity import Quantity
@@ -99,6 +100,13 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
             steps = [values[figure.body] for identifier, figure in found.items() if identifier.startswith(f"layers.step.{number}.{name}.")]
             one = layers.index(kind.blocks) + 1
             assert sum(steps) == pytest.approx(values[found[f"layers.layer.{one}.{name}.time"].body] * 1000, rel=1e-12)
+
+
+def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> None:
+    """Beside it stand the timelines of both passes, which a page end would cut; a page takes them with heads and titles."""
+    sheet = loaded(build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx"))["Layers"]
+    start = next(cell.row for cell in sheet["A"] if cell.value == "a whole pass") - 1
+    assert start - 1 in [page.id for page in sheet.row_breaks.brk]
 
 
 def test_same_scenario_same_bytes(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class _List:
             row += _GANTT_ROWS + 1
 
 
-_GANTT_ROWS = 21
+_GANTT_ROWS = 20  # two charts, their titles and the heads fill a page
 
 
 def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
