@@ -2,48 +2,76 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from mantile.library.version import __version__
+
 if TYPE_CHECKING:
-    from mantile.auditing import audit
-    from mantile.calibration import calibrate
-    from mantile.comparison import compare
-    from mantile.estimation import estimate
-    from mantile.explanation import explain
-    from mantile.importing import import_workbook
+    from mantile.estimate.estimate import estimate
+    from mantile.estimate.explain import explain
+    from mantile.estimate.sweep import sweep
     from mantile.library.errors import InputError
-    from mantile.library.measurements import load_measurements
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
-    from mantile.reconciliation import prepare, reconcile
-    from mantile.sweeping import sweep
-    from mantile.verification import verify
-    from mantile.workbook.rules import lint
+    from mantile.measured.calibrate import calibrate
+    from mantile.measured.reconcile import match_runs, reconcile
+    from mantile.measured.runs import load_measurements
+    from mantile.roundtrip.audit import audit
+    from mantile.roundtrip.compare import compare
+    from mantile.roundtrip.import_workbook import import_workbook
+    from mantile.verify.verify import verify
+    from mantile.workbook.lint import lint
     from mantile.workbook.write import build_workbook
-
-__version__ = "0.6.0"
-__all__ = ["InputError", "__version__", "audit", "build_workbook", "calibrate", "compare", "estimate", "explain", "import_workbook", "lint",
-           "load_measurements", "load_model", "load_scenario", "prepare", "reconcile", "sweep", "verify"]  # fmt: skip
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "InputError": "mantile.library.errors",
-    "audit": "mantile.auditing",
+    "audit": "mantile.roundtrip.audit",
     "build_workbook": "mantile.workbook.write",
-    "calibrate": "mantile.calibration",
-    "compare": "mantile.comparison",
-    "estimate": "mantile.estimation",
-    "explain": "mantile.explanation",
-    "import_workbook": "mantile.importing",
-    "lint": "mantile.workbook.rules",
-    "load_measurements": "mantile.library.measurements",
+    "calibrate": "mantile.measured.calibrate",
+    "compare": "mantile.roundtrip.compare",
+    "estimate": "mantile.estimate.estimate",
+    "explain": "mantile.estimate.explain",
+    "import_workbook": "mantile.roundtrip.import_workbook",
+    "lint": "mantile.workbook.lint",
+    "load_measurements": "mantile.measured.runs",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
-    "prepare": "mantile.reconciliation",
-    "reconcile": "mantile.reconciliation",
-    "sweep": "mantile.sweeping",
-    "verify": "mantile.verification",
+    "match_runs": "mantile.measured.reconcile",
+    "reconcile": "mantile.measured.reconcile",
+    "sweep": "mantile.estimate.sweep",
+    "verify": "mantile.verify.verify",
 }
+
+__all__ = [
+    "InputError",
+    "__version__",
+    "audit",
+    "build_workbook",
+    "calibrate",
+    "compare",
+    "estimate",
+    "explain",
+    "import_workbook",
+    "lint",
+    "load_measurements",
+    "load_model",
+    "load_scenario",
+    "match_runs",
+    "reconcile",
+    "sweep",
+    "verify",
+]
+
+
+class _PublicFace(ModuleType):
+    """`mantile.estimate` is the function, although a folder of that name is imported behind it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOMES):
+            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> Any:
@@ -54,3 +82,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+sys.modules[__name__].__class__ = _PublicFace

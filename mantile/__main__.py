@@ -9,8 +9,7 @@ from mantile.cli import main
 
 
 def run() -> None:
-    """One command, after which the process ends: the system takes back what it made, so nothing looks for garbage before."""
-    gc.disable()
+    """One command, after which the process ends: the system takes back what it made, nothing looks for garbage before."""
     atexit.register(gc.freeze)
     main()
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, span, total, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, span, sum_range, where
 
 
 def _own(name: str, label: str, unit: str, value: float, note: str) -> Input:
-    return Input(f"floor.{name}", label, unit, value, note, "definition", "defined", shared=True, fixed=True, name=note)
+    return Input(
+        f"floor.{name}", label, unit, value, note, "definition", "defined", shared=True, fixed=True, name=note
+    )
 
 
 PER_WEIGHT = _own("flops_per_weight", "Floor: FLOPs per weight and token", "FLOP/token", 2, "2 FLOPs")
@@ -95,43 +97,113 @@ def floors(d: Dimensions) -> Floors:
 
     def reach(core: Core, when: str, words: str, length: Node) -> Quantity:
         body = length if core.window is None else where(core.window > 0, minimum(core.window, length), length)
-        return row(f"{when}_reach.{core.name}", f"reach in {words}, {core.name}", "token/request", body, "the length, at most the window", "reach")
+        return row(
+            f"{when}_reach.{core.name}",
+            f"reach in {words}, {core.name}",
+            "token/request",
+            body,
+            "the length, at most the window",
+            "reach",
+        )
 
-    sizes = [row(f"weights.{held.name}", f"weights per token, {held.name}", "parameter", held.parameters) for held in d.weights]
-    body = row("layer_weights", "weights a token is multiplied with", "parameter", total(span(sizes)), "sum of the rows above",
-               "weights per token")  # fmt: skip
-    stored = [row(f"bytes.{held.name}", f"bytes of weights, {held.name}", "B", size * held.bytes)
-              for held, size in zip(d.weights, sizes, strict=True)]  # fmt: skip
+    sizes = [
+        row(f"weights.{held.name}", f"weights per token, {held.name}", "parameter", held.parameters)
+        for held in d.weights
+    ]
+    body = row(
+        "layer_weights",
+        "weights a token is multiplied with",
+        "parameter",
+        sum_range(span(sizes)),
+        "sum of the rows above",
+        "weights per token",
+    )
+    stored = [
+        row(f"bytes.{held.name}", f"bytes of weights, {held.name}", "B", size * held.bytes)
+        for held, size in zip(d.weights, sizes, strict=True)
+    ]
     head = row("head_weights", "weights of the LM head", "parameter", d.head.parameters)
-    layers = row("layer_bytes", "bytes of weights a token needs", "B", total(span(stored)), "sum of the rows above")
-    size = row("bytes", "bytes of these and the LM head", "B", layers + head * d.head.bytes, called="bytes of weights")
-    prompt = row("prompt_tokens", "tokens to prefill", "token", d.prompts * d.input_tokens, called="prompt tokens")
-    seen = {core: reach(core, "prompt", "the prompt", d.input_tokens) for core in d.cores if core.query is not None}
+    layers = row(
+        "layer_bytes", "bytes of weights a token needs", "B", sum_range(span(stored)), "sum of the rows above"
+    )
+    size = row(
+        "bytes",
+        "bytes of these and the LM head",
+        "B",
+        layers + head * d.head.bytes,
+        called="bytes of weights",
+    )
+    prompt = row(
+        "prompt_tokens", "tokens to prefill", "token", d.prompts * d.input_tokens, called="prompt tokens"
+    )
+    seen = {
+        core: reach(core, "prompt", "the prompt", d.input_tokens)
+        for core in d.cores
+        if core.query is not None
+    }
     pairs = [
-        row(f"attention_flops.{core.name}", f"attention FLOPs of the prompt, {core.name}", "FLOP",
+        row(
+            f"attention_flops.{core.name}",
+            f"attention FLOPs of the prompt, {core.name}",
+            "FLOP",
             HALF * PER_PAIR * prompt * far * core.query * core.layers,  # type: ignore[operator]
-            "half of 2 FLOPs × prompt tokens × reach × channels of queries and results × layers")
+            "half of 2 FLOPs × prompt tokens × reach × channels of queries and results × layers",
+        )
         for core, far in seen.items()
-    ]  # fmt: skip
-    attention = total(span(pairs)) if pairs else None
-    work = row("prompt_flops", "FLOPs of the prompt", "FLOP",
-               PER_WEIGHT * prompt * body if attention is None else PER_WEIGHT * prompt * body + attention)  # fmt: skip
-    ttft = row("ttft", "TTFT", "s", maximum(work / d.prefill.peak, size / d.prefill.bandwidth) / d.prefill.ranks,
-               "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a replica",
-               "floor of TTFT")  # fmt: skip
-    middle = row("decode_length", "mean length in decode", "token/request", d.input_tokens + HALF * d.output_tokens,
-                 "prompt and half the output")  # fmt: skip
+    ]
+    attention = sum_range(span(pairs)) if pairs else None
+    work = row(
+        "prompt_flops",
+        "FLOPs of the prompt",
+        "FLOP",
+        PER_WEIGHT * prompt * body if attention is None else PER_WEIGHT * prompt * body + attention,
+    )
+    ttft = row(
+        "ttft",
+        "TTFT",
+        "s",
+        maximum(work / d.prefill.peak, size / d.prefill.bandwidth) / d.prefill.ranks,
+        "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a replica",
+        "floor of TTFT",
+    )
+    middle = row(
+        "decode_length",
+        "mean length in decode",
+        "token/request",
+        d.input_tokens + HALF * d.output_tokens,
+        "prompt and half the output",
+    )
     kept = {core: reach(core, "decode", "decode", middle) for core in d.cores}
     caches = [
-        row(f"kv_bytes.{core.name}", f"KV cache read in a step, {core.name}", "B",
-            d.decode_requests * far * core.kept * d.kv_bytes * core.layers)
+        row(
+            f"kv_bytes.{core.name}",
+            f"KV cache read in a step, {core.name}",
+            "B",
+            d.decode_requests * far * core.kept * d.kv_bytes * core.layers,
+        )
         for core, far in kept.items()
-    ]  # fmt: skip
-    cache = total(span(caches)) if caches else None
-    step = row("decode_flops", "FLOPs of a step", "FLOP", PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body + head))
+    ]
+    cache = sum_range(span(caches)) if caches else None
+    step = row(
+        "decode_flops", "FLOPs of a step", "FLOP", PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body + head)
+    )
     moved = size if cache is None else size + cache
-    tpot = row("tpot", "TPOT", "s", maximum(step / d.decode.peak, moved / d.decode.bandwidth) / d.decode.ranks,
-               "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a stage",
-               "floor of TPOT")  # fmt: skip
+    tpot = row(
+        "tpot",
+        "TPOT",
+        "s",
+        maximum(step / d.decode.peak, moved / d.decode.bandwidth) / d.decode.ranks,
+        "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a stage",
+        "floor of TPOT",
+    )
     constants = (PER_WEIGHT, PER_PAIR, ONE_TOKEN, HALF)
-    return Floors(ttft, tpot, Section("Independent floor", (*constants, *rows), "plain roofline: no estimate may be below", Section.SUBTOTAL))
+    return Floors(
+        ttft,
+        tpot,
+        Section(
+            "Independent floor",
+            (*constants, *rows),
+            "plain roofline: no estimate may be below",
+            Section.SUBTOTAL,
+        ),
+    )

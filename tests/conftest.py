@@ -10,18 +10,29 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
 
-settings.register_profile("mantile", deadline=None, derandomize=True, max_examples=60, database=None,
-                          suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
+settings.register_profile(
+    "mantile",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("mantile")
 
 DEFAULTS: dict[str, Any] = {
-    "model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16,
-}  # fmt: skip
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
 
 Make = Callable[..., Estimate]
 
@@ -63,12 +74,20 @@ def all_reduce() -> Sum:
         link = float(values[made.figure("hardware.link_bandwidth")])
         each = 2 * (ranks - 1) / ranks * message
         times = {
-            "ring": (e["ring_latency"] + 2 * (ranks - 1) * e["ring_step"], each / (e["ring_bandwidth"] * link)),
+            "ring": (
+                e["ring_latency"] + 2 * (ranks - 1) * e["ring_step"],
+                each / (e["ring_bandwidth"] * link),
+            ),
             "one-shot": (e["one_shot_latency"], (ranks - 1) * message / (e["one_shot_bandwidth"] * link)),
             "two-shot": (e["two_shot_latency"], each / (e["two_shot_bandwidth"] * link)),
-            "in-switch": (e["in_switch_latency"], (ranks + 1) / ranks * message / (e["in_switch_bandwidth"] * link)),
+            "in-switch": (
+                e["in_switch_latency"],
+                (ranks + 1) / ranks * message / (e["in_switch_bandwidth"] * link),
+            ),
         }
-        return min(fixed * e["all_reduce_latency_scale"] + moved for fixed, moved in times.values()) * (1 - e["all_reduce_overlap"])
+        return min(fixed * e["all_reduce_latency_scale"] + moved for fixed, moved in times.values()) * (
+            1 - e["all_reduce_overlap"]
+        )
 
     return seconds
 
@@ -94,5 +113,7 @@ def shared_data() -> Path:
     """The folder of reference tables that lies beside the project where it is developed."""
     folder = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip("reference tables are not beside this checkout; the figures carried in the tests still hold")
+        pytest.skip(
+            "reference tables are not beside this checkout; the figures carried in the tests still hold"
+        )
     return folder

@@ -19,13 +19,24 @@ import pytest
 from mantile.cli import main
 from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
-from mantile.patterns import PatternModel
-from mantile.verification import TOLERANCE, difference, scale_of
+from mantile.verify.compiled_formulas import CompiledModel
+from mantile.verify.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import FIRST, Book
 from mantile.workbook.read import Cells, File, Formula
 from mantile.workbook.write import write_workbook
 
-FEW = ("a100-80gb-sxm", "b200-sxm", "dgx-spark-gb10", "gb200-nvl72", "h100-sxm", "l40s", "m3-ultra", "mi300x", "rtx-4090", "tpu-v5e")
+FEW = (
+    "a100-80gb-sxm",
+    "b200-sxm",
+    "dgx-spark-gb10",
+    "gb200-nvl72",
+    "h100-sxm",
+    "l40s",
+    "m3-ultra",
+    "mi300x",
+    "rtx-4090",
+    "tpu-v5e",
+)
 
 
 @cache
@@ -34,14 +45,23 @@ def few(ids: tuple[str, ...] = FEW) -> Library:
     whole = load_library()
     chips = [chip for chip in whole.accelerators if chip.id in ids]
     systems = [system for system in whole.systems if system.accelerator in ids]
-    assert ids != FEW or {system.topology for system in systems} == {system.topology for system in whole.systems}
+    assert ids != FEW or {system.topology for system in systems} == {
+        system.topology for system in whole.systems
+    }
     known = {*ids, *(chip.generation for chip in chips), *(system.link for system in systems), None}
-    return Library.model_validate(whole.model_dump() | {
-        "accelerators": [chip.model_dump() for chip in chips], "systems": [system.model_dump() for system in systems],
-        "prices": [price.model_dump() for price in whole.prices if price.id in ids],
-        "efficiency": [profile.model_dump() for profile in whole.efficiency
-                       if {profile.accelerator, profile.generation, profile.link} <= known],
-    })  # fmt: skip
+    return Library.model_validate(
+        whole.model_dump()
+        | {
+            "accelerators": [chip.model_dump() for chip in chips],
+            "systems": [system.model_dump() for system in systems],
+            "prices": [price.model_dump() for price in whole.prices if price.id in ids],
+            "efficiency": [
+                profile.model_dump()
+                for profile in whole.efficiency
+                if {profile.accelerator, profile.generation, profile.link} <= known
+            ],
+        }
+    )
 
 
 def edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
@@ -54,15 +74,21 @@ def edit(source: Path, target: Path, change: Callable[[Any], None]) -> Path:
     return target
 
 
-Typed = dict[tuple[str, int, int], Any]  # by sheet, row and column from 0, what somebody types there; None empties the cell
+Typed = dict[
+    tuple[str, int, int], Any
+]  # by sheet, row and column from 0, what somebody types there; None empties the cell
 
 
 def as_written(book: Book) -> File:
     """A workbook as it is read once written, without the writing."""
     contents: dict[str, dict[tuple[int, int], Any]] = {}
     for name, sheet in book.sheets.items():
-        found = {place: cell.number if cell.number is not None else cell.text or (Formula(book.printed(sheet, cell)) if cell.expression is not None else None)
-                 for place, cell in sheet.cells.items()}  # fmt: skip
+        found = {
+            place: cell.number
+            if cell.number is not None
+            else cell.text or (Formula(book.printed(sheet, cell)) if cell.expression is not None else None)
+            for place, cell in sheet.cells.items()
+        }
         contents[name] = {place: content for place, content in found.items() if content is not None}
     return File(Path("run.xlsx"), book, Cells(contents, {}))
 
@@ -115,10 +141,14 @@ def random_value(figure: Input, dice: random.Random) -> Any:
         return float(round(10 ** dice.uniform(0, 4)))
     if figure.value is None:  # an override, in the unit of its cell
         fraction = figure.unit == "1"
-        return round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2) + 0.003  # no ties where a text shows one digit
+        return (
+            round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2) + 0.003
+        )  # no ties where a text shows one digit
     if not figure.value:  # what nobody states, or nothing is asked of
         return round(dice.uniform(0, 50), 3)
-    return round(float(figure.value) * dice.uniform(0.3, 2), 4) + 0.00003  # no ties where a text shows a whole percent
+    return (
+        round(float(figure.value) * dice.uniform(0.3, 2), 4) + 0.00003
+    )  # no ties where a text shows a whole percent
 
 
 def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:
@@ -137,21 +167,29 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
     dice = random.Random(seed)
     generated = {identifier: inputs[identifier].value for identifier in editable} | book.estimate.inputs(0)
     touched: set[str] = set()
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), contextlib.ExitStack() as after:
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.ExitStack() as after,
+    ):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = PatternModel().loads(str(path)).finish(circular=False)
+        model = CompiledModel().loads(str(path)).finish(circular=False)
         after.callback(gc.enable)
         gc.disable()  # little is garbage, and looking for it all the time costs a sixth
         for number in range(sets):
             if number % 16 == 0:
                 gc.collect()
             names = {dice.choice(groups[dice.choice(sorted(groups))]) for _ in range(dice.randint(1, 8))}
-            edits = {name: random_value(inputs[name], dice) for name in sorted(names)}  # sorted: sets have no order of their own
+            edits = {
+                name: random_value(inputs[name], dice) for name in sorted(names)
+            }  # sorted: sets have no order of their own
             touched |= set(edits)
             keys = {}
             for name, value in edits.items():
                 sheet, row, column = book.entries[name, 0]
-                keys[f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"] = value
+                keys[
+                    f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+                ] = value
             solution = model.calculate(inputs=keys)
             native = book.values([generated | edits])
             for sheet_, row, column, cell in book.formulas():

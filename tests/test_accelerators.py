@@ -12,29 +12,55 @@ from typing import Any
 import openpyxl
 import pytest
 
-from mantile.engines import soffice
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
-from mantile.patterns import PatternModel
-from mantile.verification import TOLERANCE, difference, scale_of, verify
+from mantile.verify.compiled_formulas import CompiledModel
+from mantile.verify.engines import soffice
+from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.layout import lay_out
-from mantile.workbook.rules import lint
+from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook, write_workbook
 
 ALL = [item.id for item in load_library().accelerators]
-SAMPLE = ("a100-40gb-pcie", "b300-sxm", "t4", "rtx-4090", "mi300x", "tpu-v5p", "trainium2", "groq-lpu-v1", "m3-ultra", "xeon-6980p")
+SAMPLE = (
+    "a100-40gb-pcie",
+    "b300-sxm",
+    "t4",
+    "rtx-4090",
+    "mi300x",
+    "tpu-v5p",
+    "trainium2",
+    "groq-lpu-v1",
+    "m3-ultra",
+    "xeon-6980p",
+)
 # What a chip needs to hold a model at all: gpt2 and no runtime reserve in 230 MB, four bits in the smaller ones.
 SMALL: dict[str, dict[str, Any]] = {
-    "groq-lpu-v1": {"model": "gpt2", "tp": 4, "token_budget": 64, "input_tokens": 200, "output_tokens": 20, "concurrency": 1, "overrides": [
-        {"id": "efficiency.runtime_reserve", "value": 0, "reason": "no operating system on the chip"}]},
+    "groq-lpu-v1": {
+        "model": "gpt2",
+        "tp": 4,
+        "token_budget": 64,
+        "input_tokens": 200,
+        "output_tokens": 20,
+        "concurrency": 1,
+        "overrides": [
+            {"id": "efficiency.runtime_reserve", "value": 0, "reason": "no operating system on the chip"}
+        ],
+    },
     **{key: {"weights_dtype": "q4_k_m"} for key in ("t4", "tpu-v5e")},
-}  # fmt: skip
+}
 SHORT = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
 
 
 def _fields(accelerator: str) -> dict[str, Any]:
-    fields = {"model": "llama-3.1-8b", "accelerator": accelerator, "input_tokens": 1000, "output_tokens": 100, "concurrency": 2}
+    fields = {
+        "model": "llama-3.1-8b",
+        "accelerator": accelerator,
+        "input_tokens": 1000,
+        "output_tokens": 100,
+        "concurrency": 2,
+    }
     return fields | SMALL.get(accelerator, {})
 
 
@@ -67,7 +93,11 @@ def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path
     path = build_workbook(_estimate(fields), tmp_path / "run.xlsx")
     assert lint(path) == []
     report = verify(path).to_dict()
-    assert report["ok"] and report["compared"] == report["formulas"] > 2000 and report["max_relative_error"] <= TOLERANCE
+    assert (
+        report["ok"]
+        and report["compared"] == report["formulas"] > 2000
+        and report["max_relative_error"] <= TOLERANCE
+    )
 
 
 def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
@@ -81,7 +111,7 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     answers = set()
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = PatternModel().loads(str(path)).finish(circular=False)
+        model = CompiledModel().loads(str(path)).finish(circular=False)
         for accelerator in SAMPLE:
             solution = model.calculate(inputs={key: accelerator})
             native = book.values([generated | {"inputs.accelerator": accelerator}])

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mantile.accuracy import COLUMNS, accuracy_table
-from mantile.library.measurements import Environment, Measurements, Metrics, Run, load_measurements
 from mantile.library.profiles import Library
-from mantile.reconciliation import Reconciliation, errors, reconcile
+from mantile.measured.accuracy import COLUMNS, accuracy_table
+from mantile.measured.reconcile import Reconciliation, errors, reconcile
+from mantile.measured.runs import Environment, Measurements, Metrics, Run, load_measurements
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "workbooks" / "accuracy.yaml"
@@ -58,7 +58,11 @@ def test_the_selection_is_broad(measured: Measurements, library: Library) -> Non
     assert len({run.model for run in served}) >= 7
     assert len({run.accelerator for run in served}) >= 6
     assert len({run.framework for run in served}) >= 4
-    assert {library.accelerator(str(run.accelerator)).vendor for run in measured.runs} >= {"NVIDIA", "AMD", "Apple"}
+    assert {library.accelerator(str(run.accelerator)).vendor for run in measured.runs} >= {
+        "NVIDIA",
+        "AMD",
+        "Apple",
+    }
     assert sum((run.attention_dp or 1) > 1 and run.decode is None for run in served) >= 3
     assert sum((run.ep or 1) > 1 and run.decode is None for run in served) >= 10
     assert _combinations(list(measured.runs)).min() >= 2
@@ -72,7 +76,9 @@ def test_the_selection_is_broad(measured: Measurements, library: Library) -> Non
 
 def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
     assert len(reconciled.table) >= 0.99 * reconciled.rows, reconciled.broken
-    ratios = reconciled.table[["tpot_ratio", "ttft_ratio", "throughput_ratio", "prefill_ratio"]].to_numpy(float)
+    ratios = reconciled.table[["tpot_ratio", "ttft_ratio", "throughput_ratio", "prefill_ratio"]].to_numpy(
+        float
+    )
     assert (np.isnan(ratios) | (np.isfinite(ratios) & (ratios > 0))).all()
 
 
@@ -95,7 +101,12 @@ def test_rows_of_the_table_add_up(reconciled: Reconciliation) -> None:
     assert names[0] == "all aggregated runs" and len(names) == len(rows) - 2
     table = reconciled.table
     for field in ("framework", "accelerator", "model"):
-        shares = [count[name] for name in table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()][field].unique()]
+        shares = [
+            count[name]
+            for name in table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()][
+                field
+            ].unique()
+        ]
         assert sum(shares) == count["all aggregated runs"]
     assert names[-3:] == ["disaggregated", "single user, NVIDIA: decode", "single user, Apple: decode"]
     assert count["disaggregated"] == (table["mode"] == "disaggregated").sum()
@@ -104,13 +115,27 @@ def test_rows_of_the_table_add_up(reconciled: Reconciliation) -> None:
 
 
 def test_a_table_of_one_run_is_worked_out_by_hand() -> None:
-    run = Run(id="one", model="llama-3.3-70b", accelerator="h100-sxm", tp=8, input_tokens=922, output_tokens=922, concurrency=16, waves=10,
-              metrics=Metrics(tpot_s=0.01), environment=Environment(), source="made up")  # fmt: skip
+    run = Run(
+        id="one",
+        model="llama-3.3-70b",
+        accelerator="h100-sxm",
+        tp=8,
+        input_tokens=922,
+        output_tokens=922,
+        concurrency=16,
+        waves=10,
+        metrics=Metrics(tpot_s=0.01),
+        environment=Environment(),
+        source="made up",
+    )
     reconciled = reconcile(Measurements((run,)))
     off = float(reconciled.table["tpot_predicted"][0]) / 0.01 - 1
     shown = f"{100 * abs(off):.1f} %"
     lines = accuracy_table(reconciled)
-    assert lines[2] == f"| all aggregated runs | 1 | {shown} | {shown} | {'+' if off > 0 else '−'}{shown} | – | – | – |"
+    assert (
+        lines[2]
+        == f"| all aggregated runs | 1 | {shown} | {shown} | {'+' if off > 0 else '−'}{shown} | – | – | – |"
+    )
     assert [line.split(" | ")[0] for line in lines[3:]] == ["| vllm", "| h100-sxm", "| llama-3.3-70b"]
 
 
@@ -118,7 +143,9 @@ def test_a_table_of_one_run_is_worked_out_by_hand() -> None:
 
 
 def _serving(table: pd.DataFrame) -> np.ndarray:
-    return table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()]["tpot_ratio"].to_numpy(float)
+    return table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()]["tpot_ratio"].to_numpy(
+        float
+    )
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +168,16 @@ def test_the_runs_are_as_published(measured: Measurements, public: Measurements)
             continue
         other = published[run.id]
         assert run.metrics.given() == pytest.approx(other.metrics.given(), rel=DIGITS), run.id
-        for field in ("model", "accelerator", "framework", "input_tokens", "output_tokens", "concurrency", "source", "date"):
+        for field in (
+            "model",
+            "accelerator",
+            "framework",
+            "input_tokens",
+            "output_tokens",
+            "concurrency",
+            "source",
+            "date",
+        ):
             assert getattr(run, field) == getattr(other, field), (run.id, field)
     asked = {_combination(run) for run in public.runs}
     assert set(_combinations(list(measured.runs)).index) >= asked

@@ -9,14 +9,20 @@ from typing import Any
 
 import pytest
 
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
-from mantile.verification import verify
-from mantile.workbook.rules import lint
+from mantile.verify.verify import verify
+from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook
 
-ASKED: dict[str, Any] = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 512}
+ASKED: dict[str, Any] = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 512,
+}
 
 
 def ask(**fields: Any) -> Estimate:
@@ -24,15 +30,26 @@ def ask(**fields: Any) -> Estimate:
     return estimate(parse_scenario(ASKED | fields, "test"))
 
 
-@pytest.mark.parametrize(("fields", "rate"), [
-    ({}, 0.5), ({}, 2), ({}, 4), ({"model": "gpt-oss-120b", "accelerator": "b200-sxm", "tp": 1}, 8), ({"dp": 2}, 6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "rate"),
+    [
+        ({}, 0.5),
+        ({}, 2),
+        ({}, 4),
+        ({"model": "gpt-oss-120b", "accelerator": "b200-sxm", "tp": 1}, 8),
+        ({"dp": 2}, 6),
+    ],
+)
 def test_as_many_in_flight_as_a_closed_loop_needs(fields: dict[str, Any], rate: float) -> None:
     """A closed loop with the requests that follow from a rate serves that rate; its TPOT is the one stated."""
     opened = ask(**fields, request_rate=rate).results()
     assert opened["requests_per_s"] == pytest.approx(rate)
     assert opened["load_state"] == "stable" and 0 < opened["load"] < 0.8
-    closed = [ask(**fields, concurrency=opened["concurrency"] + more).results() for more in (-1, 2) if opened["concurrency"] + more > 0]
+    closed = [
+        ask(**fields, concurrency=opened["concurrency"] + more).results()
+        for more in (-1, 2)
+        if opened["concurrency"] + more > 0
+    ]
     assert closed[0]["requests_per_s"] * 0.93 <= rate <= closed[-1]["requests_per_s"] * 1.07
     assert opened["tpot_s"] == pytest.approx(closed[-1]["tpot_s"], rel=0.12)
 
@@ -69,8 +86,18 @@ def test_waits_are_those_of_a_single_server(rate: float) -> None:
 def test_a_rate_is_live_in_the_workbook(tmp_path: Path) -> None:
     """A column at a rate and one at a concurrency in one workbook: no rule broken, every cell recomputed."""
     closed = {"request_rate": 0, "concurrency": 48, "waves": 10}
-    crowded = {"request_rate": 0, "concurrency": 64, "token_budget": 512, "output_tokens": 32}  # prompts fill every step
-    made = ask(model="llama-3.1-8b", tp=1, request_rate=3, variants=[closed | {"name": "closed"}, crowded | {"name": "crowded"}])
+    crowded = {
+        "request_rate": 0,
+        "concurrency": 64,
+        "token_budget": 512,
+        "output_tokens": 32,
+    }  # prompts fill every step
+    made = ask(
+        model="llama-3.1-8b",
+        tp=1,
+        request_rate=3,
+        variants=[closed | {"name": "closed"}, crowded | {"name": "crowded"}],
+    )
     file = tmp_path / "rate.xlsx"
     build_workbook(made, file)
     assert lint(file) == []

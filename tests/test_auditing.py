@@ -12,18 +12,31 @@ import pytest
 from live import Typed, exit_status, few, loaded, place
 from openpyxl.utils import range_boundaries
 
-from mantile.auditing import ROW, Audit, audit
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.audit import ROW, Audit, audit
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import open_file, typed_inputs
 from mantile.workbook.write import build_workbook
 
-FIELDS = {"title": "=HYPERLINK(1)", "date": "2026-11-21", "model": "llama-3.2-1b", "accelerator": "l40s", "input_tokens": 1000, "output_tokens": 100,
-          "concurrency": 4, "overrides": [{"id": "efficiency.step_host", "value": 900, "reason": "+ timed"},
-                                          {"id": "model.layers", "value": 12, "reason": "short"}, {"id": "cost.life", "value": 5}],
-          "variants": [{"name": "@busy", "concurrency": 64, "overrides": [{"id": "hardware.memory_bandwidth", "value": 800}]}]}  # fmt: skip
+FIELDS = {
+    "title": "=HYPERLINK(1)",
+    "date": "2026-11-21",
+    "model": "llama-3.2-1b",
+    "accelerator": "l40s",
+    "input_tokens": 1000,
+    "output_tokens": 100,
+    "concurrency": 4,
+    "overrides": [
+        {"id": "efficiency.step_host", "value": 900, "reason": "+ timed"},
+        {"id": "model.layers", "value": 12, "reason": "short"},
+        {"id": "cost.life", "value": 5},
+    ],
+    "variants": [
+        {"name": "@busy", "concurrency": 64, "overrides": [{"id": "hardware.memory_bandwidth", "value": 800}]}
+    ],
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +52,13 @@ def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
     laid = lay_out(made)
     sign = next(row for (row, _), cell in laid.sheets["Log"].cells.items() if cell.text == "Prepared by")
     typed: Typed = {
-        place(laid, "inputs.concurrency"): 6, place(laid, "efficiency.step_row.override", 1): 3, place(laid, "inputs.tp", 1): 1, ("Log", sign, 2): "A. Person",
-        ("Serving", laid.homes[made.equations.serving.e2e].row, 7): "=H9", ("Serving", laid.homes[made.equations.serving.tpot].row, 7): 1,
-    }  # fmt: skip
+        place(laid, "inputs.concurrency"): 6,
+        place(laid, "efficiency.step_row.override", 1): 3,
+        place(laid, "inputs.tp", 1): 1,
+        ("Log", sign, 2): "A. Person",
+        ("Serving", laid.homes[made.equations.serving.e2e].row, 7): "=H9",
+        ("Serving", laid.homes[made.equations.serving.tpot].row, 7): 1,
+    }
     book = loaded(path)
     for (sheet, row, column), value in typed.items():
         book[sheet].cell(row + 1, column + 1).value = value
@@ -64,8 +81,13 @@ def test_every_formula_has_a_row(workbook: Path, found: Audit) -> None:
         for cells in book[row["sheet"]].iter_rows(top, bottom, left, right):
             for cell in cells:
                 assert covered.setdefault((row["sheet"], cell.coordinate), row) is row, "twice"
-    formulas = {(sheet.title, cell.coordinate): cell.value for sheet in book.worksheets for cells in sheet.iter_rows() for cell in cells
-                if cell.data_type == "f"}  # fmt: skip
+    formulas = {
+        (sheet.title, cell.coordinate): cell.value
+        for sheet in book.worksheets
+        for cells in sheet.iter_rows()
+        for cell in cells
+        if cell.data_type == "f"
+    }
     assert len(formulas) > 3000 and set(formulas) <= set(covered)
     for place_, text in formulas.items():
         if covered[place_]["cell"].partition(":")[0] == place_[1]:
@@ -81,50 +103,113 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     rows = {(row["sheet"], row["id"]): row for row in found.rows if row["section"] != "Linked in"}
     for figure in file.book.estimate.equations.quantities():
         home = file.book.homes.get(figure)
-        if home is not None and home.column is None and home.sheet in file.book.estimate.equations.sheets and figure.id not in ("serving.tpot",):
+        if (
+            home is not None
+            and home.column is None
+            and home.sheet in file.book.estimate.equations.sheets
+            and figure.id not in ("serving.tpot",)
+        ):
             row = rows[home.sheet, figure.id]
             expected = [values[column][figure] for column in (0, 1)]
-            assert row["values"] == [value if isinstance(value, str) else float(value) for value in expected] and row["label"] == figure.label
+            assert (
+                row["values"] == [value if isinstance(value, str) else float(value) for value in expected]
+                and row["label"] == figure.label
+            )
             assert row["how"] and row["status"] == "worked out"
-    e2e, tpot, row = rows["Serving", "serving.e2e"], rows["Serving", "serving.tpot"], rows["Hardware", "library.l40s.memory_bandwidth"]
+    e2e, tpot, row = (
+        rows["Serving", "serving.e2e"],
+        rows["Serving", "serving.tpot"],
+        rows["Hardware", "library.l40s.memory_bandwidth"],
+    )
     assert e2e["formula"] == "=H9" and e2e["edited"].startswith("H") and " was =" in e2e["edited"]
     assert tpot["values"][0] == 1 and tpot["formula"] == "" and " was =" in tpot["edited"]
-    assert row["values"] == [864.0, 864.0] and row["status"] == "datasheet" and row["source"] and row["unit"] == "GB/s" and row["section"] == "Memory bandwidth"
-    assert rows["Summary", "inputs.concurrency"]["edited"] == "J7 was 4" and rows["Summary", "inputs.concurrency"]["values"] == [6.0, None]
+    assert (
+        row["values"] == [864.0, 864.0]
+        and row["status"] == "datasheet"
+        and row["source"]
+        and row["unit"] == "GB/s"
+        and row["section"] == "Memory bandwidth"
+    )
+    assert rows["Summary", "inputs.concurrency"]["edited"] == "J7 was 4" and rows[
+        "Summary", "inputs.concurrency"
+    ]["values"] == [6.0, None]
     assert sum(bool(row["edited"]) for row in found.rows) == 5
 
 
 def test_lists_of_an_audit(made: Estimate, found: Audit) -> None:
     """Assumptions, overrides with what they replace, edits, checks with both sides, and what the file is."""
     overrides = {(item["id"], item["scenario"][0]): item for item in found.overrides}
-    assert set(overrides) == {("model.layers", "a"), ("cost.life", "a"), ("efficiency.step_host", "A"), ("efficiency.step_host", "B"),
-                              ("hardware.memory_bandwidth", "B"), ("efficiency.step_row", "B")}  # fmt: skip
+    assert set(overrides) == {
+        ("model.layers", "a"),
+        ("cost.life", "a"),
+        ("efficiency.step_host", "A"),
+        ("efficiency.step_host", "B"),
+        ("hardware.memory_bandwidth", "B"),
+        ("efficiency.step_row", "B"),
+    }
     assert (overrides["model.layers", "a"]["value"], overrides["model.layers", "a"]["replaces"]) == (12, 16)
-    assert overrides["hardware.memory_bandwidth", "B"]["replaces"] == pytest.approx(864) and overrides["cost.life", "a"]["replaces"] == 4
+    assert (
+        overrides["hardware.memory_bandwidth", "B"]["replaces"] == pytest.approx(864)
+        and overrides["cost.life", "a"]["replaces"] == 4
+    )
     assert overrides["efficiency.step_host", "A"]["reason"] == "+ timed"
     assert overrides["efficiency.step_row", "B"]["provenance"] == "typed into run.xlsx"
-    assert sorted(item["kind"] for item in found.edits) == ["formula", "input", "input", "input", "note", "overwritten"]
+    assert sorted(item["kind"] for item in found.edits) == [
+        "formula",
+        "input",
+        "input",
+        "input",
+        "note",
+        "overwritten",
+    ]
     assert len(found.checks) == 2 * len(made.equations.checks.checks)
     assert all({"code", "left", "right", "passed"} <= set(check) for check in found.checks)
-    assert found.assumptions[0]["number"] == "A-01" and [item["id"] for item in found.assumptions if item["changed"]] == ["inputs.concurrency"]
-    assert len(found.facts["digest"]) == 64 and found.facts["date"] == "2026-11-21" and found.facts["generator"].startswith("mantile ")
+    assert found.assumptions[0]["number"] == "A-01" and [
+        item["id"] for item in found.assumptions if item["changed"]
+    ] == ["inputs.concurrency"]
+    assert (
+        len(found.facts["digest"]) == 64
+        and found.facts["date"] == "2026-11-21"
+        and found.facts["generator"].startswith("mantile ")
+    )
 
 
-def test_files_of_an_audit(workbook: Path, found: Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_an_audit(
+    workbook: Path, found: Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Plain values in all three forms, nothing that executes, pages one wide; the same bytes twice."""
-    assert exit_status("audit", str(workbook), *(part for form in ("xlsx", "csv", "json") for part in ("-o", str(tmp_path / f"a.{form}")))) == 0
+    assert (
+        exit_status(
+            "audit",
+            str(workbook),
+            *(part for form in ("xlsx", "csv", "json") for part in ("-o", str(tmp_path / f"a.{form}"))),
+        )
+        == 0
+    )
     assert f"{len(found.rows):,} rows" in capsys.readouterr().out
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"] == json.loads(json.dumps(found.to_dict()["rows"]).replace("NaN", "null"))
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["rows"] == json.loads(
+        json.dumps(found.to_dict()["rows"]).replace("NaN", "null")
+    )
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         head, *lines = list(csv.reader(file))
     assert head[9:11] == ["A: TP1", "B: @busy"] and len(lines) == len(found.rows)
     assert not any(text[:1] in ("=", "@", "+") for line in lines for text in line)
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     assert book.sheetnames == ["Audit", "Rows", "Assumptions", "Overrides", "Edits", "Checks"]
-    assert not any(cell.data_type == "f" for sheet in book.worksheets for cells in sheet.iter_rows() for cell in cells)
-    assert all(sheet.page_setup.orientation == "landscape" and sheet.page_setup.fitToWidth in (None, 1) and sheet.page_setup.fitToHeight == 0
-               and sheet.sheet_properties.pageSetUpPr.fitToPage for sheet in book.worksheets)  # fmt: skip
-    assert "=HYPERLINK(1)" in [cells[1].value for cells in book["Audit"].iter_rows()] and len(list(book["Rows"].iter_rows())) == len(found.rows) + 1
+    assert not any(
+        cell.data_type == "f" for sheet in book.worksheets for cells in sheet.iter_rows() for cell in cells
+    )
+    assert all(
+        sheet.page_setup.orientation == "landscape"
+        and sheet.page_setup.fitToWidth in (None, 1)
+        and sheet.page_setup.fitToHeight == 0
+        and sheet.sheet_properties.pageSetUpPr.fitToPage
+        for sheet in book.worksheets
+    )
+    assert (
+        "=HYPERLINK(1)" in [cells[1].value for cells in book["Audit"].iter_rows()]
+        and len(list(book["Rows"].iter_rows())) == len(found.rows) + 1
+    )
     found.write(tmp_path / "b.xlsx")
     assert (tmp_path / "b.xlsx").read_bytes() == (tmp_path / "a.xlsx").read_bytes()
 

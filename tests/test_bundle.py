@@ -14,7 +14,7 @@ import yaml
 from live import exit_status, few, loaded
 
 import mantile
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library import models, profiles
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_yaml
@@ -24,8 +24,8 @@ from mantile.library.profiles import Library, data_folder, load_library
 from mantile.library.scenario import Scenario, load_scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.workbook.bundle import BUNDLE_SHEET, FORMAT, Bundle, read_bundle, write_bundle
+from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.read import open_file
-from mantile.workbook.texts import compare_texts
 from mantile.workbook.write import build_workbook
 
 SCENARIO = """\
@@ -49,6 +49,7 @@ def small() -> Estimate:
 
 def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
     """A field more, and an older program can no longer read it: raise FORMAT, and put the new names here."""
+
     def names(schema: Any) -> Iterator[str]:
         if isinstance(schema, dict):
             yield from schema.get("properties", {})
@@ -59,7 +60,9 @@ def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
             for part in schema:
                 yield from names(part)
 
-    found = sorted({name for part in (Scenario, Model, Library, Template) for name in names(part.model_json_schema())})
+    found = sorted(
+        {name for part in (Scenario, Model, Library, Template) for name in names(part.model_json_schema())}
+    )
     assert (FORMAT, hashlib.sha256(" ".join(found).encode()).hexdigest()[:12]) == (3, "7d4151e827e9"), found
 
 
@@ -94,7 +97,9 @@ def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch
             cached.cache_clear()
 
 
-def test_flags_change_a_bundle_too(tmp_path: Path, small: Estimate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flags_change_a_bundle_too(
+    tmp_path: Path, small: Estimate, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As they change a scenario; profiles of its own it keeps."""
     path = str(write_bundle(Bundle.of(small), tmp_path / "run.json"))
     assert exit_status("estimate", path, "--json") == 0
@@ -117,32 +122,53 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
     if form == "yaml":
         assert path.read_text(encoding="utf-8").startswith(
             f"format: {FORMAT}\ngenerator: mantile {mantile.__version__}\ndigest: {bundle.digest}\n"
-            "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: l40s\n")  # fmt: skip
+            "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: l40s\n"
+        )
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    (lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=1.0), "was changed or damaged since it was made"),
-    (lambda data: data.update(generator="mantile 0.1.0"), "was changed or damaged"),
-    (lambda data: data.pop("digest"), "field digest says None"),
-    (lambda data: data.update(format=FORMAT + 1, generator="mantile 9.1.0"),
-     rf"format {FORMAT + 1}, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which reads "
-     f"formats 1 to {FORMAT}: expected the version that made it, or a later one"),
-    (lambda data: data.update(format="2"), "bundle format '2'"),
-    (lambda data: data.pop("model"), "is damaged; expected format, scenario, model and library"),
-], ids=["content", "generator", "no digest", "newer", "text", "no model"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=1.0),
+            "was changed or damaged since it was made",
+        ),
+        (lambda data: data.update(generator="mantile 0.1.0"), "was changed or damaged"),
+        (lambda data: data.pop("digest"), "field digest says None"),
+        (
+            lambda data: data.update(format=FORMAT + 1, generator="mantile 9.1.0"),
+            rf"format {FORMAT + 1}, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which reads "
+            f"formats 1 to {FORMAT}: expected the version that made it, or a later one",
+        ),
+        (lambda data: data.update(format="2"), "bundle format '2'"),
+        (lambda data: data.pop("model"), "is damaged; expected format, scenario, model and library"),
+    ],
+    ids=["content", "generator", "no digest", "newer", "text", "no model"],
+)
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_what_is_not_as_it_was_made_is_refused(tmp_path: Path, small: Estimate, form: str, change: Any, words: str) -> None:
+def test_what_is_not_as_it_was_made_is_refused(
+    tmp_path: Path, small: Estimate, form: str, change: Any, words: str
+) -> None:
     """Naming the file and what was expected."""
     path = write_bundle(Bundle.of(small), tmp_path / f"run.{form}")
-    data = json.loads(path.read_text(encoding="utf-8")) if form == "json" else parse_yaml(path.read_text(encoding="utf-8"), "run")
+    data = (
+        json.loads(path.read_text(encoding="utf-8"))
+        if form == "json"
+        else parse_yaml(path.read_text(encoding="utf-8"), "run")
+    )
     change(data)
     path.write_text(json.dumps(data) if form == "json" else dump_yaml(data), encoding="utf-8")
     with pytest.raises(InputError, match=rf"run\.{form}: .*{words}"):
         read_bundle(path)
-    assert exit_status("build", str(path), "-o", str(tmp_path / "run.xlsx")) == 2 and not (tmp_path / "run.xlsx").exists()
+    assert (
+        exit_status("build", str(path), "-o", str(tmp_path / "run.xlsx")) == 2
+        and not (tmp_path / "run.xlsx").exists()
+    )
 
 
-def test_what_was_written_before_there_was_a_digest_is_read(tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_written_before_there_was_a_digest_is_read(
+    tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A workbook laid out as ours are says of itself what it said; one that is not is refused, as below."""
     data = Bundle.of(small).data | {"format": 1, "generator": "mantile 0.3.0"}
     monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: cls(data, "bundle")))
@@ -152,11 +178,15 @@ def test_what_was_written_before_there_was_a_digest_is_read(tmp_path: Path, smal
     assert json.loads("".join(row[0].value for row in sheet.iter_rows())) == data
     file = open_file(path)
     assert file.book.generator == "Mantile 0.3.0" and file.book.estimate.results() == small.results()
-    texts = compare_texts(file)
-    assert not (texts.formulas or texts.overwritten or texts.labels or texts.notes), "nothing in it looks edited"
+    texts = diff_cells(file)
+    assert not (texts.formulas or texts.overwritten or texts.labels or texts.notes), (
+        "nothing in it looks edited"
+    )
 
 
-def test_a_layout_of_another_version_is_named(tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_of_another_version_is_named(
+    tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows that stand elsewhere are no edits where another version wrote them; a text typed over an id is one."""
     data = Bundle.of(small).data | {"generator": "mantile 0.5.0"}
     monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: cls(data, "bundle")))
@@ -165,10 +195,13 @@ def test_a_layout_of_another_version_is_named(tmp_path: Path, small: Estimate, m
     book = loaded(path)
     book["Memory"]["F7"].value = "mine"
     book.save(path)
-    assert compare_texts(open_file(path)).labels
+    assert diff_cells(open_file(path)).labels
     book["Memory"]["F7"].value = book["Memory"]["F8"].value
     book.save(path)
-    with pytest.raises(InputError, match=rf"old\.xlsx: made by mantile 0\.5\.0, which laid it out otherwise than mantile {mantile.__version__}"):
+    with pytest.raises(
+        InputError,
+        match=rf"old\.xlsx: made by mantile 0\.5\.0, which laid it out otherwise than mantile {mantile.__version__}",
+    ):
         open_file(path)
 
 
@@ -183,11 +216,35 @@ def test_a_changed_bundle_in_a_workbook_is_named(tmp_path: Path, small: Estimate
         open_file(path)
 
 
-@pytest.mark.parametrize("text", ["no", "1e5", "1_000", "2026-11-21", "0x1f", "~", "", "=1+1", "- a", "a: b", "#", "é × ÷ −", "1.5", ".5", "+1", "1:30",
-                                  "\u0085"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no",
+        "1e5",
+        "1_000",
+        "2026-11-21",
+        "0x1f",
+        "~",
+        "",
+        "=1+1",
+        "- a",
+        "a: b",
+        "#",
+        "é × ÷ −",
+        "1.5",
+        ".5",
+        "+1",
+        "1:30",
+        "\u0085",
+    ],
+)
 def test_texts_stay_texts(text: str, tmp_path: Path) -> None:
     """In YAML 1.1 and 1.2 alike."""
-    assert parse_yaml(dump_yaml({"a": text, "b": [{text or "x": 1e16}], "c": 1.0}), "x") == {"a": text, "b": [{text or "x": 1e16}], "c": 1.0}
+    assert parse_yaml(dump_yaml({"a": text, "b": [{text or "x": 1e16}], "c": 1.0}), "x") == {
+        "a": text,
+        "b": [{text or "x": 1e16}],
+        "c": 1.0,
+    }
     assert yaml.safe_load(dump_yaml({"a": text})) == {"a": text}
 
 
@@ -195,8 +252,29 @@ def test_a_scenario_that_is_no_bundle_is_read_as_ever(tmp_path: Path) -> None:
     """Also as YAML in the wrong order, and a config.json is a model still."""
     (tmp_path / "run.yaml").write_text(SCENARIO, encoding="utf-8")
     assert load_scenario(str(tmp_path / "run.yaml")).variants[0].name == "no"
-    config = {"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "num_hidden_layers": 2, "intermediate_size": 5632, "vocab_size": 32000,
-              "max_position_embeddings": 2048}  # fmt: skip
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 2,
+        "intermediate_size": 5632,
+        "vocab_size": 32000,
+        "max_position_embeddings": 2048,
+    }
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert exit_status("estimate", str(tmp_path / "config.json"), "--accelerator", "l40s", "--isl", "100", "--osl", "10", "--concurrency", "1") == 0
+    assert (
+        exit_status(
+            "estimate",
+            str(tmp_path / "config.json"),
+            "--accelerator",
+            "l40s",
+            "--isl",
+            "100",
+            "--osl",
+            "10",
+            "--concurrency",
+            "1",
+        )
+        == 0
+    )
     assert load_model(str(tmp_path / "config.json")).architecture.value("layers") == 2

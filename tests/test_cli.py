@@ -35,13 +35,24 @@ variants:
   - {name: 2 x TP4, tp: 4, dp: 2}
 """
 CONFIG: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
-    "intermediate_size": 8192, "vocab_size": 128256, "tie_word_embeddings": True, "torch_dtype": "bfloat16",
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 8192,
+    "vocab_size": 128256,
+    "tie_word_embeddings": True,
+    "torch_dtype": "bfloat16",
     "max_position_embeddings": 131072,
-}  # fmt: skip
+}
 
-needs_verify = pytest.mark.skipif(find_spec("mantile.verification") is None, reason="this build has no verification")
-needs_lint = pytest.mark.skipif(find_spec("mantile.workbook.rules") is None, reason="this build has no workbook rules")
+needs_verify = pytest.mark.skipif(
+    find_spec("mantile.verify.verify") is None, reason="this build has no verification"
+)
+needs_lint = pytest.mark.skipif(
+    find_spec("mantile.workbook.lint") is None, reason="this build has no workbook rules"
+)
 
 
 class Ran:
@@ -94,8 +105,15 @@ def refused(ran: Ran, *words: str) -> None:
 def process(arguments: Sequence[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command line as a process of its own, away from the checkout."""
     root = str(Path(mantile.__file__).resolve().parents[1])
-    return subprocess.run([sys.executable, "-m", "mantile", *arguments], cwd=folder, capture_output=True, text=True, timeout=120,
-                          env={**os.environ, "PYTHONPATH": root, **environment}, encoding="utf-8")  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "mantile", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": root, **environment},
+        encoding="utf-8",
+    )
 
 
 def test_help_is_quick(tmp_path: Path) -> None:
@@ -113,13 +131,24 @@ def test_help_is_quick(tmp_path: Path) -> None:
 
 def test_version_and_help(run: Any) -> None:
     assert run("--version").out == f"mantile {mantile.__version__}\n"
-    for command in ("build", "estimate", "verify", "lint", "explain", "trace", "ir", "models", "hardware", "profiles"):
+    for command in (
+        "build",
+        "estimate",
+        "verify",
+        "lint",
+        "explain",
+        "trace",
+        "ir",
+        "models",
+        "hardware",
+        "profiles",
+    ):
         assert run(command, "--help").status == 0
 
 
 def test_public_names() -> None:
     for name in mantile.__all__:
-        if (name, find_spec("mantile.workbook.rules")) != ("lint", None):
+        if (name, find_spec("mantile.workbook.lint")) != ("lint", None):
             assert getattr(mantile, name) is not None
     assert set(mantile.__all__) <= set(dir(mantile))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
@@ -132,10 +161,28 @@ def test_public_names() -> None:
 def test_estimate_json(run: Any) -> None:
     result = run("estimate", "llama-3.1-8b", *CASE, "--json").data
     keys = {
-        "ttft_s", "tpot_s", "e2e_s", "output_tokens_per_s", "output_tokens_per_s_per_accelerator", "interactivity_tokens_per_s",
-        "memory_per_accelerator_bytes", "memory_capacity_bytes", "kv_capacity_sequences", "batch", "fits", "bottleneck", "mfu",
-        "mbu", "checks", "system", "feasibility", "power_w", "joules_per_output_token", "usd_per_hour", "usd_per_million_tokens",
-    }  # fmt: skip
+        "ttft_s",
+        "tpot_s",
+        "e2e_s",
+        "output_tokens_per_s",
+        "output_tokens_per_s_per_accelerator",
+        "interactivity_tokens_per_s",
+        "memory_per_accelerator_bytes",
+        "memory_capacity_bytes",
+        "kv_capacity_sequences",
+        "batch",
+        "fits",
+        "bottleneck",
+        "mfu",
+        "mbu",
+        "checks",
+        "system",
+        "feasibility",
+        "power_w",
+        "joules_per_output_token",
+        "usd_per_hour",
+        "usd_per_million_tokens",
+    }
     assert keys <= set(result)
     assert set(result["bottleneck"]) == set(result["mfu"]) == set(result["mbu"]) == {"prefill", "decode"}
     assert result["checks"] == {"errors": [], "alerts": []}
@@ -147,20 +194,69 @@ def test_estimate_json(run: Any) -> None:
 
 
 def test_aliases_of_flags(run: Any) -> None:
-    long = run("estimate", "llama-3.1-8b", *CASE, "--tp", "2", "--kv-dtype", "fp8", "--token-budget", "4096", "--json")
-    short = run("estimate", "llama-3.1-8b", "--accelerator", "h100-sxm", "--isl", "1024", "--osl", "128", "--max-concurrency", "8",
-                "--tensor-parallel-size", "2", "--kv-cache-dtype", "fp8", "--max-num-batched-tokens", "4096", "--json")  # fmt: skip
+    long = run(
+        "estimate",
+        "llama-3.1-8b",
+        *CASE,
+        "--tp",
+        "2",
+        "--kv-dtype",
+        "fp8",
+        "--token-budget",
+        "4096",
+        "--json",
+    )
+    short = run(
+        "estimate",
+        "llama-3.1-8b",
+        "--accelerator",
+        "h100-sxm",
+        "--isl",
+        "1024",
+        "--osl",
+        "128",
+        "--max-concurrency",
+        "8",
+        "--tensor-parallel-size",
+        "2",
+        "--kv-cache-dtype",
+        "fp8",
+        "--max-num-batched-tokens",
+        "4096",
+        "--json",
+    )
     assert long.data == short.data
 
 
 def test_flags_of_data_types_and_images(run: Any) -> None:
     """One for each class of matrices the model has; the others are refused."""
     case = (*CASE, "--tp", "8", "--accelerator", "b200-sxm")
-    mixed = run("estimate", "deepseek-v3", *case, "--attention-dtype", "bf16", "--ffn-dtype", "fp8", "--experts-dtype", "nvfp4",
-                "--head-dtype", "fp8", "--json").data  # fmt: skip
-    assert [mixed[f"{name}_dtype"] for name in ("attention", "ffn", "experts", "head")] == ["bf16", "fp8", "nvfp4", "fp8"]
+    mixed = run(
+        "estimate",
+        "deepseek-v3",
+        *case,
+        "--attention-dtype",
+        "bf16",
+        "--ffn-dtype",
+        "fp8",
+        "--experts-dtype",
+        "nvfp4",
+        "--head-dtype",
+        "fp8",
+        "--json",
+    ).data
+    assert [mixed[f"{name}_dtype"] for name in ("attention", "ffn", "experts", "head")] == [
+        "bf16",
+        "fp8",
+        "nvfp4",
+        "fp8",
+    ]
     plain = run("estimate", "deepseek-v3", *case, "--json").data
-    assert (plain["weights_dtype"], plain["experts_dtype"], plain["head_dtype"]) == ("fp8-block", "same", "bf16")
+    assert (plain["weights_dtype"], plain["experts_dtype"], plain["head_dtype"]) == (
+        "fp8-block",
+        "same",
+        "bf16",
+    )
     assert mixed["memory_per_accelerator_bytes"] < plain["memory_per_accelerator_bytes"]
     assert "image_tokens" not in plain
     image = run("estimate", "qwen3-vl-8b", *CASE, "--image-tokens", "600", "--json").data
@@ -191,19 +287,43 @@ def test_flags_override_a_scenario_file(run: Any, tmp_path: Path) -> None:
     (tmp_path / "chat.yaml").write_text(SCENARIO)
     result = run("estimate", "chat.yaml", "--input-tokens", "512", "--name", "short", "--json").data
     assert (result["input_tokens"], result["output_tokens"], result["name"]) == (512, 256, "short")
-    replaced = run("explain", "efficiency.gemm_compute.override", "chat.yaml", "--set", "efficiency.gemm_compute=0.5", "--json").data
+    replaced = run(
+        "explain",
+        "efficiency.gemm_compute.override",
+        "chat.yaml",
+        "--set",
+        "efficiency.gemm_compute=0.5",
+        "--json",
+    ).data
     assert replaced["value"] == 0.5
-    kept = run("explain", "efficiency.gemm_compute.override", "chat.yaml", "--set", "efficiency.interference=1", "--json").data
+    kept = run(
+        "explain",
+        "efficiency.gemm_compute.override",
+        "chat.yaml",
+        "--set",
+        "efficiency.interference=1",
+        "--json",
+    ).data
     assert kept["value"] == 0.7
 
 
 def test_scenario_completed_by_flags(run: Any, tmp_path: Path) -> None:
     (tmp_path / "part.yml").write_text("model: llama-3.1-8b\naccelerator: h100-sxm\n")
-    assert run("estimate", "part.yml", "--isl", "100", "--osl", "10", "--concurrency", "1", "--json").data["input_tokens"] == 100
+    assert (
+        run("estimate", "part.yml", "--isl", "100", "--osl", "10", "--concurrency", "1", "--json").data[
+            "input_tokens"
+        ]
+        == 100
+    )
 
 
 def test_set_changes_facts_of_the_model(run: Any) -> None:
-    assert run("explain", "model.layers", "llama-3.1-8b", *CASE, "--set", "model.layers=16", "--json").data["value"] == 16
+    assert (
+        run("explain", "model.layers", "llama-3.1-8b", *CASE, "--set", "model.layers=16", "--json").data[
+            "value"
+        ]
+        == 16
+    )
 
 
 def test_a_plan_that_does_not_fit_is_an_answer(run: Any) -> None:
@@ -220,7 +340,9 @@ def test_a_plan_beyond_its_system_is_an_answer(run: Any) -> None:
     ran = run("estimate", "llama-3.1-8b", *CASE, "--tp", "1024")
     assert ran.status == 1
     assert "REPLICA_EXCEEDS_SYSTEM" in ran.out
-    result = json.loads(run("estimate", "llama-3.1-8b", *CASE, "--tp", "8", "--pp", "8", "--cp", "16", "--json").out)
+    result = json.loads(
+        run("estimate", "llama-3.1-8b", *CASE, "--tp", "8", "--pp", "8", "--cp", "16", "--json").out
+    )
     assert result["feasibility"] == "invalid" and result["accelerators"] == 1024
     assert [check["code"] for check in result["checks"]["errors"]] == ["REPLICA_EXCEEDS_SYSTEM"]
     joined = run("estimate", "llama-3.1-8b", *CASE, "--tp", "8", "--pp", "8", "--cp", "8", "--json").data
@@ -231,7 +353,10 @@ def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
     folder = tmp_path / "my-model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG))
-    by_folder, by_file = run("estimate", "my-model", *CASE, "--json").data, run("estimate", "my-model/config.json", *CASE, "--json").data
+    by_folder, by_file = (
+        run("estimate", "my-model", *CASE, "--json").data,
+        run("estimate", "my-model/config.json", *CASE, "--json").data,
+    )
     assert by_folder == by_file
     assert by_folder["model"] == "my-model"
 
@@ -239,64 +364,87 @@ def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (("llama-3.1-8", *CASE), ("unknown model 'llama-3.1-8'", "llama-3.1-8b")),
-    (("=cmd|' /C calc'!A0", *CASE), ("unknown model", "=cmd")),
-    (("llama-3.1-8b", *CASE, "--accelerator", "h100"), ("unknown accelerator 'h100'", "h100-sxm")),
-    (("llama-3.1-8b", *CASE, "--framework", "vlm"), ("unknown framework 'vlm'", "vllm")),
-    (("llama-3.1-8b", *CASE, "--weights-dtype", "fp9"), ("data type 'fp9'", "fp8")),
-    (("llama-3.1-8b", *CASE, "--input-tokens", "-5"), ("field input_tokens", "-5")),
-    (("llama-3.1-8b", *CASE, "--output-tokens", "0"), ("field output_tokens", "(found 0)")),
-    (("llama-3.1-8b", *CASE, "--concurrency", "0"), ("field concurrency",)),
-    (("llama-3.1-8b", *CASE, "--batching", "sometimes"), ("field batching", "continuous", "static")),
-    (("llama-3.1-8b", *CASE, "--tp", "1025"), ("field tp", "1025")),
-    (("llama-3.1-8b", *CASE, "--tp", "8", "--pp", "9"), ("field pp", "9")),
-    (("llama-3.1-8b", *CASE, "--system", "hgx-h10"), ("unknown system 'hgx-h10'", "hgx-h100")),
-    (("llama-3.1-8b", *CASE, "--date", "yesterday"), ("field date", "yesterday")),
-    (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute"), ("--set", "ID=VALUE")),
-    (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute=nan"), ("--set", "ID=VALUE")),
-    (("llama-3.1-8b", *CASE, "--set", "efficiency.gem_compute=1"), ("unknown figure", "efficiency.gemm_compute")),
-    (("llama-3.1-8b", "--input-tokens", "9"), ("--accelerator", "--output-tokens", "--concurrency")),
-    (("llama-3.1-8b", *CASE, "--experts-dtype", "fp8"), ("field experts_dtype", "llama-3.1-8b has no experts")),
-    (("llama-3.1-8b", *CASE, "--image-tokens", "5"), ("field image_tokens", "llama-3.1-8b has no vision tower")),
-    (("llama-3.1-8b", *CASE, "--attention-dtype", "fp9"), ("data type 'fp9'", "fp8")),
-    (("nowhere.yaml",), ("nowhere.yaml", "No such file")),
-    (("nowhere/config.json", *CASE), ("nowhere/config.json", "No such file")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("llama-3.1-8", *CASE), ("unknown model 'llama-3.1-8'", "llama-3.1-8b")),
+        (("=cmd|' /C calc'!A0", *CASE), ("unknown model", "=cmd")),
+        (("llama-3.1-8b", *CASE, "--accelerator", "h100"), ("unknown accelerator 'h100'", "h100-sxm")),
+        (("llama-3.1-8b", *CASE, "--framework", "vlm"), ("unknown framework 'vlm'", "vllm")),
+        (("llama-3.1-8b", *CASE, "--weights-dtype", "fp9"), ("data type 'fp9'", "fp8")),
+        (("llama-3.1-8b", *CASE, "--input-tokens", "-5"), ("field input_tokens", "-5")),
+        (("llama-3.1-8b", *CASE, "--output-tokens", "0"), ("field output_tokens", "(found 0)")),
+        (("llama-3.1-8b", *CASE, "--concurrency", "0"), ("field concurrency",)),
+        (("llama-3.1-8b", *CASE, "--batching", "sometimes"), ("field batching", "continuous", "static")),
+        (("llama-3.1-8b", *CASE, "--tp", "1025"), ("field tp", "1025")),
+        (("llama-3.1-8b", *CASE, "--tp", "8", "--pp", "9"), ("field pp", "9")),
+        (("llama-3.1-8b", *CASE, "--system", "hgx-h10"), ("unknown system 'hgx-h10'", "hgx-h100")),
+        (("llama-3.1-8b", *CASE, "--date", "yesterday"), ("field date", "yesterday")),
+        (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute"), ("--set", "ID=VALUE")),
+        (("llama-3.1-8b", *CASE, "--set", "efficiency.gemm_compute=nan"), ("--set", "ID=VALUE")),
+        (
+            ("llama-3.1-8b", *CASE, "--set", "efficiency.gem_compute=1"),
+            ("unknown figure", "efficiency.gemm_compute"),
+        ),
+        (("llama-3.1-8b", "--input-tokens", "9"), ("--accelerator", "--output-tokens", "--concurrency")),
+        (
+            ("llama-3.1-8b", *CASE, "--experts-dtype", "fp8"),
+            ("field experts_dtype", "llama-3.1-8b has no experts"),
+        ),
+        (
+            ("llama-3.1-8b", *CASE, "--image-tokens", "5"),
+            ("field image_tokens", "llama-3.1-8b has no vision tower"),
+        ),
+        (("llama-3.1-8b", *CASE, "--attention-dtype", "fp9"), ("data type 'fp9'", "fp8")),
+        (("nowhere.yaml",), ("nowhere.yaml", "No such file")),
+        (("nowhere/config.json", *CASE), ("nowhere/config.json", "No such file")),
+    ],
+)
 @pytest.mark.parametrize("command", ["estimate", "build"])
-def test_wrong_arguments(run: Any, tmp_path: Path, command: str, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+def test_wrong_arguments(
+    run: Any, tmp_path: Path, command: str, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
     output = ("-o", "run.xlsx") if command == "build" else ()
     refused(run(command, *arguments, *output), *words)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("model: llama-3.1-8b\n  accelerator: [\n", ("line 2", "not valid YAML")),
-    ("model: a\nmodel: b\n", ("line 2", "given twice")),
-    ("- a list\n", ("expected a mapping", "list")),
-    ("", ("expected a mapping",)),
-    (SCENARIO.replace("tp: 8", "tensor: 8", 1), ("field tensor",)),
-    (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field isl", "2048.5")),
-    (SCENARIO.replace("isl: 2048\n", ""), ("input_tokens is missing",)),
-    (SCENARIO.replace("tp: 4,", "tp: 5, pp: 9,"), ("field variants.0.pp", "9")),
-    (SCENARIO.replace("70B chat service", '"a\\x1b[31mb"'), ("field title",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model: llama-3.1-8b\n  accelerator: [\n", ("line 2", "not valid YAML")),
+        ("model: a\nmodel: b\n", ("line 2", "given twice")),
+        ("- a list\n", ("expected a mapping", "list")),
+        ("", ("expected a mapping",)),
+        (SCENARIO.replace("tp: 8", "tensor: 8", 1), ("field tensor",)),
+        (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field isl", "2048.5")),
+        (SCENARIO.replace("isl: 2048\n", ""), ("input_tokens is missing",)),
+        (SCENARIO.replace("tp: 4,", "tp: 5, pp: 9,"), ("field variants.0.pp", "9")),
+        (SCENARIO.replace("70B chat service", '"a\\x1b[31mb"'), ("field title",)),
+    ],
+)
 def test_wrong_scenarios(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
     (tmp_path / "bad.yaml").write_text(text)
     refused(run("build", "bad.yaml", "-o", "run.xlsx"), "bad.yaml", *words)
     assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ('{"model_type": "llama",\n oops}', ("line 2", "not valid JSON")),
-    ('{"hidden_size": 1}', ("field model_type",)),
-    (json.dumps(CONFIG | {"model_type": "unheard-of"}), ("'unheard-of' is not supported", "llama")),
-    (json.dumps({key: value for key, value in CONFIG.items() if key != "num_hidden_layers"}), ("field num_hidden_layers is missing",)),
-    (json.dumps(CONFIG | {"hidden_size": "wide"}), ("field hidden_size", "'wide'")),
-    (json.dumps(CONFIG | {"vocab_size": -1}), ("field vocab_size", "-1")),
-    ('{"model_type": "llama", "hidden_size": NaN}', ("hidden_size",)),
-    ("[" * 100_000, ("not valid JSON",)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"model_type": "llama",\n oops}', ("line 2", "not valid JSON")),
+        ('{"hidden_size": 1}', ("field model_type",)),
+        (json.dumps(CONFIG | {"model_type": "unheard-of"}), ("'unheard-of' is not supported", "llama")),
+        (
+            json.dumps({key: value for key, value in CONFIG.items() if key != "num_hidden_layers"}),
+            ("field num_hidden_layers is missing",),
+        ),
+        (json.dumps(CONFIG | {"hidden_size": "wide"}), ("field hidden_size", "'wide'")),
+        (json.dumps(CONFIG | {"vocab_size": -1}), ("field vocab_size", "-1")),
+        ('{"model_type": "llama", "hidden_size": NaN}', ("hidden_size",)),
+        ("[" * 100_000, ("not valid JSON",)),
+    ],
+)
 def test_wrong_configs(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
     (tmp_path / "config.json").write_text(text)
     refused(run("ir", "config.json", "--json"), "config.json", *words)
@@ -309,23 +457,30 @@ def test_files_that_are_not_text(run: Any, tmp_path: Path) -> None:
 
 
 def test_usage_errors(run: Any) -> None:
-    for arguments in (("nonsense",), ("estimate", "llama-3.1-8b", "--isl", "many"), ("build", "llama-3.1-8b", *CASE),
-                      ("verify", "x.xlsx", "--engine", "abacus")):  # fmt: skip
+    for arguments in (
+        ("nonsense",),
+        ("estimate", "llama-3.1-8b", "--isl", "many"),
+        ("build", "llama-3.1-8b", *CASE),
+        ("verify", "x.xlsx", "--engine", "abacus"),
+    ):
         ran = run(*arguments)
         assert ran.status == 2
         assert "Error" in ran.err
         assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize(("command", "words"), [
-    (("explain", "serving.tpt"), ("unknown quantity 'serving.tpt'", "serving.tpot")),
-    (("trace", "nothing.like.it"), ("unknown quantity",)),
-    (("models", "show", "llama-3.1-8"), ("unknown model", "llama-3.1-8b")),
-    (("hardware", "show", "h100"), ("unknown accelerator", "h100-sxm")),
-    (("profiles", "show", "hoper"), ("unknown efficiency profile", "hopper")),
-    (("verify", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
-    (("lint", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("explain", "serving.tpt"), ("unknown quantity 'serving.tpt'", "serving.tpot")),
+        (("trace", "nothing.like.it"), ("unknown quantity",)),
+        (("models", "show", "llama-3.1-8"), ("unknown model", "llama-3.1-8b")),
+        (("hardware", "show", "h100"), ("unknown accelerator", "h100-sxm")),
+        (("profiles", "show", "hoper"), ("unknown efficiency profile", "hopper")),
+        (("verify", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
+        (("lint", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
+    ],
+)
 def test_wrong_names(run: Any, command: tuple[str, ...], words: tuple[str, ...]) -> None:
     refused(run(*command), *words)
 
@@ -344,8 +499,15 @@ def test_processes_exit_as_promised(tmp_path: Path) -> None:
 def test_explain(run: Any) -> None:
     ran = run("explain", "serving.tpot")
     assert ran.status == 0
-    for word in ("Time per output token, TPOT", "serving.tpot", "=serving.decode_step+serving.stall", "built-in example",
-                 "decode step + prefill stall per token", "serving.decode_step", "Llama-3.1-8B"):  # fmt: skip
+    for word in (
+        "Time per output token, TPOT",
+        "serving.tpot",
+        "=serving.decode_step+serving.stall",
+        "built-in example",
+        "decode step + prefill stall per token",
+        "serving.decode_step",
+        "Llama-3.1-8B",
+    ):
         assert word in ran.out
     assert "built-in example" not in run("explain", "serving.tpot", "llama-3.1-8b", *CASE).out
 
@@ -353,7 +515,9 @@ def test_explain(run: Any) -> None:
 def test_explain_adds_up(run: Any) -> None:
     explained = run("explain", "serving.tpot", "--json").data
     assert explained["unit"] == "s"
-    assert sum(term["value"] for term in explained["precedents"]) == pytest.approx(explained["value"], rel=1e-12)
+    assert sum(term["value"] for term in explained["precedents"]) == pytest.approx(
+        explained["value"], rel=1e-12
+    )
     assert explained["value"] == run("estimate", "llama-3.1-8b", *CASE, "--json").data["tpot_s"]
     assert {"serving.generation", "serving.interactivity"} <= {term["id"] for term in explained["dependents"]}
 
@@ -367,12 +531,22 @@ def test_explain_an_input(run: Any) -> None:
 @pytest.mark.parametrize("model", ["qwen3-8b", "deepseek-v3.2"])
 def test_explain_everything(run: Any, model: str) -> None:
     """Every figure of an estimate can be explained."""
-    from mantile.estimation import estimate
-    from mantile.explanation import explain
+    from mantile.estimate.estimate import estimate
+    from mantile.estimate.explain import explain
     from mantile.library.scenario import parse_scenario
 
-    made = estimate(parse_scenario({"model": model, "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9,
-                                    "concurrency": 1}, "test"))  # fmt: skip
+    made = estimate(
+        parse_scenario(
+            {
+                "model": model,
+                "accelerator": "h100-sxm",
+                "input_tokens": 9,
+                "output_tokens": 9,
+                "concurrency": 1,
+            },
+            "test",
+        )
+    )
     shared = ("library.", "system.", "datatype.")
     alike = [name for name in made.equations.figures if name.startswith(shared)]
     others = [name for name in made.equations.figures if not name.startswith(shared)]
@@ -403,7 +577,13 @@ def test_trace_expands_each_figure_once(run: Any) -> None:
 
 def test_ir_json(run: Any) -> None:
     found = run("ir", "llama-3.1-8b", "--json").data
-    assert set(found["parameters"]) == {"total", "active", "active_without_input_embedding", "embedding", "vision"}
+    assert set(found["parameters"]) == {
+        "total",
+        "active",
+        "active_without_input_embedding",
+        "embedding",
+        "vision",
+    }
     assert found["parameters"]["total"] == 8_030_261_248
     assert found["layers"] == 32
     assert found["kv_bytes_per_token"] == {"all_layers": 131_072, "beyond_window": 131_072}
@@ -418,11 +598,19 @@ def test_ir_json(run: Any) -> None:
 def test_ir_for_people(run: Any) -> None:
     ran = run("ir", "qwen2.5-7b", "--tensors", "--tokens", "100")
     assert ran.status == 0
-    for word in ("qwen2", "hidden_size", "QKV projection", "model.layers.{}.self_attn.q_proj.weight", "152,064 × 3,584"):
+    for word in (
+        "qwen2",
+        "hidden_size",
+        "QKV projection",
+        "model.layers.{}.self_attn.q_proj.weight",
+        "152,064 × 3,584",
+    ):
         assert word in ran.out
 
 
-@pytest.mark.parametrize(("kind", "identifier"), [("models", "qwen3-8b"), ("hardware", "h100-sxm"), ("profiles", "global")])
+@pytest.mark.parametrize(
+    ("kind", "identifier"), [("models", "qwen3-8b"), ("hardware", "h100-sxm"), ("profiles", "global")]
+)
 def test_library(run: Any, kind: str, identifier: str) -> None:
     listed = run(kind, "list", "--json").data[kind]
     assert identifier in [row["id"] for row in listed]
@@ -449,7 +637,9 @@ def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
         assert word in run("models", "diff", "llama-3.1-8b", "mistral-7b").out
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     mixed = run("models", "diff", "config.json", "deepseek-v3", "--json").data["differences"]
-    assert {"layers.attention + ffn", "layers.attention + moe", "facts.experts"} <= {item["field"] for item in mixed}
+    assert {"layers.attention + ffn", "layers.attention + moe", "facts.experts"} <= {
+        item["field"] for item in mixed
+    }
     assert run("models", "diff", "llama-3.1-8b", "llama-3.1-8b", "--json").data["differences"] == []
     assert "are the same" in run("models", "diff", "llama-3.1-8b", "llama-3.1-8b").out
     refused(run("models", "diff", "llama-3.1-8b", "llama-3.1-8"), "unknown model", "llama-3.1-8b")
@@ -460,7 +650,10 @@ def test_ir_of_a_mixture(run: Any) -> None:
     found = run("ir", "deepseek-v3", "--json", "--tensors").data
     assert found["parameters"]["total"] == 671_026_404_352
     assert found["parameters"]["active"] < found["parameters"]["total"] / 10
-    assert [(group["blocks"], group["count"]) for group in found["layer_groups"]] == [(["attention", "ffn"], 3), (["attention", "moe"], 58)]
+    assert [(group["blocks"], group["count"]) for group in found["layer_groups"]] == [
+        (["attention", "ffn"], 3),
+        (["attention", "moe"], 58),
+    ]
     assert found["order"] == ["attention.ffn"] * 3 + ["attention.moe"] * 58
     assert found["multi_token_prediction"]["parameters"] > 10**10
     told = run("ir", "deepseek-v3").out
@@ -473,7 +666,9 @@ def test_the_list_of_models_tells_total_and_active(run: Any) -> None:
     assert rows["mixtral-8x7b"]["parameters"] == 46_702_792_704
     assert rows["mixtral-8x7b"]["active"] == 12_879_925_248
     assert rows["llama-3.1-8b"]["active"] == rows["llama-3.1-8b"]["parameters"]
-    assert run("models", "show", "mixtral-8x7b", "--json").data["layers"] == [{"layer": "attention + moe", "times": 32}]
+    assert run("models", "show", "mixtral-8x7b", "--json").data["layers"] == [
+        {"layer": "attention + moe", "times": 32}
+    ]
 
 
 def test_hardware_lists_si_and_quotes(run: Any) -> None:
@@ -540,8 +735,16 @@ def test_names_from_outside_are_text(run: Any, tmp_path: Path) -> None:
     folder = tmp_path / "=HYPERLINK(1)"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(CONFIG))
-    scenario = {"model": folder.name, "title": "=1+1", "name": "+cmd", "accelerator": "h100-sxm", "input_tokens": 9,
-                "output_tokens": 9, "concurrency": 1, "why": "@SUM(1)"}  # fmt: skip
+    scenario = {
+        "model": folder.name,
+        "title": "=1+1",
+        "name": "+cmd",
+        "accelerator": "h100-sxm",
+        "input_tokens": 9,
+        "output_tokens": 9,
+        "concurrency": 1,
+        "why": "@SUM(1)",
+    }
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(scenario))
     assert run("build", "bad.yaml", "-o", "run.xlsx").status == 0
     texts = set()
@@ -572,7 +775,9 @@ def test_verify_for_people_says_what_was_edited(run: Any, workbook: Path, tmp_pa
     """An overwritten formula fails verification and is named."""
     book = opened(workbook)
     sheet = book["Decode"]
-    cell = next(cell for row in sheet.iter_rows(min_col=8, max_col=8) for cell in row if cell.data_type == "f")
+    cell = next(
+        cell for row in sheet.iter_rows(min_col=8, max_col=8) for cell in row if cell.data_type == "f"
+    )
     cell.value = 1
     book.save(tmp_path / "edited.xlsx")
     ran = run("verify", "edited.xlsx")

@@ -10,42 +10,90 @@ import pytest
 from live import edit, few
 from openpyxl.formula import Tokenizer
 
-from mantile.engines import with_formulas
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.excel import formula
-from mantile.graph.quantity import Quantity, span, total
+from mantile.graph.quantity import Quantity, span, sum_range
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.scenario import parse_scenario
-from mantile.verification import TOLERANCE, difference, scale_of
+from mantile.verify.engines import with_formulas
+from mantile.verify.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import ACROSS, Book, _Cells
 from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
 from mantile.workbook.read import open_file, typed_inputs
-from mantile.workbook.rules import lint
 from mantile.workbook.write import write_workbook
 
-DENSE = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16}
-SMALL = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100, "concurrency": 8}
+DENSE = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
+SMALL = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1000,
+    "output_tokens": 100,
+    "concurrency": 8,
+}
 CASES: dict[str, dict[str, Any]] = {
-    "two, arrivals": DENSE | {"name": "TP8", "variants": [{"name": "2 × TP4", "tp": 4, "dp": 2, "request_rate": 2.5}]},
-    "three, experts": SMALL | {"model": "gpt-oss-120b", "tp": 2, "variants": [{"tp": 4, "ep": 4}, {"tp": 1, "attention_dp": 4}]},
-    "three, workers apart": SMALL | {"tp": 2, "decode": {"tp": 1, "dp": 4}, "variants": [
-        {"serving": "aggregated", "decode": {"tp": 2, "dp": 1}}, {"decode": {"accelerator": "b200-sxm"}}]},
+    "two, arrivals": DENSE
+    | {"name": "TP8", "variants": [{"name": "2 × TP4", "tp": 4, "dp": 2, "request_rate": 2.5}]},
+    "three, experts": SMALL
+    | {"model": "gpt-oss-120b", "tp": 2, "variants": [{"tp": 4, "ep": 4}, {"tp": 1, "attention_dp": 4}]},
+    "three, workers apart": SMALL
+    | {
+        "tp": 2,
+        "decode": {"tp": 1, "dp": 4},
+        "variants": [
+            {"serving": "aggregated", "decode": {"tp": 2, "dp": 1}},
+            {"decode": {"accelerator": "b200-sxm"}},
+        ],
+    },
     # One does not fit, one is no plan, one has no price.
-    "eight": DENSE | {"concurrency": 64, "variants": [
-        {"tp": 4, "dp": 2}, {"weights_dtype": "fp8", "kv_dtype": "fp8"}, {"accelerator": "b200-sxm", "tp": 4}, {"tp": 4, "pp": 2, "price_basis": "rental"},
-        {"accelerator": "l40s", "tp": 1}, {"tp": 7}, {"accelerator": "m3-ultra", "tp": 1}]},
-}  # fmt: skip
+    "eight": DENSE
+    | {
+        "concurrency": 64,
+        "variants": [
+            {"tp": 4, "dp": 2},
+            {"weights_dtype": "fp8", "kv_dtype": "fp8"},
+            {"accelerator": "b200-sxm", "tp": 4},
+            {"tp": 4, "pp": 2, "price_basis": "rental"},
+            {"accelerator": "l40s", "tp": 1},
+            {"tp": 7},
+            {"accelerator": "m3-ultra", "tp": 1},
+        ],
+    },
+}
 MEASURES = {
-    "Time to first token, TTFT": ("ttft_s", 1e3), "Time per output token, TPOT": ("tpot_s", 1e3), "End to end": ("e2e_s", 1),
-    "Interactivity": ("interactivity_tokens_per_s", 1), "Output tokens per second": ("output_tokens_per_s", 1),
-    "Output tokens per accelerator": ("output_tokens_per_s_per_accelerator", 1), "Requests per second": ("requests_per_s", 1),
-    "Power in the building": ("power_w", 1e-3), "Per hour, all accelerators": ("usd_per_hour", 1), "Per month, all accelerators": ("usd_per_month", 1),
-    "Room for sequences": ("kv_capacity_sequences", 1), "Accelerators": ("accelerators", 1), "Tensor parallel": ("tp", 1),
-    "Price basis": ("price_basis", None), "Weights": ("weights_dtype", None), "KV cache": ("kv_dtype", None), "Concurrency": ("concurrency", 1),
-}  # fmt: skip
+    "Time to first token, TTFT": ("ttft_s", 1e3),
+    "Time per output token, TPOT": ("tpot_s", 1e3),
+    "End to end": ("e2e_s", 1),
+    "Interactivity": ("interactivity_tokens_per_s", 1),
+    "Output tokens per second": ("output_tokens_per_s", 1),
+    "Output tokens per accelerator": ("output_tokens_per_s_per_accelerator", 1),
+    "Requests per second": ("requests_per_s", 1),
+    "Power in the building": ("power_w", 1e-3),
+    "Per hour, all accelerators": ("usd_per_hour", 1),
+    "Per month, all accelerators": ("usd_per_month", 1),
+    "Room for sequences": ("kv_capacity_sequences", 1),
+    "Accelerators": ("accelerators", 1),
+    "Tensor parallel": ("tp", 1),
+    "Price basis": ("price_basis", None),
+    "Weights": ("weights_dtype", None),
+    "KV cache": ("kv_dtype", None),
+    "Concurrency": ("concurrency", 1),
+}
 
-HEADLINES = ("Time to first token, TTFT", "Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens")
+HEADLINES = (
+    "Time to first token, TTFT",
+    "Time per output token, TPOT",
+    "Output tokens per accelerator",
+    "Per million output tokens",
+)
 
 
 class Table:
@@ -55,13 +103,18 @@ class Table:
         native = book.values(inputs or book.generated())
         cells = book.sheets["Compare"].cells
         last = 2 * book.columns + 3
-        at = {place: cell.text if cell.expression is None else native[cell.column][cell.expression] for place, cell in cells.items()}
+        at = {
+            place: cell.text if cell.expression is None else native[cell.column][cell.expression]
+            for place, cell in cells.items()
+        }
         columns = [4, *range(5, last, 2)]
         rows = {str(at[row, 1]): row for row in book.sheets["Compare"].ids}
         self.row = rows
         self.better = {label: at[row, 3] for label, row in rows.items()}
         self.values = {label: [at[row, column] for column in columns] for label, row in rows.items()}
-        self.changes = {label: [at.get((row, column + 1)) for column in columns[1:]] for label, row in rows.items()}
+        self.changes = {
+            label: [at.get((row, column + 1)) for column in columns[1:]] for label, row in rows.items()
+        }
         self.best = {label: at[row, last] for label, row in rows.items()}
         end = max(rows.values())
         self.finding = at[end + 1, 0]
@@ -85,10 +138,16 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> 
     for label, (name, scale) in MEASURES.items():
         if label in table.values:
             wanted = [result[name] if scale is None else result[name] * scale for result in results]
-            assert table.values[label] == (wanted if scale is None else pytest.approx(wanted, rel=1e-12)), label
-    assert table.values["Per million output tokens"] == pytest.approx([result["usd_per_million_tokens"]["output"] for result in results], rel=1e-12)
+            assert table.values[label] == (wanted if scale is None else pytest.approx(wanted, rel=1e-12)), (
+                label
+            )
+    assert table.values["Per million output tokens"] == pytest.approx(
+        [result["usd_per_million_tokens"]["output"] for result in results], rel=1e-12
+    )
     assert table.values["Decode is limited by"] == [result["bottleneck"]["decode"] for result in results]
-    assert table.values["Network share of decode"] == pytest.approx([result["split"]["decode"]["network"] for result in results], rel=1e-12)
+    assert table.values["Network share of decode"] == pytest.approx(
+        [result["split"]["decode"]["network"] for result in results], rel=1e-12
+    )
     fits = table.values["Fits, and the plan is possible"]
     assert fits == [result["feasibility"] in ("fits", "fits_with_offload") for result in results]
     ranked = {label: better for label, better in table.better.items() if better}
@@ -97,34 +156,68 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> 
     for label, better in ranked.items():
         values = table.values[label]
         for value, change in zip(values[1:], table.changes[label], strict=True):
-            assert change == ("–" if min(value, values[0]) <= 0 else pytest.approx(value / values[0] - 1, rel=1e-12, abs=1e-15))
-        among = [value for value, fit in zip(values, fits, strict=True) if fit and (value > 0 or better == "higher")]
-        ends = [value for value in among if value == pytest.approx(min(among) if better == "lower" else max(among), rel=1e-12)]
+            assert change == (
+                "–"
+                if min(value, values[0]) <= 0
+                else pytest.approx(value / values[0] - 1, rel=1e-12, abs=1e-15)
+            )
+        among = [
+            value
+            for value, fit in zip(values, fits, strict=True)
+            if fit and (value > 0 or better == "higher")
+        ]
+        ends = [
+            value
+            for value in among
+            if value == pytest.approx(min(among) if better == "lower" else max(among), rel=1e-12)
+        ]
         alike = len(among) == len(values) and max(among) - min(among) <= 1e-12 * max(among)
-        letters = "".join(letter for letter, value, fit in zip("ABCDEFGH", values, fits, strict=False) if fit and value in ends)
+        letters = "".join(
+            letter
+            for letter, value, fit in zip("ABCDEFGH", values, fits, strict=False)
+            if fit and value in ends
+        )
         assert table.best[label] == ("=" if alike else letters[0]), (label, values)
         if label in HEADLINES:
             wins.append("" if alike else letters)
     assert not any(table.best[label] for label in table.better if label not in ranked)
     most = max("".join(wins).count(letter) for letter in "ABCDEFGH")
-    leaders = [column for letter, column in zip("ABCDEFGH", made.columns, strict=False) if "".join(wins).count(letter) == most]
-    who = f"{len(leaders)} scenarios lead" if len(leaders) > 1 else f"{'ABCDEFGH'[made.columns.index(leaders[0])]} · {leaders[0].name} leads"
+    leaders = [
+        column
+        for letter, column in zip("ABCDEFGH", made.columns, strict=False)
+        if "".join(wins).count(letter) == most
+    ]
+    who = (
+        f"{len(leaders)} scenarios lead"
+        if len(leaders) > 1
+        else f"{'ABCDEFGH'[made.columns.index(leaders[0])]} · {leaders[0].name} leads"
+    )
     assert len(wins) == 4 and table.finding == f"{who} in {most} headline results"
-    for title, label in zip(table.titles, ("Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens"), strict=True):
+    for title, label in zip(
+        table.titles,
+        ("Time per output token, TPOT", "Output tokens per accelerator", "Per million output tokens"),
+        strict=True,
+    ):
         winner, values = "ABCDEFGH".index(table.best[label]), table.values[label]
         gain = abs(values[winner] / values[0] - 1)
         side = "below" if ranked[label] == "lower" else "above"
-        assert re.search(rf": {table.best[label]} · .*{f', {gain:.0%} {side} A' if winner else ' is best'}$", title), title
+        assert re.search(
+            rf": {table.best[label]} · .*{f', {gain:.0%} {side} A' if winner else ' is best'}$", title
+        ), title
 
 
 def test_it_keeps_the_rules(book: Book, tmp_path: Path) -> None:
     """Lint, and though the sheet collects: short formulas without many references; the base's numbers lead to their rows; one page."""
     assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
     sheet = book.sheets["Compare"]
-    texts = {place: book.printed(sheet, cell) for place, cell in sheet.cells.items() if cell.expression is not None}
+    texts = {
+        place: book.printed(sheet, cell) for place, cell in sheet.cells.items() if cell.expression is not None
+    }
     assert len(texts) < 90 * book.columns
     for text in texts.values():
-        operands = [token for token in Tokenizer(text).items if token.type == "OPERAND" and token.subtype == "RANGE"]
+        operands = [
+            token for token in Tokenizer(text).items if token.type == "OPERAND" and token.subtype == "RANGE"
+        ]
         assert len(text) <= 120 and len(operands) <= 8, text
     for row in sheet.ids:
         assert str(sheet.cells[row, 4].link).removeprefix("internal:").replace("'", "") in texts[row, 4]
@@ -140,8 +233,11 @@ def test_one_scenario_has_nothing_to_compare() -> None:
     assert not any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
 
 
-@pytest.mark.parametrize("fields", [SMALL | {"variants": [{}]}, DENSE | {"accelerator": "l40s", "tp": 1, "variants": [{"concurrency": 4}]}],
-                         ids=["alike", "none fits"])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [SMALL | {"variants": [{}]}, DENSE | {"accelerator": "l40s", "tp": 1, "variants": [{"concurrency": 4}]}],
+    ids=["alike", "none fits"],
+)
 def test_nobody_is_ahead_where_all_are_alike_or_none_fits(fields: dict[str, Any]) -> None:
     table = Table(lay_out(_estimate(fields)))
     assert {best for label, best in table.best.items() if table.better[label]} == {"="}
@@ -155,24 +251,48 @@ def test_blocks_stand_below_or_beside_each_other() -> None:
     found = {figure.id: figure for figure in book.homes if isinstance(figure, Quantity)}
     keys = [found[f"compare.won.{number}"] for number in (1, 2)]
     place = book.homes[keys[0]]
-    assert formula(total(span(keys)), _Cells(book, "Compare", ACROSS)) == f"=SUM(E{place.row + 1}:F{place.row + 1})"
-    assert formula(total(span(keys)), _Cells(book, "Log", ACROSS)) == f"=SUM(Compare!E{place.row + 1}:F{place.row + 1})"
+    assert (
+        formula(sum_range(span(keys)), _Cells(book, "Compare", ACROSS))
+        == f"=SUM(E{place.row + 1}:F{place.row + 1})"
+    )
+    assert (
+        formula(sum_range(span(keys)), _Cells(book, "Log", ACROSS))
+        == f"=SUM(Compare!E{place.row + 1}:F{place.row + 1})"
+    )
     with pytest.raises(AssertionError, match="neither below nor beside"):
-        formula(total(span([keys[0], found["compare.most"]])), _Cells(book, "Compare", ACROSS))
+        formula(sum_range(span([keys[0], found["compare.most"]])), _Cells(book, "Compare", ACROSS))
 
 
 def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
     """The file edited and recalculated by another engine: every cell as ours, and what the sheet says changed with it."""
-    config = {"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "num_hidden_layers": 3,
-              "intermediate_size": 5632, "vocab_size": 32000, "max_position_embeddings": 2048}  # fmt: skip
+    config = {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 4,
+        "num_hidden_layers": 3,
+        "intermediate_size": 5632,
+        "vocab_size": 32000,
+        "max_position_embeddings": 2048,
+    }
     model = Model(id="small", name="Small", source="test", architecture=parse_config(config, "config.json"))
-    fields = SMALL | {"model": "small", "sweep": {"concurrency": [8]}, "variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}
-    book = lay_out(estimate(parse_scenario(fields, "scenario"), model, few(("a100-80gb-sxm", "h100-sxm", "l40s"))))
+    fields = SMALL | {
+        "model": "small",
+        "sweep": {"concurrency": [8]},
+        "variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}],
+    }
+    book = lay_out(
+        estimate(parse_scenario(fields, "scenario"), model, few(("a100-80gb-sxm", "h100-sxm", "l40s")))
+    )
     path = write_workbook(book, tmp_path / "run.xlsx")
     before = Table(book)
 
     def change(opened: Any) -> None:
-        for identifier, column, value in (("inputs.accelerator", 0, "l40s"), ("inputs.tp", 1, 4), ("inputs.concurrency", 0, 64)):
+        for identifier, column, value in (
+            ("inputs.accelerator", 0, "l40s"),
+            ("inputs.tp", 1, 4),
+            ("inputs.concurrency", 0, 64),
+        ):
             sheet, row, place = book.entries[identifier, column]
             opened[sheet].cell(row + 1, place + 1).value = value
 
@@ -181,8 +301,23 @@ def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
     native, theirs = file.book.values(inputs), with_formulas(file.cells, tuple(file.book.sheets))["Compare"]
     for place, cell in file.book.sheets["Compare"].cells.items():
         if cell.expression is not None:
-            assert difference(native[ACROSS][cell.expression], theirs[place], scale_of(cell.expression, native[ACROSS])) <= TOLERANCE, place
+            assert (
+                difference(
+                    native[ACROSS][cell.expression], theirs[place], scale_of(cell.expression, native[ACROSS])
+                )
+                <= TOLERANCE
+            ), place
     after = Table(file.book, inputs)
-    assert (before.best["Time per output token, TPOT"], after.best["Time per output token, TPOT"]) == ("A", "B")
-    assert after.values["Accelerator"] == ["l40s", "a100-80gb-sxm"] and after.values["Concurrency"] == [64, 64] and after.values["Accelerators"] == [1, 4]
-    assert before.finding.startswith("A · TP1 leads in ") and after.finding == "2 scenarios lead in 2 headline results", (before.finding, after.finding)
+    assert (before.best["Time per output token, TPOT"], after.best["Time per output token, TPOT"]) == (
+        "A",
+        "B",
+    )
+    assert (
+        after.values["Accelerator"] == ["l40s", "a100-80gb-sxm"]
+        and after.values["Concurrency"] == [64, 64]
+        and after.values["Accelerators"] == [1, 4]
+    )
+    assert (
+        before.finding.startswith("A · TP1 leads in ")
+        and after.finding == "2 scenarios lead in 2 headline results"
+    ), (before.finding, after.finding)

@@ -9,17 +9,23 @@ from typing import Any
 import pytest
 from live import as_written, exit_status, few, loaded, place, typed_into
 
-from mantile.comparison import compare
 from mantile.equations.constants import ONE_REQUEST
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.compare import compare
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import build_workbook
 
-BASE: dict[str, Any] = {"model": "llama-3.2-1b", "accelerator": "l40s", "input_tokens": 1000, "output_tokens": 100, "concurrency": 4}
+BASE: dict[str, Any] = {
+    "model": "llama-3.2-1b",
+    "accelerator": "l40s",
+    "input_tokens": 1000,
+    "output_tokens": 100,
+    "concurrency": 4,
+}
 TWO = BASE | {"variants": [{"name": "busy", "concurrency": 64}]}
 
 
@@ -31,7 +37,11 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
     """A workbook, its bundle and its estimate."""
     made = _made(variants=TWO["variants"])
     bundle = Bundle.of(made)
-    files = [build_workbook(made, tmp_path / "run.xlsx"), write_bundle(bundle, tmp_path / "run.json"), write_bundle(bundle, tmp_path / "b.yaml")]
+    files = [
+        build_workbook(made, tmp_path / "run.xlsx"),
+        write_bundle(bundle, tmp_path / "run.json"),
+        write_bundle(bundle, tmp_path / "b.yaml"),
+    ]
     for other in files:
         assert not compare(made, other).differ
     assert exit_status("compare", str(files[0]), str(files[1])) == 0
@@ -41,28 +51,48 @@ def test_exactly_the_change_is_found() -> None:
     """An input, an override, a figure of the library: each alone, with results that follow from it and none that do not."""
     plain = _made()
     found = compare(plain, _made(concurrency=8, overrides=[{"id": "cost.life", "value": 7}]))
-    assert found.inputs == ({"id": "cost.life", "scenario": None, "a": 4, "b": 7.0}, {"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 8})
+    assert found.inputs == (
+        {"id": "cost.life", "scenario": None, "a": 4, "b": 7.0},
+        {"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 8},
+    )
     assert found.formulas == ()
     heads = {item["id"]: item for item in found.headlines}
-    before, after = (float(made.values()[made.equations.serving.tpot]) for made in (plain, _made(concurrency=8)))
-    assert heads["serving.tpot"] == {"id": "serving.tpot", "scenario": "A", "unit": "s", "a": before, "b": after, "relative": after / before - 1}
+    before, after = (
+        float(made.values()[made.equations.serving.tpot]) for made in (plain, _made(concurrency=8))
+    )
+    assert heads["serving.tpot"] == {
+        "id": "serving.tpot",
+        "scenario": "A",
+        "unit": "s",
+        "a": before,
+        "b": after,
+        "relative": after / before - 1,
+    }
     assert "memory.used" in heads and "hardware.memory_capacity" not in heads
     changed = {item["id"] for item in (*found.headlines, *found.results)}
     assert not changed & {"prefill.ffn_up.flops", "plan.accelerators", "model.parameters"}
     library = few().model_dump()
-    next(chip for chip in library["accelerators"] if chip["id"] == "mi300x")["memory_bandwidth"]["value"] = 5000
+    next(chip for chip in library["accelerators"] if chip["id"] == "mi300x")["memory_bandwidth"]["value"] = (
+        5000
+    )
     elsewhere = compare(plain, estimate(plain.scenario, plain.model, type(few()).model_validate(library)))
-    assert [item["id"] for item in elsewhere.inputs] == ["library.mi300x.memory_bandwidth"] and elsewhere.headlines == elsewhere.results == ()
+    assert [item["id"] for item in elsewhere.inputs] == [
+        "library.mi300x.memory_bandwidth"
+    ] and elsewhere.headlines == elsewhere.results == ()
 
 
 def test_scenarios_and_figures_that_only_one_has() -> None:
     """A column more, another model."""
     found = compare(_made(), _made(variants=TWO["variants"]))
-    assert found.inputs == ({"id": "name", "scenario": "B", "a": None, "b": "busy"},) and not (found.formulas or found.results)
+    assert found.inputs == ({"id": "name", "scenario": "B", "a": None, "b": "busy"},) and not (
+        found.formulas or found.results
+    )
     other = compare(_made(), _made(model="qwen1.5-moe-a2.7b"))
     only = {item["id"]: (item["a"] is None, item["b"] is None) for item in other.formulas}
     assert only["decode.experts_up.time"] == (True, False) and only["decode.ffn_up.time"] == (False, True)
-    assert {item["a"] for item in other.formulas if item["a"]}.isdisjoint({item["b"] for item in other.formulas if item["a"] == item["b"]})
+    assert {item["a"] for item in other.formulas if item["a"]}.isdisjoint(
+        {item["b"] for item in other.formulas if item["a"] == item["b"]}
+    )
     assert {"model.layers", "model.experts"} <= {item["id"] for item in other.inputs}
 
 
@@ -73,7 +103,7 @@ def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     row = file.book.homes[made.equations.serving.tpot].row
     cell = f"Serving!H{row + 1}"
     edited = typed_into(file, {("Serving", row, FIRST): "=H10+1", place(file.book, "inputs.tp"): 2})
-    monkeypatch.setattr("mantile.comparison.open_file", lambda path: edited)
+    monkeypatch.setattr("mantile.roundtrip.compare.open_file", lambda path: edited)
     found = compare(made, "edited.xlsx")
     then = file.contents["Serving"][row, FIRST]
     assert found.formulas == ({"id": "serving.tpot", "cell": cell, "a": then, "b": "=H10+1"},)
@@ -82,7 +112,9 @@ def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = _made()
     object.__setattr__(whole.equations.serving.e2e, "body", whole.equations.serving.e2e.body + ONE_REQUEST)
     changed = compare(made, whole)
-    assert [item["id"] for item in changed.formulas] == ["serving.e2e"] and changed.formulas[0]["b"].startswith(changed.formulas[0]["a"])
+    assert [item["id"] for item in changed.formulas] == ["serving.e2e"] and changed.formulas[0][
+        "b"
+    ].startswith(changed.formulas[0]["a"])
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +125,10 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     book.save(tmp_path / "edited.xlsx")
     assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx"), "--json") == 1
     found = json.loads(capsys.readouterr().out)
-    assert found["inputs"] == [{"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 5}] and found["differ"] is True
+    assert (
+        found["inputs"] == [{"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 5}]
+        and found["differ"] is True
+    )
     assert set(found) == {"a", "b", "differ", "inputs", "formulas", "headlines", "results"}
     assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx")) == 1
     out = capsys.readouterr().out

@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 
 ASKED: dict[str, Any] = {
-    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 500, "concurrency": 32,
-}  # fmt: skip
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1000,
+    "output_tokens": 500,
+    "concurrency": 32,
+}
 
 
 def ask(**fields: Any) -> Estimate:
@@ -32,15 +36,25 @@ def look(made: Estimate) -> Callable[[str], float]:
 
 def overrides(**figures: float) -> dict[str, Any]:
     """Fields with figures of the hardware replaced."""
-    return {"overrides": [{"id": f"hardware.{name}", "value": value, "reason": "test"} for name, value in figures.items()]}
+    return {
+        "overrides": [
+            {"id": f"hardware.{name}", "value": value, "reason": "test"} for name, value in figures.items()
+        ]
+    }
 
 
 # SemiAnalysisAI/InferenceX-app@77ca49a6 constants.ts: kW per GPU all included; USD per GPU and hour owned by a smaller cloud, and rented.
 INFERENCEX = {
-    "h100-sxm": (1.73, 1.69, 1.30), "h200-sxm": (1.73, 1.74, 1.60), "b200-sxm": (2.17, 2.34, 2.90), "b300-sxm": (2.17, 2.808, 3.48),
-    "gb200-nvl72": (2.10, 2.75, 3.30), "gb300-nvl72": (2.10, 3.30, 3.96), "mi300x": (1.79, 1.40, 1.55), "mi325x": (2.18, 1.59, 1.80),
+    "h100-sxm": (1.73, 1.69, 1.30),
+    "h200-sxm": (1.73, 1.74, 1.60),
+    "b200-sxm": (2.17, 2.34, 2.90),
+    "b300-sxm": (2.17, 2.808, 3.48),
+    "gb200-nvl72": (2.10, 2.75, 3.30),
+    "gb300-nvl72": (2.10, 3.30, 3.96),
+    "mi300x": (1.79, 1.40, 1.55),
+    "mi325x": (2.18, 1.59, 1.80),
     "mi355x": (2.65, 1.90, 2.10),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("chip", INFERENCEX)
@@ -50,21 +64,39 @@ def test_the_inferencex_convention_is_reproduced(chip: str) -> None:
     for basis, price in (("owned", owned), ("rental", rental)):
         made = ask(accelerator=chip, tp=4, dp=2, price_basis=basis)
         found = made.results()
-        each = {"output": found["requests_per_s"] * 500 / 8, "input": found["requests_per_s"] * 1000 / 8, "blended": found["requests_per_s"] * 1500 / 8}
+        each = {
+            "output": found["requests_per_s"] * 500 / 8,
+            "input": found["requests_per_s"] * 1000 / 8,
+            "blended": found["requests_per_s"] * 1500 / 8,
+        }
         assert each["output"] == pytest.approx(found["output_tokens_per_s_per_accelerator"], rel=1e-12)
         for kind, rate in each.items():
-            assert found["usd_per_million_tokens"][kind] == pytest.approx(price / (rate * 3600 / 1e6), rel=1e-12)
+            assert found["usd_per_million_tokens"][kind] == pytest.approx(
+                price / (rate * 3600 / 1e6), rel=1e-12
+            )
         assert found["usd_per_hour"] == pytest.approx(8 * price, rel=1e-12)
-        assert look(made)("cost.tokens_per_provisioned_watt") == pytest.approx(each["output"] / (kilowatt * 1000), rel=1e-12)
+        assert look(made)("cost.tokens_per_provisioned_watt") == pytest.approx(
+            each["output"] / (kilowatt * 1000), rel=1e-12
+        )
 
 
 def test_deepseeks_bill_of_a_day_is_reproduced() -> None:
     """226.75 nodes of 8 at 2 USD for 24 hours: 87,072 USD (deepseek-ai/open-infra-index, day 6)."""
-    made = ask(model="deepseek-r1", accelerator="h200-sxm", tp=2, dp=907, concurrency=907, **overrides(price_cloud=2))
+    made = ask(
+        model="deepseek-r1", accelerator="h200-sxm", tp=2, dp=907, concurrency=907, **overrides(price_cloud=2)
+    )
     assert made.results()["accelerators"] == 226.75 * 8
     assert look(made)("cost.usd_per_day") == pytest.approx(87_072, rel=1e-12)
     assert look(made)("cost.usd_per_month") == pytest.approx(87_072 * 365.25 / 12, rel=1e-12)
-    half = ask(model="deepseek-r1", accelerator="h200-sxm", tp=2, dp=907, concurrency=907, hours_per_day=12, **overrides(price_cloud=2))
+    half = ask(
+        model="deepseek-r1",
+        accelerator="h200-sxm",
+        tp=2,
+        dp=907,
+        concurrency=907,
+        hours_per_day=12,
+        **overrides(price_cloud=2),
+    )
     assert look(half)("cost.usd_per_day") == pytest.approx(87_072 / 2, rel=1e-12)
 
 
@@ -88,11 +120,20 @@ def test_pue_counts_once(chip: str, library: Library) -> None:
     """A published all-in figure holds host and building already; what is worked out has both once; what is drawn has PUE once."""
     one, more = (look(ask(accelerator=chip, pue=pue)) for pue in (1, 1.5))
     price = library.price(chip)
-    published = price.provisioned_power.value if price is not None and price.provisioned_power is not None else None
+    published = (
+        price.provisioned_power.value if price is not None and price.provisioned_power is not None else None
+    )
     assert (published is None) == (chip == "l40s")
     assert one("cost.provisioned") == (published or 350 * 1.8)
     assert more("cost.provisioned") == pytest.approx(published or 350 * 1.8 * 1.5, rel=1e-12)
-    for name in ("cost.building", "cost.total_power", "cost.power", "cost.joules_per_output_token", "cost.electricity", "cost.electricity_per_day"):
+    for name in (
+        "cost.building",
+        "cost.total_power",
+        "cost.power",
+        "cost.joules_per_output_token",
+        "cost.electricity",
+        "cost.electricity_per_day",
+    ):
         assert more(name) == pytest.approx(1.5 * one(name), rel=1e-12), name
     assert more("cost.draw") == one("cost.draw")
 
@@ -103,7 +144,9 @@ def test_utilisation_divides() -> None:
     found = [ask(utilisation=share).results() for share in shares]
     for share, values in zip(shares, found, strict=True):
         for kind in ("output", "input", "blended"):
-            assert values["usd_per_million_tokens"][kind] * share == pytest.approx(found[-1]["usd_per_million_tokens"][kind], rel=1e-12)
+            assert values["usd_per_million_tokens"][kind] * share == pytest.approx(
+                found[-1]["usd_per_million_tokens"][kind], rel=1e-12
+            )
         for same in ("usd_per_hour", "output_tokens_per_s", "ttft_s", "tpot_s"):
             assert values[same] == found[-1][same]
     for less, more in pairwise(found):
@@ -116,7 +159,9 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
     made = ask()
     for price in library.prices:
         for basis in ("cloud", "rental", "owned"):
-            values = made.program.run(made.inputs(0) | {"inputs.accelerator": price.id, "inputs.price_basis": basis})
+            values = made.program.run(
+                made.inputs(0) | {"inputs.accelerator": price.id, "inputs.price_basis": basis}
+            )
             stated = getattr(price, basis)
             expected = stated.value if stated is not None and stated.value else 0.0
             if basis == "owned" and not expected and price.purchase is not None and price.purchase.value:
@@ -131,9 +176,18 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
 
 def test_an_unknown_price_of_either_side_is_said() -> None:
     """A bill of two kinds of workers is a bill only if both have a price."""
-    known, half, neither = (ask(decode={"accelerator": chip}, **base) for chip, base in (
-        ("h200-sxm", {}), ("m3-ultra", {}), ("m3-ultra", {"accelerator": "dgx-spark-gb10", "system": "spark-10gbe"})))  # fmt: skip
-    told = ["PRICE_UNKNOWN" in {alert["code"] for alert in made.results()["checks"]["alerts"]} for made in (known, half, neither)]
+    known, half, neither = (
+        ask(decode={"accelerator": chip}, **base)
+        for chip, base in (
+            ("h200-sxm", {}),
+            ("m3-ultra", {}),
+            ("m3-ultra", {"accelerator": "dgx-spark-gb10", "system": "spark-10gbe"}),
+        )
+    )
+    told = [
+        "PRICE_UNKNOWN" in {alert["code"] for alert in made.results()["checks"]["alerts"]}
+        for made in (known, half, neither)
+    ]
     assert told == [False, True, True]
     hourly = [look(ask(accelerator=chip))("cost.usd_per_hour") for chip in ("h100-sxm", "h200-sxm")]
     assert known.results()["usd_per_hour"] == pytest.approx(sum(hourly), rel=1e-12)
@@ -147,8 +201,13 @@ def test_no_accelerator_leads_to_an_error_in_a_cell(library: Library) -> None:
     made = ask()
     for chip in library.accelerators:
         values = made.program.run(made.inputs(0) | {"inputs.accelerator": chip.id})
-        wrong = [figure.id for figure in made.equations.figures.values()
-                 if isinstance(figure, Quantity) and not isinstance(values[figure], str) and not isfinite(values[figure])]  # fmt: skip
+        wrong = [
+            figure.id
+            for figure in made.equations.figures.values()
+            if isinstance(figure, Quantity)
+            and not isinstance(values[figure], str)
+            and not isfinite(values[figure])
+        ]
         if wrong:
             broken[chip.id] = wrong
         told = "POWER_UNKNOWN" in {alert["code"] for alert in made.raised(values, errors=False)}

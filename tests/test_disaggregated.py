@@ -10,14 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.layout import lay_out
 
 ASKED: dict[str, Any] = {
-    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 4000, "output_tokens": 400, "concurrency": 64,
-}  # fmt: skip
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 4000,
+    "output_tokens": 400,
+    "concurrency": 64,
+}
 
 
 def ask(**fields: Any) -> Estimate:
@@ -33,7 +37,12 @@ def look(made: Estimate, column: int = 0) -> Callable[[str], Any]:
 
 def override(**figures: float) -> dict[str, Any]:
     """Fields with factors replaced; __ stands for a dot."""
-    return {"overrides": [{"id": name.replace("__", "."), "value": value, "reason": "test"} for name, value in figures.items()]}
+    return {
+        "overrides": [
+            {"id": name.replace("__", "."), "value": value, "reason": "test"}
+            for name, value in figures.items()
+        ]
+    }
 
 
 def chosen(made: Estimate) -> dict[frozenset[str], int]:
@@ -44,7 +53,10 @@ def chosen(made: Estimate) -> dict[frozenset[str], int]:
         if name.startswith("efficiency.choice."):
             number, _, key = name.removeprefix("efficiency.choice.").partition(".")
             among.setdefault(number, set()).update({key} - {""})
-    return {frozenset(keys): int(values[made.figure(f"efficiency.choice.{number}")]) for number, keys in among.items()}
+    return {
+        frozenset(keys): int(values[made.figure(f"efficiency.choice.{number}")])
+        for number, keys in among.items()
+    }
 
 
 # --- aggregated -----------------------------------------------------------------------------------------------------------------
@@ -58,11 +70,19 @@ def test_a_variant_alone_may_have_decode_workers() -> None:
     assert title.startswith("Llama-3.1-8B on 1 × H100 SXM: ") and "→" not in line
 
 
-@pytest.mark.parametrize("fields", [
-    {}, {"tp": 8, "pp": 2, "dp": 2}, {"batching": "static"}, {"model": "deepseek-r1", "accelerator": "gb200-nvl72", "attention_dp": 16, "ep": 16},
-    {"model": "gpt-oss-120b", "tp": 4, "ep": 2, "sequence_parallel": "on"}, {"model": "nemotron-3-nano", "tp": 2, "offload_weights": 5},
-    {"accelerator": "rtx-4090", "weights_dtype": "fp8", "concurrency": 4}, {"accelerator": "dgx-spark-gb10", "concurrency": 4},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"tp": 8, "pp": 2, "dp": 2},
+        {"batching": "static"},
+        {"model": "deepseek-r1", "accelerator": "gb200-nvl72", "attention_dp": 16, "ep": 16},
+        {"model": "gpt-oss-120b", "tp": 4, "ep": 2, "sequence_parallel": "on"},
+        {"model": "nemotron-3-nano", "tp": 2, "offload_weights": 5},
+        {"accelerator": "rtx-4090", "weights_dtype": "fp8", "concurrency": 4},
+        {"accelerator": "dgx-spark-gb10", "concurrency": 4},
+    ],
+)
 def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[str, Any]) -> None:
     """In a workbook with both, the column that serves aggregated says what a workbook without says: every result and every figure."""
     one = ask(**fields)
@@ -71,15 +91,29 @@ def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[
         found, expected = two.results(), one.results()
         for results in (found, expected):
             checks = results.pop("checks")
-            for kind, raised in checks.items():  # where the workers are the same, what is said of one side is said of the other
+            for (
+                kind,
+                raised,
+            ) in (
+                checks.items()
+            ):  # where the workers are the same, what is said of one side is said of the other
                 results[kind] = {check["code"].removeprefix("DECODE_") for check in raised}
         assert {name: value for name, value in found.items() if name in expected and name != "name"} == {
-            name: value for name, value in expected.items() if name != "name"}  # fmt: skip
+            name: value for name, value in expected.items() if name != "name"
+        }
         here, there = one.values(), two.values()
         for name, figure in one.equations.figures.items():
             other = two.equations.figures.get(name)
-            if other is not None and not name.startswith(("checks.", "efficiency.choice.")) and not name.endswith(".override"):
-                assert here[figure] == there[other] or (name.startswith("measured.") and here[figure] != here[figure] and there[other] != there[other]), name
+            if (
+                other is not None
+                and not name.startswith(("checks.", "efficiency.choice."))
+                and not name.endswith(".override")
+            ):
+                assert here[figure] == there[other] or (
+                    name.startswith("measured.")
+                    and here[figure] != here[figure]
+                    and there[other] != there[other]
+                ), name
         mine, theirs = chosen(one), chosen(two)
         assert mine and mine.items() <= theirs.items()
 
@@ -89,9 +123,15 @@ def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[
 
 SIDES = (
     ({"accelerator": "b200-sxm", "tp": 2}, {"accelerator": "h200-sxm", "tp": 1, "dp": 2}),
-    ({"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "dp": 4}, {"accelerator": "gb200-nvl72", "tp": 1, "dp": 1, "attention_dp": 32, "ep": 32}),
+    (
+        {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "dp": 4},
+        {"accelerator": "gb200-nvl72", "tp": 1, "dp": 1, "attention_dp": 32, "ep": 32},
+    ),
     ({"model": "gpt-oss-120b", "tp": 2}, {"accelerator": "mi300x", "tp": 1, "framework": "sglang"}),
-    ({"model": "qwen3-235b-a22b", "weights_dtype": "fp8", "tp": 4, "cp": 2}, {"tp": 8, "cp": 1, "ep": 8, "pp": 2}),
+    (
+        {"model": "qwen3-235b-a22b", "weights_dtype": "fp8", "tp": 4, "cp": 2},
+        {"tp": 8, "cp": 1, "ep": 8, "pp": 2},
+    ),
 )
 
 
@@ -100,14 +140,31 @@ def test_each_side_is_what_its_accelerators_do_alone(prefill: dict[str, Any], de
     """Prefill passes are those of the prefill chip and plan; decode passes, memory and batch those of the decode chip and plan."""
     apart = look(ask(**prefill, decode=decode))
     first = look(ask(**prefill))
-    last = look(ask(**prefill | decode, activation_dtype=ask(**prefill).results()["activation_dtype"]))  # which follows the first accelerator
+    last = look(
+        ask(**prefill | decode, activation_dtype=ask(**prefill).results()["activation_dtype"])
+    )  # which follows the first accelerator
     assert apart("prefill.time") == pytest.approx(first("prefill.time"), rel=1e-12)
-    for name in ("decode.time", "decode.requests", "serving.decode_step", "serving.bubble", "decode.mfu", "decode.mbu"):
+    for name in (
+        "decode.time",
+        "decode.requests",
+        "serving.decode_step",
+        "serving.bubble",
+        "decode.mfu",
+        "decode.mbu",
+    ):
         assert apart(name) == pytest.approx(last(name), rel=1e-12), name
-    for name in ("memory.weights", "memory.batch", "memory.capacity_sequences", "memory.used", "plan.stage_ranks"):
+    for name in (
+        "memory.weights",
+        "memory.batch",
+        "memory.capacity_sequences",
+        "memory.used",
+        "plan.stage_ranks",
+    ):
         assert apart(f"decode.{name}") == pytest.approx(last(name), rel=1e-12), name
     assert apart("cost.power") == pytest.approx(first("cost.power") + last("cost.power"), rel=1e-12)
-    assert apart("cost.usd_per_hour") == pytest.approx(first("cost.usd_per_hour") + last("cost.usd_per_hour"), rel=1e-12)
+    assert apart("cost.usd_per_hour") == pytest.approx(
+        first("cost.usd_per_hour") + last("cost.usd_per_hour"), rel=1e-12
+    )
     assert apart("serving.accelerators") == first("serving.accelerators") + last("serving.accelerators")
 
 
@@ -117,7 +174,12 @@ def test_nothing_stalls_decode_where_prefill_is_elsewhere(tp: int) -> None:
     free = override(efficiency__kv_transfer_overlap=1)
     apart, together = look(ask(tp=tp, decode={}, **free)), look(ask(tp=tp))
     assert apart("serving.stall") == apart("serving.queue") == apart("serving.transfer") == 0
-    assert apart("serving.tpot") == apart("serving.decode_step") == together("serving.decode_step") < together("serving.tpot")
+    assert (
+        apart("serving.tpot")
+        == apart("serving.decode_step")
+        == together("serving.decode_step")
+        < together("serving.tpot")
+    )
     assert apart("serving.prefill") == together("serving.prefill")
     slower = look(ask(accelerator="a100-80gb-sxm", tp=tp, decode={"accelerator": "h100-sxm"}, **free))
     assert slower("serving.tpot") == apart("serving.tpot")
@@ -130,10 +192,22 @@ def test_nothing_stalls_decode_where_prefill_is_elsewhere(tp: int) -> None:
 
 # Bytes of a token in all layers, from the architectures: layers x (keys and values of all KV heads, or latent and rotated key) x 2
 PER_TOKEN = {
-    "llama-3.1-8b": 32 * 2 * 8 * 128 * 2, "qwen3-235b-a22b": 94 * 2 * 4 * 128 * 2, "deepseek-r1": 61 * (512 + 64) * 2,
+    "llama-3.1-8b": 32 * 2 * 8 * 128 * 2,
+    "qwen3-235b-a22b": 94 * 2 * 4 * 128 * 2,
+    "deepseek-r1": 61 * (512 + 64) * 2,
     "deepseek-v3.2": 61 * (512 + 64 + 128) * 2,
-}  # fmt: skip
-PLANS: tuple[dict[str, int], ...] = ({}, {"tp": 4}, {"tp": 8}, {"tp": 16}, {"cp": 4}, {"tp": 2, "cp": 2}, {"attention_dp": 4}, {"pp": 4}, {"dp": 3})
+}
+PLANS: tuple[dict[str, int], ...] = (
+    {},
+    {"tp": 4},
+    {"tp": 8},
+    {"tp": 16},
+    {"cp": 4},
+    {"tp": 2, "cp": 2},
+    {"attention_dp": 4},
+    {"pp": 4},
+    {"dp": 3},
+)
 
 
 @pytest.mark.parametrize("model", PER_TOKEN)
@@ -141,8 +215,14 @@ def test_a_prompts_cache_is_handed_over_once(model: str) -> None:
     """KV bytes of a token x tokens of the prompt, however many ranks hold copies of KV heads or latents, or shares of the prompt."""
     made = ask(model=model, accelerator="gb200-nvl72", decode={})
     program = Program([made.figure("serving.transfer_bytes")])
-    found = {str(plan): float(program.run(made.inputs(0) | {f"inputs.{name}": value for name, value in plan.items()})[program.outputs[0]])
-             for plan in PLANS}  # fmt: skip
+    found = {
+        str(plan): float(
+            program.run(made.inputs(0) | {f"inputs.{name}": value for name, value in plan.items()})[
+                program.outputs[0]
+            ]
+        )
+        for plan in PLANS
+    }
     assert found == {plan: PER_TOKEN[model] * 4000 for plan in found}
 
 
@@ -155,9 +235,21 @@ def test_a_window_hands_over_no_more_than_it_keeps() -> None:
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "deepseek-r1"])
 def test_overlap_hides_the_transfer(model: str) -> None:
     """All of it, however slow the network; half of it by half."""
-    fields = {"model": model, "accelerator": "gb200-nvl72", "attention_dp": 8, "ep": 8 if model == "deepseek-r1" else 1, "decode": {}}
-    seen, half, hidden = (look(ask(**fields, **override(efficiency__kv_transfer_overlap=share, hardware__scale_out_bandwidth=0.1)))
-                          for share in (0, 0.5, 1))  # fmt: skip
+    fields = {
+        "model": model,
+        "accelerator": "gb200-nvl72",
+        "attention_dp": 8,
+        "ep": 8 if model == "deepseek-r1" else 1,
+        "decode": {},
+    }
+    seen, half, hidden = (
+        look(
+            ask(
+                **fields, **override(efficiency__kv_transfer_overlap=share, hardware__scale_out_bandwidth=0.1)
+            )
+        )
+        for share in (0, 0.5, 1)
+    )
     whole = seen("serving.transfer")
     assert whole >= PER_TOKEN[model] * 4000 / 0.1e9
     assert half("serving.transfer") == pytest.approx(whole / 2, rel=1e-12)
@@ -176,21 +268,40 @@ def test_workers_match_where_their_rates_do() -> None:
     at = look(made)
     prefill = 1 / at("prefill.time")
     decode = at("decode.memory.batch") / (400 * at("serving.tpot"))
-    assert at("serving.workers_ratio") == made.results()["workers_ratio"] == pytest.approx(decode / prefill, rel=1e-12)
+    assert (
+        at("serving.workers_ratio")
+        == made.results()["workers_ratio"]
+        == pytest.approx(decode / prefill, rel=1e-12)
+    )
     assert at("serving.matched_workers") == pytest.approx(3 * decode / prefill, rel=1e-12)
     assert at("serving.prefill_limit") == pytest.approx(2 * prefill, rel=1e-12)
     assert made.results()["requests_per_s"] <= at("serving.prefill_limit") * (1 + 1e-12)
 
 
 @settings(max_examples=25)
-@given(attention_dp=st.sampled_from((1, 2, 4, 8)), concurrency=st.integers(1, 3000), tokens=st.integers(100, 60_000), decoders=st.integers(1, 8))
-def test_more_prefill_workers_never_make_anybody_wait_longer(attention_dp: int, concurrency: int, tokens: int, decoders: int) -> None:
+@given(
+    attention_dp=st.sampled_from((1, 2, 4, 8)),
+    concurrency=st.integers(1, 3000),
+    tokens=st.integers(100, 60_000),
+    decoders=st.integers(1, 8),
+)
+def test_more_prefill_workers_never_make_anybody_wait_longer(
+    attention_dp: int, concurrency: int, tokens: int, decoders: int
+) -> None:
     """TTFT never rises with prefill workers, throughput never falls, and prefill is never asked for more than it can do."""
     made, program, wanted = prefilling()
     found = []
     for workers in (1, 2, 3, 4, 8, 16, 64):
-        values = program.run(made.inputs(0) | {"inputs.dp": workers, "inputs.attention_dp": attention_dp, "inputs.concurrency": concurrency,
-                                               "inputs.input_tokens": tokens, "inputs.decode_dp": decoders})  # fmt: skip
+        values = program.run(
+            made.inputs(0)
+            | {
+                "inputs.dp": workers,
+                "inputs.attention_dp": attention_dp,
+                "inputs.concurrency": concurrency,
+                "inputs.input_tokens": tokens,
+                "inputs.decode_dp": decoders,
+            }
+        )
         found.append({name: float(values[figure]) for name, figure in wanted.items()})
     for fewer, more in pairwise(found):
         assert more["ttft"] <= fewer["ttft"] * (1 + 1e-12)
@@ -206,7 +317,10 @@ def prefilling() -> tuple[Estimate, Program, dict[str, Any]]:
     """Prefill workers of any number, built once."""
     if not _BUILT:
         made = ask(accelerator="b200-sxm", decode={"accelerator": "h200-sxm"})
-        wanted = {name: made.figure(f"serving.{name}") for name in ("ttft", "tpot", "requests_per_s", "prefill_limit")}
+        wanted = {
+            name: made.figure(f"serving.{name}")
+            for name in ("ttft", "tpot", "requests_per_s", "prefill_limit")
+        }
         _BUILT.append((made, Program(wanted.values()), wanted))
     return _BUILT[0]
 
@@ -216,14 +330,27 @@ def prefilling() -> tuple[Estimate, Program, dict[str, Any]]:
 
 def test_a_spark_prefills_for_a_mac(capsys: pytest.CaptureFixture[str]) -> None:
     """EXO: Llama-3.1-8B in fp16, 8k prompt, 32 tokens: Mac alone 6.42 s, Spark alone 4.34 s, prefill on the Spark 2.32 s: 2.8 and 1.9 times."""
-    fields = {"framework": "exo", "weights_dtype": "fp16", "input_tokens": 8192, "output_tokens": 32, "concurrency": 1}
+    fields = {
+        "framework": "exo",
+        "weights_dtype": "fp16",
+        "input_tokens": 8192,
+        "output_tokens": 32,
+        "concurrency": 1,
+    }
     mac = ask(**fields, accelerator="m3-ultra").results()
     spark = ask(**fields, accelerator="dgx-spark-gb10").results()
-    split = ask(**fields, accelerator="dgx-spark-gb10", system="spark-10gbe", decode={"accelerator": "m3-ultra", "system": "mac-m3-ultra"})
+    split = ask(
+        **fields,
+        accelerator="dgx-spark-gb10",
+        system="spark-10gbe",
+        decode={"accelerator": "m3-ultra", "system": "mac-m3-ultra"},
+    )
     both = split.results()
     with capsys.disabled():
-        print(f"\nEXO: Mac {mac['e2e_s']:.2f} s (6.42 measured), Spark {spark['e2e_s']:.2f} (4.34), split {both['e2e_s']:.2f} (2.32): "
-              f"{mac['e2e_s'] / both['e2e_s']:.2f} times the Mac (2.8), {spark['e2e_s'] / both['e2e_s']:.2f} times the Spark (1.9)")  # fmt: skip
+        print(
+            f"\nEXO: Mac {mac['e2e_s']:.2f} s (6.42 measured), Spark {spark['e2e_s']:.2f} (4.34), split {both['e2e_s']:.2f} (2.32): "
+            f"{mac['e2e_s'] / both['e2e_s']:.2f} times the Mac (2.8), {spark['e2e_s'] / both['e2e_s']:.2f} times the Spark (1.9)"
+        )
     assert both["feasibility"] == "fits" and not both["checks"]["errors"]
     assert 1.5 <= mac["e2e_s"] / both["e2e_s"] <= 5
     assert 1.2 <= spark["e2e_s"] / both["e2e_s"] <= 3

@@ -11,7 +11,7 @@ import pytest
 
 from mantile.equations.efficiency import FORMATS, KINDS
 from mantile.equations.hardware import PEAKS
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Input, Quantity, ancestors
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
 from mantile.library.efficiency import EfficiencyProfile
@@ -36,7 +36,9 @@ def override(name: str, value: float) -> dict[str, Any]:
 
 def overrides(figures: dict[str, float]) -> dict[str, Any]:
     """The same with several."""
-    return {"overrides": [item for name, value in figures.items() for item in override(name, value)["overrides"]]}
+    return {
+        "overrides": [item for name, value in figures.items() for item in override(name, value)["overrides"]]
+    }
 
 
 # --- conservation -----------------------------------------------------------------------------------------------------------
@@ -75,8 +77,10 @@ def test_shards_of_all_ranks_are_the_whole_model(make: Make, model: str, tp: int
 
 def test_kv_heads_are_copied_where_there_are_more_ranks_than_heads(make: Make) -> None:
     """Four KV heads on eight ranks: half of the saving is gone, and every rank holds one whole head."""
-    four, eight = look(make(model="llama-3.2-3b", tp=4, **override("model.kv_heads", 4))), make(
-        model="llama-3.2-3b", tp=8, **override("model.kv_heads", 4))  # fmt: skip
+    four, eight = (
+        look(make(model="llama-3.2-3b", tp=4, **override("model.kv_heads", 4))),
+        make(model="llama-3.2-3b", tp=8, **override("model.kv_heads", 4)),
+    )
     at = look(eight)
     assert at("plan.kv_copies") == 2
     assert at("plan.kv_heads") == four("plan.kv_heads") == 1
@@ -86,8 +90,16 @@ def test_kv_heads_are_copied_where_there_are_more_ranks_than_heads(make: Make) -
     assert "KV_COPIED" in {alert["code"] for alert in eight.results()["checks"]["alerts"]}
 
 
-@pytest.mark.parametrize("fields", [{}, {"tp": 2, "pp": 2}, {"batching": "static"}, {"model": "qwen3-8b", "tp": 1},
-                                    {"accelerator": "l40s", "weights_dtype": "fp8"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"tp": 2, "pp": 2},
+        {"batching": "static"},
+        {"model": "qwen3-8b", "tp": 1},
+        {"accelerator": "l40s", "weights_dtype": "fp8"},
+    ],
+)
 def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str, Any]) -> None:
     """Every module once; each module's time splits into its own limits; the pass into the four limits."""
     made = make(**fields)
@@ -98,24 +110,37 @@ def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str
         assert len(times) == len(blocks) + 1
         assert [values[time] for time in times[:-1]] == [values[block.time] for block in blocks]
         assert sum(values[time] for time in times) == pytest.approx(values[phase.time], rel=1e-12)
-        assert sum(values[part] for part in phase.parts.values()) == pytest.approx(values[phase.time], rel=1e-12)
+        assert sum(values[part] for part in phase.parts.values()) == pytest.approx(
+            values[phase.time], rel=1e-12
+        )
         for time, block in zip(times, [*(block.id for block in blocks), "step"], strict=True):
-            parts = [part for held in phase.shares.values() for part in held.figures if part.id.endswith(f".{block}")]
+            parts = [
+                part
+                for held in phase.shares.values()
+                for part in held.figures
+                if part.id.endswith(f".{block}")
+            ]
             assert sum(values[part] for part in parts) == pytest.approx(values[time], rel=1e-12), time.id
             assert all(values[part] >= 0 for part in parts), time.id
         largest = max(phase.parts, key=lambda kind: values[phase.parts[kind]])
         assert values[phase.bottleneck] == largest
     served = made.equations.serving
-    assert sum(values[part] for part in served.ttft_parts.values()) == pytest.approx(values[served.ttft], rel=1e-12)
+    assert sum(values[part] for part in served.ttft_parts.values()) == pytest.approx(
+        values[served.ttft], rel=1e-12
+    )
     assert sum(values[part] for part in served.tpot_parts) == pytest.approx(values[served.tpot], rel=1e-12)
 
 
-def test_a_decode_step_is_what_plain_arithmetic_says(make: Make, all_reduce: Callable[[Estimate, int, float], float]) -> None:
+def test_a_decode_step_is_what_plain_arithmetic_says(
+    make: Make, all_reduce: Callable[[Estimate, int, float], float]
+) -> None:
     """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
     made = make()
     at = look(made)
     values, reached = made.values(), made.equations.side.efficiency
-    assert all(values[reached.by_user[name, user]] == values[reached.factors[name]] for name, user in reached.by_user)
+    assert all(
+        values[reached.by_user[name, user]] == values[reached.factors[name]] for name, user in reached.by_user
+    )
     e = {name: values[factor] for name, factor in reached.factors.items()}
     batch, hidden, ffn, layers, vocabulary, tp = 16, 8192, 28_672, 80, 128_256, 8
     queries, keys = 64 // tp * 128, 8 // tp * 128
@@ -128,20 +153,43 @@ def test_a_decode_step_is_what_plain_arithmetic_says(make: Make, all_reduce: Cal
         return float(e["gemm_launch"] * e["launch_scale"] + max(flops, moved))
 
     def small(values: float, kernels: int = 1) -> float:
-        return float(kernels * e["small_kernel"] + 2 * batch * values / (e["elementwise_bandwidth"] * bandwidth))
+        return float(
+            kernels * e["small_kernel"] + 2 * batch * values / (e["elementwise_bandwidth"] * bandwidth)
+        )
 
-    cache = batch * (2048 + 128) * 2 * keys * 2 / (e["attention_decode"] * e["attention_decode_scale"] * bandwidth)
+    cache = (
+        batch
+        * (2048 + 128)
+        * 2
+        * keys
+        * 2
+        / (e["attention_decode"] * e["attention_decode_scale"] * bandwidth)
+    )
     layer = (
-        product(hidden, queries + 2 * keys) + product(queries, hidden) + product(hidden, 2 * ffn // tp) + product(ffn // tp,
-            hidden)
-        + e["attention_launch"] * e["launch_scale"] + cache
-        + 2 * small(4 * hidden) + small(2 * (queries + 2 * keys), kernels=2) + small(3 * ffn // tp)
-    )  # fmt: skip
-    assert at("decode.all_reduce.algorithm") == "two-shot" and at("prefill.all_reduce.algorithm") == "in-switch"
+        product(hidden, queries + 2 * keys)
+        + product(queries, hidden)
+        + product(hidden, 2 * ffn // tp)
+        + product(ffn // tp, hidden)
+        + e["attention_launch"] * e["launch_scale"]
+        + cache
+        + 2 * small(4 * hidden)
+        + small(2 * (queries + 2 * keys), kernels=2)
+        + small(3 * ffn // tp)
+    )
+    assert (
+        at("decode.all_reduce.algorithm") == "two-shot" and at("prefill.all_reduce.algorithm") == "in-switch"
+    )
     assert at("hardware.link_bandwidth") == 450e9
     reduce = (2 * layers + 1) * all_reduce(made, tp, batch * hidden * 2)
-    step = (layers * layer + small(2 * hidden) + small(4 * hidden) + product(hidden, vocabulary // tp) + reduce
-            + e["step_host"] + batch * e["step_row"])  # fmt: skip
+    step = (
+        layers * layer
+        + small(2 * hidden)
+        + small(4 * hidden)
+        + product(hidden, vocabulary // tp)
+        + reduce
+        + e["step_host"]
+        + batch * e["step_row"]
+    )
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
     assert at("serving.decode_step") == at("decode.time")
     prefill, launches = at("prefill.time"), at("prefill.bound.overhead")
@@ -156,28 +204,57 @@ def test_a_decode_step_is_what_plain_arithmetic_says(make: Make, all_reduce: Cal
 
 # wait = a x prefill alone x (share of the time given to prompts of others) ^ b x (other requests) ^ c
 WAITS = {
-    "mixed": {"mean": (0.086, 0.68, 0.52), "p50": (0.021, 0.81, 0.73), "p95": (0.72, 0.66, 0.32), "benchmark": (0.10, 0.90, 0.60)},
-    "prefill-first": {"mean": (0.098, 0.80, 0.44), "p50": (0.018, 1.04, 0.69), "p95": (0.92, 0.70, 0.24), "benchmark": (0.16, 1.30, 0.49)},
-    "whole-prompts": {"mean": (0.069, 0.65, 0.51), "p50": (0.007, 0.82, 0.88), "p95": (0.86, 0.61, 0.25), "benchmark": (0.05, 0.92, 0.68)},
+    "mixed": {
+        "mean": (0.086, 0.68, 0.52),
+        "p50": (0.021, 0.81, 0.73),
+        "p95": (0.72, 0.66, 0.32),
+        "benchmark": (0.10, 0.90, 0.60),
+    },
+    "prefill-first": {
+        "mean": (0.098, 0.80, 0.44),
+        "p50": (0.018, 1.04, 0.69),
+        "p95": (0.92, 0.70, 0.24),
+        "benchmark": (0.16, 1.30, 0.49),
+    },
+    "whole-prompts": {
+        "mean": (0.069, 0.65, 0.51),
+        "p50": (0.007, 0.82, 0.88),
+        "p95": (0.86, 0.61, 0.25),
+        "benchmark": (0.05, 0.92, 0.68),
+    },
 }
 
 
-def served(made: Estimate, scheduler: str, requests: int, batch: int, asked: tuple[int, int, int], waves: float = 0, receive: float = 0,
-           fill: float = 0, alike: bool = False) -> dict[str, float]:  # fmt: skip
+def served(
+    made: Estimate,
+    scheduler: str,
+    requests: int,
+    batch: int,
+    asked: tuple[int, int, int],
+    waves: float = 0,
+    receive: float = 0,
+    fill: float = 0,
+    alike: bool = False,
+) -> dict[str, float]:
     """What users see, written out once more from the times of the passes and the factors.
 
     Args:
         asked: input tokens, output tokens, token budget.
     """
     at, reached = look(made), made.equations.side.efficiency.factors
-    e = {name: float(at(reached[name].id)) for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")}
+    e = {
+        name: float(at(reached[name].id))
+        for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")
+    }
     prompt, outputs, budget = asked
     whole, launches, step = at("prefill.time"), at("prefill.bound.overhead"), at("decode.time")
     first, others = scheduler == "prefill-first", batch - 1
     delay = whole if first else whole - launches
     places, arriving = budget / prompt, others / outputs
     locked = first and alike
-    tpot = step + e["interference"] * (arriving if first else min(arriving, places)) * delay * (0.5 if locked else 1)
+    tpot = step + e["interference"] * (arriving if first else min(arriving, places)) * delay * (
+        0.5 if locked else 1
+    )
     rest = (outputs - 1) * tpot
     alone, share = e["prefill_alone"] * whole, 1 - step / tpot
     steps = min(fill, places / arriving) if arriving else fill
@@ -191,7 +268,9 @@ def served(made: Estimate, scheduler: str, requests: int, batch: int, asked: tup
 
     def wait(statistic: str, before: float) -> float:
         a, b, c = WAITS[scheduler][statistic]
-        return float(e["queueing"] * (before * others * whole if locked else a * alone * share**b * others**c))
+        return float(
+            e["queueing"] * (before * others * whole if locked else a * alone * share**b * others**c)
+        )
 
     seat = (requests - batch) / batch * (base + rest)
     steady = max(base + wait("mean", 0.5), limit) + seat
@@ -201,27 +280,51 @@ def served(made: Estimate, scheduler: str, requests: int, batch: int, asked: tup
     p50 = max(base + wait("benchmark" if waves else "p50", 0.5), limit) + seat
     p95 = max(p50, max(base + wait("p95", 0.95), limit) + seat)
     return {
-        "tpot": tpot, "ttft": ttft, "e2e": ttft + rest, "ttft_p50": p50, "ttft_p95": p95, "e2e_p50": p50 + rest, "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
-        "burst": burst, "requests_per_s": requests / (ttft + rest) * (1 - 0.25 / max(1, waves) if waves else 1),
-    }  # fmt: skip
+        "tpot": tpot,
+        "ttft": ttft,
+        "e2e": ttft + rest,
+        "ttft_p50": p50,
+        "ttft_p95": p95,
+        "e2e_p50": p50 + rest,
+        "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
+        "burst": burst,
+        "requests_per_s": requests / (ttft + rest) * (1 - 0.25 / max(1, waves) if waves else 1),
+    }
 
 
-@pytest.mark.parametrize(("fields", "more"), [
-    ({}, {}), ({"framework": "sglang"}, {}), ({"framework": "trtllm"}, {}), ({"framework": "sglang", "scheduler": "mixed"}, {}),
-    ({"waves": 10}, {"waves": 10}), ({"framework": "sglang", "waves": 10, "receive_interval": 10}, {"waves": 10, "receive": 10}),
-    ({"framework": "trtllm", "waves": 0.5, "batch_wait": 20}, {"waves": 0.5, "fill": 20}), ({"batch_wait": 1000}, {"fill": 1000}),
-    ({"framework": "sglang", "length_spread": 0, "waves": 10}, {"alike": True, "waves": 10}), ({"length_spread": 0}, {}),
-    ({"concurrency": 3, "token_budget": 32_768, "waves": 10}, {"waves": 10}), ({"concurrency": 300, "output_tokens": 20, "token_budget": 512}, {}),
-    ({"framework": "sglang", "concurrency": 300, "output_tokens": 20}, {}), ({"concurrency": 200, "max_requests": 64, "waves": 10}, {"waves": 10, "batch": 64}),
-    ({"concurrency": 1, "waves": 10}, {"waves": 10}),
-])  # fmt: skip
-def test_what_users_see_is_what_plain_arithmetic_says(make: Make, fields: dict[str, Any], more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("fields", "more"),
+    [
+        ({}, {}),
+        ({"framework": "sglang"}, {}),
+        ({"framework": "trtllm"}, {}),
+        ({"framework": "sglang", "scheduler": "mixed"}, {}),
+        ({"waves": 10}, {"waves": 10}),
+        ({"framework": "sglang", "waves": 10, "receive_interval": 10}, {"waves": 10, "receive": 10}),
+        ({"framework": "trtllm", "waves": 0.5, "batch_wait": 20}, {"waves": 0.5, "fill": 20}),
+        ({"batch_wait": 1000}, {"fill": 1000}),
+        ({"framework": "sglang", "length_spread": 0, "waves": 10}, {"alike": True, "waves": 10}),
+        ({"length_spread": 0}, {}),
+        ({"concurrency": 3, "token_budget": 32_768, "waves": 10}, {"waves": 10}),
+        ({"concurrency": 300, "output_tokens": 20, "token_budget": 512}, {}),
+        ({"framework": "sglang", "concurrency": 300, "output_tokens": 20}, {}),
+        ({"concurrency": 200, "max_requests": 64, "waves": 10}, {"waves": 10, "batch": 64}),
+        ({"concurrency": 1, "waves": 10}, {"waves": 10}),
+    ],
+)
+def test_what_users_see_is_what_plain_arithmetic_says(
+    make: Make, fields: dict[str, Any], more: dict[str, Any]
+) -> None:
     """Base, waits, first wave, seats, lockstep and saturation, for three schedulers, in a service and in a benchmark."""
     made = make(**fields)
-    usual = {"vllm": "mixed", "sglang": "prefill-first", "trtllm": "whole-prompts"}[fields.get("framework", "vllm")]
+    usual = {"vllm": "mixed", "sglang": "prefill-first", "trtllm": "whole-prompts"}[
+        fields.get("framework", "vllm")
+    ]
     requests = fields.get("concurrency", 16)
     asked = (2048, fields.get("output_tokens", 256), fields.get("token_budget", 8192))
-    expected = served(made, fields.get("scheduler", usual), requests, asked=asked, **{"batch": requests} | more)
+    expected = served(
+        made, fields.get("scheduler", usual), requests, asked=asked, **{"batch": requests} | more
+    )
     at = look(made)
     for name, value in expected.items():
         assert at(f"serving.{name}") == pytest.approx(value, rel=1e-11), name
@@ -240,7 +343,14 @@ def test_one_rank_and_one_stage_send_nothing(make: Make) -> None:
 def test_replicas_share_the_requests(make: Make) -> None:
     """Two replicas of half the requests each: the same times, twice the tokens, the same per accelerator."""
     one, two = make(tp=4, concurrency=8).results(), make(tp=4, dp=2, concurrency=16).results()
-    for same in ("ttft_s", "tpot_s", "e2e_s", "batch", "memory_per_accelerator_bytes", "output_tokens_per_s_per_accelerator"):
+    for same in (
+        "ttft_s",
+        "tpot_s",
+        "e2e_s",
+        "batch",
+        "memory_per_accelerator_bytes",
+        "output_tokens_per_s_per_accelerator",
+    ):
         assert one[same] == two[same], same
     assert two["output_tokens_per_s"] == 2 * one["output_tokens_per_s"]
     assert (one["accelerators"], two["accelerators"]) == (4, 8)
@@ -255,10 +365,16 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
     assert at("memory.batch") == capacity
     waiting = (400 - capacity) / capacity * at("serving.service_time")
     assert at("serving.seat_wait") == pytest.approx(waiting, rel=1e-12)
-    assert at("serving.service_time") == pytest.approx(at("serving.base") + 255 * at("serving.tpot"), rel=1e-12)
+    assert at("serving.service_time") == pytest.approx(
+        at("serving.base") + 255 * at("serving.tpot"), rel=1e-12
+    )
     # Waiting behind prompts is all that keeps it below what the batch gives.
-    assert 1 / at("serving.requests_per_s") == pytest.approx(at("serving.service_time") / capacity + at("serving.queue") / 400, rel=1e-12)
-    alone = look(make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=int(capacity), input_tokens=4096))
+    assert 1 / at("serving.requests_per_s") == pytest.approx(
+        at("serving.service_time") / capacity + at("serving.queue") / 400, rel=1e-12
+    )
+    alone = look(
+        make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=int(capacity), input_tokens=4096)
+    )
     assert at("serving.tpot") == pytest.approx(alone("serving.tpot"), rel=0.1)
     assert {alert["code"] for alert in made.results()["checks"]["alerts"]} >= {"KV_QUEUE"}
 
@@ -271,42 +387,58 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
     values, at = made.values(), look(made)
     ranks = max((n for n in (2, 4, 8) if n <= at("inputs.tp")), default=2)
     condition = {kind.name: kind.condition for kind in KINDS}[factor]
-    suffix = {"format": f".{at(f'hardware.{weights}.kernel_format')}", "kv": f".{at('hardware.kv_format')}", "ranks": f".tp{ranks}"}
-    levels = {figure: made.equations.side.efficiency.level(key, values) for figure, key in made.equations.side.efficiency.in_use[factor]
-              if figure.id.endswith(suffix.get(condition or "", ""))}  # fmt: skip
+    suffix = {
+        "format": f".{at(f'hardware.{weights}.kernel_format')}",
+        "kv": f".{at('hardware.kv_format')}",
+        "ranks": f".tp{ranks}",
+    }
+    levels = {
+        figure: made.equations.side.efficiency.level(key, values)
+        for figure, key in made.equations.side.efficiency.in_use[factor]
+        if figure.id.endswith(suffix.get(condition or "", ""))
+    }
     assert sorted(levels.values())[-2:-1] != [max(levels.values())], "two profiles of one level"
     best = max(levels, key=lambda figure: levels[figure])
     return best.id.removeprefix(f"efficiency.{factor}."), float(values[best]), levels[best]
 
 
-@pytest.mark.parametrize(("fields", "factor", "row", "level"), [
-    ({}, "one_shot_latency", "hopper/vllm.tp8", 4),
-    ({"tp": 4}, "one_shot_latency", "hopper/vllm.tp4", 4),
-    ({"tp": 7}, "one_shot_latency", "hopper/vllm.tp4", 4),
-    ({"tp": 16}, "one_shot_latency", "hopper/vllm.tp8", 4),
-    ({"tp": 1, "pp": 2}, "one_shot_latency", "hopper/vllm.tp2", 4),
-    ({"framework": "trtllm"}, "one_shot_latency", "hopper.tp8", 3),
-    ({"accelerator": "b200-sxm", "framework": "sglang"}, "one_shot_latency", "blackwell/sglang.tp8", 4),
-    ({"accelerator": "h100-pcie", "tp": 2}, "one_shot_latency", "topology/pcie.tp2", 5),
-    ({"accelerator": "mi300x"}, "one_shot_latency", "topology/mesh.tp8", 5),
-    ({"accelerator": "l40s"}, "one_shot_latency", "l40s.tp8", 6),
-    ({"accelerator": "l40s"}, "ring_step", "topology/pcie", 5),
-    ({"accelerator": "dgx-spark-gb10", "system": "spark-10gbe", "tp": 1}, "network_latency", "link/ethernet-10g", 8),
-    ({"accelerator": "m3-ultra", "framework": "mlx", "tp": 1}, "first_token", "global/mlx", 2),
-    ({}, "gemm_compute", "hopper.bf16", 3),
-    ({"accelerator": "h200-sxm"}, "gemm_compute", "hopper.bf16", 3),
-    ({"weights_dtype": "fp8"}, "gemm_compute", "hopper.fp8", 3),
-    ({"weights_dtype": "fp8-block"}, "gemm_compute", "hopper.fp8-block", 3),
-    ({"weights_dtype": "int4"}, "gemm_compute", "hopper.weight-only", 3),
-    ({"weights_dtype": "fp8", "activation_dtype": "bf16"}, "gemm_compute", "hopper.weight-only", 3),
-    ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, "gemm_launch", "ampere.weight-only", 3),
-    ({"kv_dtype": "fp8"}, "attention_decode", "hopper.fp8", 3),
-    ({"kv_dtype": "fp16"}, "attention_decode", "hopper.bf16", 3),
-    ({}, "step_host", "global", 1),
-    ({"accelerator": "rtx-4090"}, "memory_usable", "global", 1),
-])  # fmt: skip
-def test_a_factor_comes_from_the_most_specific_profile_that_has_it(make: Make, fields: dict[str, Any], factor: str, row: str,
-                                                                   level: int) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "factor", "row", "level"),
+    [
+        ({}, "one_shot_latency", "hopper/vllm.tp8", 4),
+        ({"tp": 4}, "one_shot_latency", "hopper/vllm.tp4", 4),
+        ({"tp": 7}, "one_shot_latency", "hopper/vllm.tp4", 4),
+        ({"tp": 16}, "one_shot_latency", "hopper/vllm.tp8", 4),
+        ({"tp": 1, "pp": 2}, "one_shot_latency", "hopper/vllm.tp2", 4),
+        ({"framework": "trtllm"}, "one_shot_latency", "hopper.tp8", 3),
+        ({"accelerator": "b200-sxm", "framework": "sglang"}, "one_shot_latency", "blackwell/sglang.tp8", 4),
+        ({"accelerator": "h100-pcie", "tp": 2}, "one_shot_latency", "topology/pcie.tp2", 5),
+        ({"accelerator": "mi300x"}, "one_shot_latency", "topology/mesh.tp8", 5),
+        ({"accelerator": "l40s"}, "one_shot_latency", "l40s.tp8", 6),
+        ({"accelerator": "l40s"}, "ring_step", "topology/pcie", 5),
+        (
+            {"accelerator": "dgx-spark-gb10", "system": "spark-10gbe", "tp": 1},
+            "network_latency",
+            "link/ethernet-10g",
+            8,
+        ),
+        ({"accelerator": "m3-ultra", "framework": "mlx", "tp": 1}, "first_token", "global/mlx", 2),
+        ({}, "gemm_compute", "hopper.bf16", 3),
+        ({"accelerator": "h200-sxm"}, "gemm_compute", "hopper.bf16", 3),
+        ({"weights_dtype": "fp8"}, "gemm_compute", "hopper.fp8", 3),
+        ({"weights_dtype": "fp8-block"}, "gemm_compute", "hopper.fp8-block", 3),
+        ({"weights_dtype": "int4"}, "gemm_compute", "hopper.weight-only", 3),
+        ({"weights_dtype": "fp8", "activation_dtype": "bf16"}, "gemm_compute", "hopper.weight-only", 3),
+        ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, "gemm_launch", "ampere.weight-only", 3),
+        ({"kv_dtype": "fp8"}, "attention_decode", "hopper.fp8", 3),
+        ({"kv_dtype": "fp16"}, "attention_decode", "hopper.bf16", 3),
+        ({}, "step_host", "global", 1),
+        ({"accelerator": "rtx-4090"}, "memory_usable", "global", 1),
+    ],
+)
+def test_a_factor_comes_from_the_most_specific_profile_that_has_it(
+    make: Make, fields: dict[str, Any], factor: str, row: str, level: int
+) -> None:
     """Kind of link before accelerator before topology before generation before everything, with the framework before without it."""
     made = make(**fields)
     found, figure, height = deciding(made, factor)
@@ -320,21 +452,41 @@ def test_a_factor_comes_from_the_most_specific_profile_that_has_it(make: Make, f
 
 def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
     """A profile of an accelerator with a framework is the end of the chain."""
-    factor = library.efficiency[0].factors[0].model_copy(
-        update={"factor": "step_host", "value": 123.0, "format": None, "kv": None, "ranks": None})  # fmt: skip
-    own = EfficiencyProfile(id="h100-sxm--atom", version="1", accelerator="h100-sxm", framework="atom", factors=(factor,))
-    wider = EfficiencyProfile(id="any--atom", version="1", framework="atom", factors=(factor.model_copy(update={"value": 7.0}),))
+    factor = (
+        library.efficiency[0]
+        .factors[0]
+        .model_copy(update={"factor": "step_host", "value": 123.0, "format": None, "kv": None, "ranks": None})
+    )
+    own = EfficiencyProfile(
+        id="h100-sxm--atom", version="1", accelerator="h100-sxm", framework="atom", factors=(factor,)
+    )
+    wider = EfficiencyProfile(
+        id="any--atom", version="1", framework="atom", factors=(factor.model_copy(update={"value": 7.0}),)
+    )
     assert not {"h100-sxm/atom", "global/atom"} & {profile.key for profile in library.efficiency}
     extended = library.model_copy(update={"efficiency": (*library.efficiency, wider, own)})
 
     def using(**fields: object) -> Estimate:
-        base = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "atom", "input_tokens": 100, "output_tokens": 10, "concurrency": 1}
+        base = {
+            "model": "llama-3.1-8b",
+            "accelerator": "h100-sxm",
+            "framework": "atom",
+            "input_tokens": 100,
+            "output_tokens": 10,
+            "concurrency": 1,
+        }
         return estimate(parse_scenario(base | fields, "scenario"), library=extended)
 
     assert deciding(using(), "step_host") == ("h100-sxm/atom", 123.0, 7)
     assert using().results()["efficiency_profile"] == "h100-sxm/atom"
     assert deciding(using(accelerator="h200-sxm"), "step_host") == ("global/atom", 7.0, 2)
-    (shipped,) = (held.value for profile in library.efficiency if profile.key == "global" for held in profile.factors if held.factor == "step_host")
+    (shipped,) = (
+        held.value
+        for profile in library.efficiency
+        if profile.key == "global"
+        for held in profile.factors
+        if held.factor == "step_host"
+    )
     assert deciding(using(framework="sglang"), "step_host") == ("global", shipped, 1)
 
 
@@ -352,8 +504,14 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
             return {"accelerator", "system"}
         return ({"framework"} if framework else set()) | ({"accelerator"} if place != "global" else set())
 
-    needed = {name: {field for _, key in found for field in named(key)} for name, found in equations.side.efficiency.in_use.items()}
-    of_class = {name: {"weights_dtype", f"{name}_dtype", "activation_dtype"} for name in ("attention", "ffn", "experts")}
+    needed = {
+        name: {field for _, key in found for field in named(key)}
+        for name, found in equations.side.efficiency.in_use.items()
+    }
+    of_class = {
+        name: {"weights_dtype", f"{name}_dtype", "activation_dtype"}
+        for name in ("attention", "ffn", "experts")
+    }
     of_class |= {"head": {"head_dtype", "activation_dtype"}, "router": {"activation_dtype"}}
     conditions = {kind.name: kind.condition for kind in KINDS}
     users: dict[str, set[str]] = {}
@@ -375,20 +533,31 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
     classes = set(equations.ir.weight_classes())
     for name, found in users.items():
         wanted = {"experts"} if name.startswith("moe_") else classes - {"experts"}
-        assert found == (wanted if conditions[name] == "format" else groups[name] if conditions[name] == "ranks" else {""}), name
+        assert found == (
+            wanted if conditions[name] == "format" else groups[name] if conditions[name] == "ranks" else {""}
+        ), name
 
 
 @pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "gpt-oss-120b", "nemotron-3-nano"])
 def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: Library, model: str) -> None:
     """Factors times scales, on every accelerator with every framework and format: nothing moves bytes faster than the datasheet says."""
     made = make(model=model)
-    chips, frameworks = [chip.id for chip in library.accelerators], [framework.id for framework in library.frameworks]
-    weights, activations = ([kind.id for kind in library.datatypes if role in kind.roles] for role in ("weights", "activations"))
+    chips, frameworks = (
+        [chip.id for chip in library.accelerators],
+        [framework.id for framework in library.frameworks],
+    )
+    weights, activations = (
+        [kind.id for kind in library.datatypes if role in kind.roles] for role in ("weights", "activations")
+    )
     cases = np.array([*product(chips, frameworks, weights, activations, ("bf16", "fp8"))])
     names = ("accelerator", "framework", "weights_dtype", "activation_dtype", "kv_dtype")
-    fractions = [figure for name, figure in made.equations.figures.items() if name.startswith("efficiency.fraction.")]
+    fractions = [
+        figure for name, figure in made.equations.figures.items() if name.startswith("efficiency.fraction.")
+    ]
     assert len(fractions) > 10
-    values = made.program.sweep(made.inputs(0) | {f"inputs.{name}": cases[:, place] for place, name in enumerate(names)}, fractions)
+    values = made.program.sweep(
+        made.inputs(0) | {f"inputs.{name}": cases[:, place] for place, name in enumerate(names)}, fractions
+    )
     beyond = {figure.id: float(np.max(values[figure])) for figure in fractions if np.max(values[figure]) > 1}
     assert not beyond
     assert min(float(np.min(values[figure])) for figure in fractions) > 0
@@ -396,11 +565,23 @@ def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: 
 
 def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
+
     def names(model: str, **fields: Any) -> set[str]:
         return set(make(model=model, **fields).equations.side.efficiency.factors)
 
-    experts = {"moe_launch", "moe_compute", "moe_bandwidth", "moe_launch_scale", "moe_bandwidth_scale", "moe_early", "routing_spread",
-               "expert_imbalance", "all_to_all_latency", "all_to_all_bandwidth", "all_to_all_overlap"}  # fmt: skip
+    experts = {
+        "moe_launch",
+        "moe_compute",
+        "moe_bandwidth",
+        "moe_launch_scale",
+        "moe_bandwidth_scale",
+        "moe_early",
+        "routing_spread",
+        "expert_imbalance",
+        "all_to_all_latency",
+        "all_to_all_bandwidth",
+        "all_to_all_overlap",
+    }
     latent, state = {"latent_launch", "latent_decode", "latent_compute"}, {"state_launch", "state_bandwidth"}
     cache = {"attention_launch", "attention_decode"}
     every = {kind.name for kind in KINDS} - {"kv_transfer_overlap"}
@@ -414,8 +595,17 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     assert every - names("mamba-codestral-7b") == experts | latent | cache | {"attention_decode_scale"}
 
 
-@pytest.mark.parametrize("name", ["gemm_compute", "attention_decode", "small_kernel", "two_shot_latency", "interference",
-                                  "runtime_reserve"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gemm_compute",
+        "attention_decode",
+        "small_kernel",
+        "two_shot_latency",
+        "interference",
+        "runtime_reserve",
+    ],
+)
 def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> None:
     """Everything else stays the same to the last bit; what depends on it follows up to the headline."""
     made = make()
@@ -432,12 +622,16 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
         if isinstance(figure, Quantity) and before != after:
             moved.add(identifier)
             assert own in set(ancestors(figure)), identifier
-    users = {figure.id for (kind, _), figure in made.equations.side.efficiency.by_user.items() if kind == name}
+    users = {
+        figure.id for (kind, _), figure in made.equations.side.efficiency.by_user.items() if kind == name
+    }
     assert users <= moved and len(users) == (3 if name == "gemm_compute" else 1)
     headline = {"interference": "serving.tpot", "runtime_reserve": "memory.used"}.get(name, "serving.e2e")
     assert headline in moved
     if name == "interference":
-        assert not {identifier for identifier in moved if identifier.startswith(("prefill.", "decode.", "memory."))}
+        assert not {
+            identifier for identifier in moved if identifier.startswith(("prefill.", "decode.", "memory."))
+        }
     if name == "runtime_reserve":
         assert "serving.tpot" not in moved
 
@@ -463,16 +657,32 @@ def test_an_override_of_one_column_leaves_the_others_alone(make: Make) -> None:
 # --- data types -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("accelerator", "weights", "activations", "peak", "kernels", "result_bytes"), [
-    ("h100-sxm", "bf16", "bf16", "bf16", "bf16", 2), ("h100-sxm", "fp8", "fp8", "fp8", "fp8", 1),
-    ("h100-sxm", "fp8", "bf16", "bf16", "weight-only", 2), ("h100-sxm", "int4", "bf16", "bf16", "weight-only", 2),
-    ("a100-80gb-sxm", "fp8", "fp8", "bf16", "weight-only", 2), ("a100-80gb-sxm", "fp8-block", "fp8", "bf16", "weight-only", 2),
-    ("h100-sxm", "nvfp4", "nvfp4", "bf16", "weight-only", 2), ("b200-sxm", "nvfp4", "nvfp4", "fp4", "nvfp4", 0.5625),
-    ("b200-sxm", "mxfp4", "bf16", "bf16", "mxfp4-bf16", 2), ("b200-sxm", "mxfp4", "mxfp4", "fp4", "mxfp4", 0.53125),
-    ("b200-sxm", "fp8-block", "fp8", "fp8", "fp8-block", 1),
-])  # fmt: skip
-def test_products_run_at_the_peak_the_chip_has(make: Make, library: Library, accelerator: str, weights: str, activations: str,
-                                              peak: str, kernels: str, result_bytes: float) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("accelerator", "weights", "activations", "peak", "kernels", "result_bytes"),
+    [
+        ("h100-sxm", "bf16", "bf16", "bf16", "bf16", 2),
+        ("h100-sxm", "fp8", "fp8", "fp8", "fp8", 1),
+        ("h100-sxm", "fp8", "bf16", "bf16", "weight-only", 2),
+        ("h100-sxm", "int4", "bf16", "bf16", "weight-only", 2),
+        ("a100-80gb-sxm", "fp8", "fp8", "bf16", "weight-only", 2),
+        ("a100-80gb-sxm", "fp8-block", "fp8", "bf16", "weight-only", 2),
+        ("h100-sxm", "nvfp4", "nvfp4", "bf16", "weight-only", 2),
+        ("b200-sxm", "nvfp4", "nvfp4", "fp4", "nvfp4", 0.5625),
+        ("b200-sxm", "mxfp4", "bf16", "bf16", "mxfp4-bf16", 2),
+        ("b200-sxm", "mxfp4", "mxfp4", "fp4", "mxfp4", 0.53125),
+        ("b200-sxm", "fp8-block", "fp8", "fp8", "fp8-block", 1),
+    ],
+)
+def test_products_run_at_the_peak_the_chip_has(
+    make: Make,
+    library: Library,
+    accelerator: str,
+    weights: str,
+    activations: str,
+    peak: str,
+    kernels: str,
+    result_bytes: float,
+) -> None:
     """A format without a native path is expanded to bf16: stored narrow, multiplied wide, and said so."""
     made = make(accelerator=accelerator, weights_dtype=weights, activation_dtype=activations)
     at = look(made)
@@ -483,7 +693,11 @@ def test_products_run_at_the_peak_the_chip_has(make: Make, library: Library, acc
         assert at(f"hardware.{name}.kernel_format") == kernels
         assert at(f"hardware.{name}.activation_bytes") == result_bytes
         assert at(f"hardware.{name}.bytes") == library.datatype(weights, "weights").bits / 8
-    assert (at("hardware.head.bytes"), at("hardware.head.kernel_format"), at("hardware.head.activation_bytes")) == (2, "bf16", 2)
+    assert (
+        at("hardware.head.bytes"),
+        at("hardware.head.kernel_format"),
+        at("hardware.head.activation_bytes"),
+    ) == (2, "bf16", 2)
     codes = [alert["code"] for alert in made.results()["checks"]["alerts"]]
     assert ("NO_NATIVE_FORMAT" in codes) == (activations != "bf16" and peak == "bf16")
 
@@ -513,7 +727,11 @@ ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({"tp": 2, "pp": 4, **override("model.layers", 3)}, ["PP_EXCEEDS_LAYERS"], ["LAYERS_UNEVEN"]),
     ({"model": "llama-2-7b", "tp": 1, "input_tokens": 4096}, ["CONTEXT_EXCEEDS_MODEL"], []),
     ({"model": "llama-2-7b", "tp": 1, "input_tokens": 3840}, [], []),
-    ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"}, [], ["NO_NATIVE_FORMAT"]),
+    (
+        {"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8", "activation_dtype": "fp8"},
+        [],
+        ["NO_NATIVE_FORMAT"],
+    ),
     (override("hardware.accelerators", 4), [], CROSSING),
     (overrides({"hardware.accelerators": 4, "hardware.domains": 1}), ["REPLICA_EXCEEDS_SYSTEM"], CROSSING),
     ({"tp": 16}, [], [*CROSSING, "KV_COPIED"]),
@@ -521,7 +739,7 @@ ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
     ({"system": "pcie-l40s"}, ["SYSTEM_MISMATCH"], []),
     ({"model": "mixtral-8x7b", "tp": 4, "ep": 8}, ["EP_NOT_DIVISOR"], []),
     (override("hardware.memory_capacity", 30), [], []),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("fields", "errors", "alerts"), ODD)
@@ -541,10 +759,20 @@ def test_an_odd_plan_raises_exactly_its_reason_codes(
 TYPED: tuple[tuple[str, float, list[str], list[str]], ...] = (
     ("efficiency.gemm_compute", 1.2, ["EFFICIENCY_ABOVE_ONE"], []),
     ("efficiency.gemm_bandwidth", 1.4, ["EFFICIENCY_ABOVE_ONE"], []),
-    ("efficiency.attention_prefill", 0.0005, ["EFFICIENCY_NOT_POSITIVE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
+    (
+        "efficiency.attention_prefill",
+        0.0005,
+        ["EFFICIENCY_NOT_POSITIVE"],
+        ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"],
+    ),
     ("efficiency.step_host", 300_000, [], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
-    ("hardware.memory_bandwidth", 0, [*BROKEN, "ERROR_VALUE"], ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"]),
-)  # fmt: skip
+    (
+        "hardware.memory_bandwidth",
+        0,
+        [*BROKEN, "ERROR_VALUE"],
+        ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"],
+    ),
+)
 
 
 @pytest.mark.parametrize(("identifier", "value", "errors", "alerts"), TYPED)
@@ -563,7 +791,10 @@ def test_what_somebody_types_into_a_cell_is_checked(
 def test_a_raised_check_tells_both_sides(make: Make) -> None:
     """Message with figures and unit; sides as numbers for programs."""
     (error,) = make(model="llama-2-7b", tp=1, input_tokens=4096).results()["checks"]["errors"]
-    assert error["message"] == "Input and output lie within the model's context: 4,352, expected at most 4,096 token/request"
+    assert (
+        error["message"]
+        == "Input and output lie within the model's context: 4,352, expected at most 4,096 token/request"
+    )
     assert (error["left"], error["right"]) == (4352.0, 4096.0)
 
 
@@ -581,8 +812,14 @@ def test_codes_are_unique_and_every_check_stands_on_figures(make: Make) -> None:
 
 def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
     """Mistral-7B looks back 4,096 tokens: beyond that neither cache nor decode attention grow, prefill only linearly."""
-    short, long, longer = (look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384))
-    assert [at("memory.cached_tokens.sliding_window") for at in (short, long, longer)] == [2048 + 256, 4096, 4096]
+    short, long, longer = (
+        look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384)
+    )
+    assert [at("memory.cached_tokens.sliding_window") for at in (short, long, longer)] == [
+        2048 + 256,
+        4096,
+        4096,
+    ]
     assert [at("decode.context") for at in (short, long, longer)] == [2048 + 128, 4096, 4096]
     assert [at("prefill.context") for at in (short, long, longer)] == [1024, 4096 * 0.75, 4096 * 0.875]
     assert long("memory.kv_bytes_per_request") == longer("memory.kv_bytes_per_request") == 4096 * 131_072
@@ -597,20 +834,35 @@ def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
     assert (one("plan.layers"), two("plan.layers")) == (32, 16)
     assert two("memory.kv_bytes_per_token") == one("memory.kv_bytes_per_token")
     for stage in range(2):
-        assert two(f"memory.stage_kv.{stage}") * 2 == one("memory.stage_kv.0") == one("memory.kv_bytes_per_request")
+        assert (
+            two(f"memory.stage_kv.{stage}") * 2
+            == one("memory.stage_kv.0")
+            == one("memory.kv_bytes_per_request")
+        )
     head, sent = two("prefill.lm_head.time"), two("prefill.p2p.time")
     slowest = (two("prefill.time") - head) / 2 + head
     assert two("serving.prefill_service") == pytest.approx(slowest, rel=1e-12)
     assert two("prefill.time") == pytest.approx(one("prefill.time") + sent, rel=1e-12)
-    assert two("serving.prefill_through") == two("prefill.time")  # a prompt of one chunk crosses one stage after the other
-    assert two("serving.prefill") == pytest.approx(two("efficiency.prefill_alone") * two("prefill.time"), rel=1e-12)
+    assert two("serving.prefill_through") == two(
+        "prefill.time"
+    )  # a prompt of one chunk crosses one stage after the other
+    assert two("serving.prefill") == pytest.approx(
+        two("efficiency.prefill_alone") * two("prefill.time"), rel=1e-12
+    )
     chunks = look(make(model="llama-3.1-8b", tp=1, pp=2, token_budget=512))
     assert chunks("serving.prefill_chunks") == 4
-    again = (chunks("prefill.bound.overhead") + chunks("prefill.host.time")) / 2  # launches are paid for every chunk
+    again = (
+        chunks("prefill.bound.overhead") + chunks("prefill.host.time")
+    ) / 2  # launches are paid for every chunk
     assert chunks("serving.prefill_through") == pytest.approx(5 * ((slowest - again) / 4 + again), rel=1e-12)
     step = (two("decode.time") - two("decode.lm_head.time")) / 2 + two("decode.lm_head.time")
-    assert two("serving.decode_step") == pytest.approx(2 * step, rel=1e-12)  # two micro-batches, each waiting for the last stage
+    assert two("serving.decode_step") == pytest.approx(
+        2 * step, rel=1e-12
+    )  # two micro-batches, each waiting for the last stage
     layer, ends = one("memory.layer_weights.attention.ffn"), one("memory.embedding_weights")
     assert one("memory.weights") == 32 * layer + 2 * ends + 4096 * 2
     assert two("memory.weights") == 16 * layer + ends + 4096 * 2
-    assert (two("memory.stage_weights.0"), two("memory.stage_weights.1")) == (16 * layer + ends, 16 * layer + ends + 4096 * 2)
+    assert (two("memory.stage_weights.0"), two("memory.stage_weights.1")) == (
+        16 * layer + ends,
+        16 * layer + ends + 4096 * 2,
+    )

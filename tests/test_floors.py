@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mantile.floors
 from mantile.equations.workload import BASES, CURRENT, EARLY
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
@@ -44,32 +44,53 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
     prompts = spread(131_072)
     inputs = {
         "inputs.accelerator": generator.choice([item.id for item in library.accelerators], count),
-        "inputs.system": np.where(generator.random(count) < 0.7, DEFAULT_SYSTEM, generator.choice([item.id for item in library.systems], count)),
+        "inputs.system": np.where(
+            generator.random(count) < 0.7,
+            DEFAULT_SYSTEM,
+            generator.choice([item.id for item in library.systems], count),
+        ),
         "inputs.framework": generator.choice([item.id for item in library.frameworks], count),
         "inputs.weights_dtype": generator.choice(dtypes(library, "weights"), count),
         "inputs.head_dtype": generator.choice(dtypes(library, "weights"), count),
         "inputs.activation_dtype": generator.choice(dtypes(library, "activations"), count),
         "inputs.kv_dtype": generator.choice(dtypes(library, "kv"), count),
         "inputs.batching": generator.choice(["continuous", "static"], count),
-        "inputs.tp": np.where(generator.random(count) < 0.9, plans[:, 0], generator.choice([16, 72, 1024], count)), "inputs.pp": plans[:, 1],
+        "inputs.tp": np.where(
+            generator.random(count) < 0.9, plans[:, 0], generator.choice([16, 72, 1024], count)
+        ),
+        "inputs.pp": plans[:, 1],
         "inputs.dp": generator.choice([1, 2, 3, 8, 64, 1024], count),
         **{f"inputs.{name}": generator.choice(DEGREES, count) for name in ("attention_dp", "cp")},
         "inputs.ep": generator.choice([*DEGREES, 16, 64, 1024], count),
         "inputs.sequence_parallel": generator.choice(["on", "off"], count),
         "inputs.microbatches": generator.choice([0, 1, 2, 7], count),
-        **{f"inputs.{name}": generator.choice([0, 0, 1, 20.5, 10_000], count) for name in ("offload_weights", "offload_kv")},
-        "inputs.price_basis": generator.choice(BASES, count), "inputs.utilisation": generator.uniform(0.001, 1, count),
-        "inputs.electricity_price": generator.choice([0, 0.1, 10], count), "inputs.pue": generator.uniform(1, 5, count),
+        **{
+            f"inputs.{name}": generator.choice([0, 0, 1, 20.5, 10_000], count)
+            for name in ("offload_weights", "offload_kv")
+        },
+        "inputs.price_basis": generator.choice(BASES, count),
+        "inputs.utilisation": generator.uniform(0.001, 1, count),
+        "inputs.electricity_price": generator.choice([0, 0.1, 10], count),
+        "inputs.pue": generator.uniform(1, 5, count),
         "inputs.hours_per_day": generator.uniform(0.01, 24, count),
-        "inputs.input_tokens": prompts, "inputs.output_tokens": spread(16_384), "inputs.concurrency": spread(4_096),
+        "inputs.input_tokens": prompts,
+        "inputs.output_tokens": spread(16_384),
+        "inputs.concurrency": spread(4_096),
         "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
-        "inputs.max_requests": np.where(generator.random(count) < 0.7, 0, spread(4_096)), "inputs.release": generator.choice([CURRENT, EARLY], count),
-        "inputs.waves": generator.choice([0, 0.3, 1, 10, 1000], count), "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
-        "inputs.receive_interval": generator.choice([0, 0, 1, 30, 10_000], count), "inputs.batch_wait": generator.choice([0, 0, 20, 10_000], count),
-        "inputs.length_spread": generator.choice([0, 0.2, 1], count), "inputs.long_outputs": generator.choice([1, 1.1, 100], count),
-        **{f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count) for name in CLASS_DTYPES},
+        "inputs.max_requests": np.where(generator.random(count) < 0.7, 0, spread(4_096)),
+        "inputs.release": generator.choice([CURRENT, EARLY], count),
+        "inputs.waves": generator.choice([0, 0.3, 1, 10, 1000], count),
+        "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
+        "inputs.receive_interval": generator.choice([0, 0, 1, 30, 10_000], count),
+        "inputs.batch_wait": generator.choice([0, 0, 20, 10_000], count),
+        "inputs.length_spread": generator.choice([0, 0.2, 1], count),
+        "inputs.long_outputs": generator.choice([1, 1.1, 100], count),
+        **{
+            f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count)
+            for name in CLASS_DTYPES
+        },
         "inputs.image_tokens": (prompts * generator.choice([0, 0.3, 1], count)).astype(int),
-    }  # fmt: skip
+    }
     has = made.equations.inputs.named()
     assert {name.removeprefix("inputs.") for name in inputs} >= set(has), "an input that no case varies"
     return {name: values for name, values in inputs.items() if name.removeprefix("inputs.") in has}
@@ -110,17 +131,32 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
         np.testing.assert_allclose(limits, figure(f"{phase}.time"), rtol=1e-12)
     parts = sum(figure(f"memory.{part}") for part in ("weights", "kv", "activations", "logits", "reserve"))
     np.testing.assert_allclose(parts, figure("memory.used"), rtol=1e-12)
-    np.testing.assert_allclose(figure("memory.used") + figure("memory.headroom") + figure("memory.outside"),
-                               figure("hardware.memory_capacity"), rtol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(
+        figure("memory.used") + figure("memory.headroom") + figure("memory.outside"),
+        figure("hardware.memory_capacity"),
+        rtol=1e-12,
+    )
     # The KV cache of the batch never exceeds the room there is, except for the one request of a rank without which nothing runs, and where
     # weights alone leave no room: what lies on the host does not help them.
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
-    ramp = np.where(inputs["inputs.waves"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.waves"]), 1)  # requests run out at the end of a benchmark
-    np.testing.assert_allclose(figure("serving.requests_per_s") * figure("serving.e2e"), inputs["inputs.concurrency"] * ramp, rtol=1e-12)
+    ramp = np.where(
+        inputs["inputs.waves"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.waves"]), 1
+    )  # requests run out at the end of a benchmark
+    np.testing.assert_allclose(
+        figure("serving.requests_per_s") * figure("serving.e2e"),
+        inputs["inputs.concurrency"] * ramp,
+        rtol=1e-12,
+    )
     named = sum(figure(part.id) for part in made.equations.serving.ttft_parts.values())
     np.testing.assert_allclose(named, figure("serving.ttft"), rtol=1e-12)
-    for late, early in (("ttft_p95", "ttft_p50"), ("e2e_p95", "e2e_p50"), ("e2e", "ttft"), ("e2e_p50", "ttft_p50"), ("e2e_p95", "ttft_p95")):
+    for late, early in (
+        ("ttft_p95", "ttft_p50"),
+        ("e2e_p95", "e2e_p50"),
+        ("e2e", "ttft"),
+        ("e2e_p50", "ttft_p50"),
+        ("e2e_p95", "ttft_p95"),
+    ):
         assert (figure(f"serving.{late}") >= figure(f"serving.{early}") * (1 - tiny)).all(), late
 
 
@@ -130,20 +166,42 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
     """Scenario to results: of a plan whose degrees divide no check fails but those that say how it is too large."""
     draw = data.draw
     tp, pp = draw(st.sampled_from([plan for plan in PLANS if plan[0] in (1, 2, 4, 8)]))
-    model = draw(st.sampled_from(["llama-3.1-8b", "qwen3-32b", "mistral-7b", "llama-2-70b", "mixtral-8x7b", "deepseek-v3.2",
-                                  "jamba-v0.1", "kimi-linear-48b-a3b"]))  # fmt: skip
+    model = draw(
+        st.sampled_from(
+            [
+                "llama-3.1-8b",
+                "qwen3-32b",
+                "mistral-7b",
+                "llama-2-70b",
+                "mixtral-8x7b",
+                "deepseek-v3.2",
+                "jamba-v0.1",
+                "kimi-linear-48b-a3b",
+            ]
+        )
+    )
     chip = draw(st.sampled_from([item.id for item in library.accelerators]))
     groups = draw(st.sampled_from([1, 1, 2]))
     context = draw(st.sampled_from([1, 1, 2])) if model not in ("jamba-v0.1", "kimi-linear-48b-a3b") else 1
     stage = tp * groups * context
     sparse = model in ("mixtral-8x7b", "deepseek-v3.2", "jamba-v0.1", "kimi-linear-48b-a3b")
     made = make(
-        model=model, tp=tp, pp=pp, accelerator=chip, dp=draw(st.integers(1, 64)), attention_dp=groups, cp=context,
+        model=model,
+        tp=tp,
+        pp=pp,
+        accelerator=chip,
+        dp=draw(st.integers(1, 64)),
+        attention_dp=groups,
+        cp=context,
         ep=draw(st.sampled_from([ranks for ranks in (1, 2, 4, 8) if stage % ranks == 0])) if sparse else 1,
-        weights_dtype=draw(st.sampled_from(dtypes(library, "weights"))), kv_dtype=draw(st.sampled_from(dtypes(library, "kv"))),
-        input_tokens=draw(st.integers(2, 2_000)), output_tokens=draw(st.integers(1, 2_000)), concurrency=draw(st.integers(1, 500)),
-        batching=draw(st.sampled_from(["continuous", "static"])), sequence_parallel=draw(st.sampled_from(["on", "off"])),
-    )  # fmt: skip
+        weights_dtype=draw(st.sampled_from(dtypes(library, "weights"))),
+        kv_dtype=draw(st.sampled_from(dtypes(library, "kv"))),
+        input_tokens=draw(st.integers(2, 2_000)),
+        output_tokens=draw(st.integers(1, 2_000)),
+        concurrency=draw(st.integers(1, 500)),
+        batching=draw(st.sampled_from(["continuous", "static"])),
+        sequence_parallel=draw(st.sampled_from(["on", "off"])),
+    )
     results = made.results()
     home = library.usual_system(chip)
     joined = (home.accelerators.value or 1) * max(1, (home.domains.value if home.domains else None) or 1)
@@ -151,8 +209,12 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
     codes = {error["code"] for error in results["checks"]["errors"]}
     assert codes - {"MEMORY_EXCEEDED"} == wanted
     assert results["fits"] == ("MEMORY_EXCEEDED" not in codes)
-    assert results["feasibility"] == ("invalid" if wanted else "fits" if results["fits"] else "insufficient_memory")
-    assert results["e2e_s"] == pytest.approx(results["ttft_s"] + (results["output_tokens"] - 1) * results["tpot_s"], rel=1e-12)
+    assert results["feasibility"] == (
+        "invalid" if wanted else "fits" if results["fits"] else "insufficient_memory"
+    )
+    assert results["e2e_s"] == pytest.approx(
+        results["ttft_s"] + (results["output_tokens"] - 1) * results["tpot_s"], rel=1e-12
+    )
     for phase in ("prefill", "decode"):
         assert sum(results["split"][phase].values()) == pytest.approx(1, rel=1e-12)
 
@@ -160,10 +222,21 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
 # --- which way figures move -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b", "deepseek-v3.2", "nemotron-3-nano"])
-@pytest.mark.parametrize("changed", ["hardware.memory_bandwidth", "hardware.peak_bf16", "hardware.link_bandwidth",
-                                     "hardware.scale_out_bandwidth"])  # fmt: skip
-def test_better_hardware_never_makes_anything_slower(library: Library, make: Make, model: str, changed: str) -> None:
+@pytest.mark.parametrize(
+    "model", ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b", "deepseek-v3.2", "nemotron-3-nano"]
+)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "hardware.memory_bandwidth",
+        "hardware.peak_bf16",
+        "hardware.link_bandwidth",
+        "hardware.scale_out_bandwidth",
+    ],
+)
+def test_better_hardware_never_makes_anything_slower(
+    library: Library, make: Make, model: str, changed: str
+) -> None:
     """Bandwidth, peak, link and network, times 1.5, all else equal.
 
     Only the first token may come later, as requests that decode faster come back sooner: where the token budget is what limits, or by a
@@ -180,7 +253,16 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
     full = after[made.figure("serving.saturation")] > after[made.figure("serving.base")]
     share = made.figure("serving.prefill_share")
     assert full.mean() < 0.2
-    for name in ("serving.tpot", "serving.e2e", "serving.base", "serving.ttft", "prefill.time", "decode.time", "floor.ttft", "floor.tpot"):
+    for name in (
+        "serving.tpot",
+        "serving.e2e",
+        "serving.base",
+        "serving.ttft",
+        "prefill.time",
+        "decode.time",
+        "floor.ttft",
+        "floor.tpot",
+    ):
         figure = made.figure(name)
         if name == "serving.ttft":
             more = after[share] > before[share]
@@ -189,12 +271,22 @@ def test_better_hardware_never_makes_anything_slower(library: Library, make: Mak
         else:
             faster = after[figure] <= before[figure] * (1 + 1e-12)
         assert (faster | full if name == "serving.ttft" else faster).all(), name
-    moved = made.figure("decode.p2p.time" if "link" in changed or "scale" in changed else "decode.time" if "bandwidth" in changed else "prefill.time")
+    moved = made.figure(
+        "decode.p2p.time"
+        if "link" in changed or "scale" in changed
+        else "decode.time"
+        if "bandwidth" in changed
+        else "prefill.time"
+    )
     assert (after[moved] < before[moved] * 0.999).any()
 
 
-@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"])
-def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library: Library, make: Make, model: str) -> None:
+@pytest.mark.parametrize(
+    "model", ["llama-3.1-8b", "qwen3-32b", "mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"]
+)
+def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
+    library: Library, make: Make, model: str
+) -> None:
     """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse. Of plans that can be, and
     while no cache lies on the host. Prompts are not held back to fill a step: there more and longer ones wait less.
 
@@ -205,16 +297,29 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library:
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
     inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
-        made.figure(name) for name in (
-            "serving.tpot", "serving.ttft", "serving.ttft_steady", "serving.output_tokens_per_s", "memory.capacity_sequences", "memory.host_kv",
-            "checks.invalid", "serving.base", "serving.saturation", "serving.saturated", "serving.prompts_per_token", "serving.prompts_per_step",
+        made.figure(name)
+        for name in (
+            "serving.tpot",
+            "serving.ttft",
+            "serving.ttft_steady",
+            "serving.output_tokens_per_s",
+            "memory.capacity_sequences",
+            "memory.host_kv",
+            "checks.invalid",
+            "serving.base",
+            "serving.saturation",
+            "serving.saturated",
+            "serving.prompts_per_token",
+            "serving.prompts_per_step",
         )
-    )  # fmt: skip
+    )
     requests = made.figure("memory.requests")
     before = made.program.sweep(inputs)
 
     def holds(values: dict[Any, np.ndarray]) -> np.ndarray:
-        held: np.ndarray = (values[requests] <= values[capacity]) & (values[host] == 0) & (before[invalid] == 0)
+        held: np.ndarray = (
+            (values[requests] <= values[capacity]) & (values[host] == 0) & (before[invalid] == 0)
+        )
         assert held.sum() > 50
         return held
 
@@ -229,7 +334,9 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(library:
     assert (after[ttft] >= before[ttft] * (1 - tiny))[held].all()
     longer = made.program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
     held = holds(longer) & (before[share] <= before[places])
-    long = inputs["inputs.input_tokens"] > 512  # of shorter ones a first wave shares what ours counts for each: weights read, launches
+    long = (
+        inputs["inputs.input_tokens"] > 512
+    )  # of shorter ones a first wave shares what ours counts for each: weights read, launches
     assert (held & long).sum() > 10
     assert (longer[steady] >= before[steady] * (1 - tiny))[held].all()
     assert (longer[ttft] >= before[ttft] * (1 - tiny))[held & long].all()
@@ -241,9 +348,13 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
     """In proportion to their bits."""
     wide, narrow = make(), make(weights_dtype="fp8", kv_dtype="fp8")
     one, other = wide.values(), narrow.values()
-    assert other[narrow.figure("memory.kv_bytes_per_token")] * 2 == one[wide.figure("memory.kv_bytes_per_token")]
+    assert (
+        other[narrow.figure("memory.kv_bytes_per_token")] * 2 == one[wide.figure("memory.kv_bytes_per_token")]
+    )
     vectors = one[wide.figure("memory.weights.vectors")]
-    assert vectors == other[narrow.figure("memory.weights.vectors")] == one[wide.figure("tensors.vectors")] * 2
+    assert (
+        vectors == other[narrow.figure("memory.weights.vectors")] == one[wide.figure("tensors.vectors")] * 2
+    )
     layer = "memory.layer_weights.attention.ffn"
     assert (other[narrow.figure(layer)] - vectors) * 2 == one[wide.figure(layer)] - vectors
 
@@ -251,11 +362,20 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
 # --- published worked examples ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("batch", "step_ms", "tokens_per_s"), [
-    (1, "4.98", "200.61"), (8, "12.13", "659.30"), (16, "20.30", "787.99"), (32, "36.65", "873.21"), (64, "69.33", "923.13"),
-    (240, "249.09", "963.53"),
-])  # fmt: skip
-def test_the_scaling_book_is_reproduced_to_the_printed_digit(batch: int, step_ms: str, tokens_per_s: str) -> None:
+@pytest.mark.parametrize(
+    ("batch", "step_ms", "tokens_per_s"),
+    [
+        (1, "4.98", "200.61"),
+        (8, "12.13", "659.30"),
+        (16, "20.30", "787.99"),
+        (32, "36.65", "873.21"),
+        (64, "69.33", "923.13"),
+        (240, "249.09", "963.53"),
+    ],
+)
+def test_the_scaling_book_is_reproduced_to_the_printed_digit(
+    batch: int, step_ms: str, tokens_per_s: str
+) -> None:
     """LLaMA-2-13B in bf16 on eight TPU v5e: 26 GB of weights and 6.7 GB of KV cache per sequence at 6.56e12 B/s."""
     layers, hidden, heads, head_dim, ffn, vocabulary, context = 40, 5120, 40, 128, 13_824, 32_000, 8192
     attention, ffn_weights = layers * hidden * head_dim * 2 * 2 * heads, layers * 3 * hidden * ffn
@@ -271,21 +391,38 @@ def test_the_scaling_book_is_reproduced_to_the_printed_digit(batch: int, step_ms
     # The book rounds to 26 and 6.7 GB; bytes per value carry the rounding, so that the floor's own sums give these totals.
     weight_bytes = given_("weight_bytes", "B", 26e9 / weights)
     assert weight_bytes.value == pytest.approx(2, rel=0.02)
-    core = Core("attention", given_("layers", "1", layers), given_("query", "1", 2 * heads * head_dim),
-                given_("kept", "1", 2 * heads * head_dim), given_("window", "token/request", 0))  # fmt: skip
-    chips = Machine(given_("peak", "FLOP/s", 197e12), given_("bandwidth", "B/s", 6.56e12 / 8), given_("ranks", "rank", 8))
-    lowest = floors(Dimensions(
-        weights=(held("attention", attention), held("ffn", ffn_weights)), head=held("head", hidden * vocabulary), cores=(core,),
-        kv_bytes=given_("kv_bytes", "B/token", 6.7e9 / channels), prefill=chips, decode=chips, prompts=given_("prompts", "request", 1),
-        input_tokens=given_("input_tokens", "token/request", context), output_tokens=given_("output_tokens", "token/request", 0),
-        decode_requests=given_("decode_requests", "request", batch),
-    ))  # fmt: skip
+    core = Core(
+        "attention",
+        given_("layers", "1", layers),
+        given_("query", "1", 2 * heads * head_dim),
+        given_("kept", "1", 2 * heads * head_dim),
+        given_("window", "token/request", 0),
+    )
+    chips = Machine(
+        given_("peak", "FLOP/s", 197e12), given_("bandwidth", "B/s", 6.56e12 / 8), given_("ranks", "rank", 8)
+    )
+    lowest = floors(
+        Dimensions(
+            weights=(held("attention", attention), held("ffn", ffn_weights)),
+            head=held("head", hidden * vocabulary),
+            cores=(core,),
+            kv_bytes=given_("kv_bytes", "B/token", 6.7e9 / channels),
+            prefill=chips,
+            decode=chips,
+            prompts=given_("prompts", "request", 1),
+            input_tokens=given_("input_tokens", "token/request", context),
+            output_tokens=given_("output_tokens", "token/request", 0),
+            decode_requests=given_("decode_requests", "request", batch),
+        )
+    )
     step = float(Program([lowest.tpot]).run({})[lowest.tpot])
     assert f"{step * 1000:.2f}" == step_ms
     assert f"{batch / step:.2f}" == tokens_per_s
 
 
-@pytest.mark.parametrize(("framework", "batching"), [("vllm", "static"), ("trtllm", "static"), ("trtllm", "continuous")])
+@pytest.mark.parametrize(
+    ("framework", "batching"), [("vllm", "static"), ("trtllm", "static"), ("trtllm", "continuous")]
+)
 def test_a_published_70b_estimate_lies_where_others_put_it(make: Make, framework: str, batching: str) -> None:
     """Llama-3.1-70B bf16, eight H100, TP8, batch 16, 2048/256: others say 7.9 ms at the roofline and up to 15.6 ms."""
     made = make(model="llama-3.1-70b", framework=framework, batching=batching)
@@ -314,11 +451,17 @@ def test_a_floor_is_a_figure_with_a_name() -> None:
     given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(23)]
     spare = iter(given_)
     plain: dict[str, Any] = {
-        field: Machine(next(spare), next(spare), next(spare)) if field in ("prefill", "decode") else next(spare)
-        for field in Dimensions.__dataclass_fields__ if field not in ("weights", "head", "cores")
-    }  # fmt: skip
+        field: Machine(next(spare), next(spare), next(spare))
+        if field in ("prefill", "decode")
+        else next(spare)
+        for field in Dimensions.__dataclass_fields__
+        if field not in ("weights", "head", "cores")
+    }
     held = [Weights(name, next(spare), next(spare)) for name in ("attention", "experts", "head")]
-    cores = (Core("full", next(spare), next(spare), next(spare), None), Core("sliding", next(spare), None, next(spare), next(spare)))
+    cores = (
+        Core("full", next(spare), next(spare), next(spare), None),
+        Core("sliding", next(spare), None, next(spare), next(spare)),
+    )
     found = floors(Dimensions(weights=tuple(held[:2]), head=held[2], cores=cores, **plain))
     standing: set[Any] = {*found.section.figures(), *given_}
     used: set[Any] = set()

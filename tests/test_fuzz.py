@@ -62,12 +62,20 @@ def given_at(config: dict[str, Any], dotted: str) -> Any:
 
 def told(architecture: Architecture) -> dict[str, Fact | Choice]:
     """Every figure and word with its provenance."""
-    tower = {} if architecture.vision is None else {f"vision.{name}": fact for name, fact in architecture.vision.facts.items()}
+    tower = (
+        {}
+        if architecture.vision is None
+        else {f"vision.{name}": fact for name, fact in architecture.vision.facts.items()}
+    )
     return {**architecture.facts, **architecture.choices, **tower}
 
 
 FIELDS = {".".join(path) for config in CONFIGS.values() for path in paths(config)}
-LEAVES = {path.rpartition(".")[2] for path in FIELDS} | {"num_key_value_heads", "head_dim", "intermediate_size"}
+LEAVES = {path.rpartition(".")[2] for path in FIELDS} | {
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+}
 KNOWN = LEAVES | set(FACTS) | set(VISION_FACTS) | {"model_type"}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
@@ -76,7 +84,9 @@ def buffers(ir: ModelGraph) -> int:
     """Values stored that are no parameters."""
     held = [*ir.tensors(), *(ir.vision.tensors if ir.vision else ())]
     names = {tensor.name for tensor in held if tensor.buffer}
-    return sum(math.prod(entry["shape"]) * entry["count"] for entry in tensor_list(ir) if entry["name"] in names)
+    return sum(
+        math.prod(entry["shape"]) * entry["count"] for entry in tensor_list(ir) if entry["name"] in names
+    )
 
 
 def check(config: dict[str, Any]) -> Architecture | None:
@@ -86,7 +96,9 @@ def check(config: dict[str, Any]) -> Architecture | None:
     except InputError as error:
         message = str(error)
         assert all(line.startswith(NAME) for line in message.splitlines()), message
-        assert any(word.rpartition(".")[2] in KNOWN for word in WORD.findall(message.replace(NAME, ""))), message
+        assert any(word.rpartition(".")[2] in KNOWN for word in WORD.findall(message.replace(NAME, ""))), (
+            message
+        )
         assert len(message) < 3000
         return None
     for name, fact in told(found).items():
@@ -96,15 +108,21 @@ def check(config: dict[str, Any]) -> Architecture | None:
         if fact.origin == "config":
             assert stated, f"{name} is said to be in the file: {fact}"
             value = given_at(config, fact.source)
-            assert isinstance(fact, Choice) or not isinstance(value, int) or fact.value == value, f"{name}: {fact}"
+            assert isinstance(fact, Choice) or not isinstance(value, int) or fact.value == value, (
+                f"{name}: {fact}"
+            )
         if fact.origin == "default":
-            assert re.search(r"\bclass\b|\babsent\b|\bassumed\b|\bnull\b| is false\b", fact.source), f"{name} of no class: {fact}"
+            assert re.search(r"\bclass\b|\babsent\b|\bassumed\b|\bnull\b| is false\b", fact.source), (
+                f"{name} of no class: {fact}"
+            )
         if fact.origin == "derived":
             assert {word.rpartition(".")[2] for word in words} & LEAVES, f"{name} from no field: {fact}"
     ir = build_ir(Model(id="fuzzed", name="fuzzed", source="test", architecture=found))
     size, kv, flops = parameters(ir), kv_bytes_per_token(ir), prefill_flops(ir, 7)
     assert size["total"] >= size["active"] > 0
-    assert size["total"] == sum(math.prod(entry["shape"]) * entry["count"] for entry in tensor_list(ir)) - buffers(ir)
+    assert size["total"] == sum(
+        math.prod(entry["shape"]) * entry["count"] for entry in tensor_list(ir)
+    ) - buffers(ir)
     assert kv["all_layers"] >= kv["beyond_window"] >= 0
     assert flops["linear"] > 0
     return found
@@ -133,14 +151,42 @@ def test_a_field_left_out_is_never_filled_in_silently(name: str) -> None:
             found = check(changed(config, path, value))
             for key, fact in told(found).items() if found is not None else ():
                 if before.get(key) != fact and key in before and dotted in WORD.findall(before[key].source):
-                    others = [word for word in WORD.findall(fact.source) if word != dotted and given_at(config, word) is not ...]
-                    assert fact.origin in ("default", "derived") or others or "null" in fact.source, (dotted, key, fact)
+                    others = [
+                        word
+                        for word in WORD.findall(fact.source)
+                        if word != dotted and given_at(config, word) is not ...
+                    ]
+                    assert fact.origin in ("default", "derived") or others or "null" in fact.source, (
+                        dotted,
+                        key,
+                        fact,
+                    )
                 assert fact.origin != "config" or fact.source != dotted, (dotted, key, fact)
-                if value is None and key in before and before[key].source == dotted and type(given_at(config, dotted)) is int:
+                if (
+                    value is None
+                    and key in before
+                    and before[key].source == dotted
+                    and type(given_at(config, dotted)) is int
+                ):
                     assert fact.origin != "default", ("null is not missing", dotted, key, fact)
 
 
-WRONG_NUMBERS = ("12", "", -3, 2.5, 48.0, math.nan, math.inf, [1], [], {"a": 1}, True, 10**30, 10**400, [[[[]]]])
+WRONG_NUMBERS = (
+    "12",
+    "",
+    -3,
+    2.5,
+    48.0,
+    math.nan,
+    math.inf,
+    [1],
+    [],
+    {"a": 1},
+    True,
+    10**30,
+    10**400,
+    [[[[]]]],
+)
 WRONG_FLAGS = ("true", "", 2, 0.5, math.nan, [True], {})
 
 
@@ -168,12 +214,35 @@ def test_a_figure_that_is_no_whole_number_is_refused_by_field(name: str) -> None
 
 NUMBERS = st.integers(-2, 20) | st.sampled_from([2**31, 2**63, 10**30, 10_000, 10_001, 100_000_000, 16_384])
 ANYTHING = st.recursive(
-    st.just(...) | st.none() | st.booleans() | NUMBERS | st.floats() | st.text(max_size=8)
-    | st.sampled_from(["full_attention", "sliding_attention", "linear_attention", "moe", "dense", "sparse", "M*E-", "auto", "bfloat16"]),
-    lambda inner: st.lists(inner.filter(lambda item: item is not ...), max_size=6)
-    | st.dictionaries(st.text(max_size=6) | st.sampled_from(sorted(LEAVES)), inner.filter(lambda item: item is not ...), max_size=3),
+    st.just(...)
+    | st.none()
+    | st.booleans()
+    | NUMBERS
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(
+        [
+            "full_attention",
+            "sliding_attention",
+            "linear_attention",
+            "moe",
+            "dense",
+            "sparse",
+            "M*E-",
+            "auto",
+            "bfloat16",
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner.filter(lambda item: item is not ...), max_size=6)
+        | st.dictionaries(
+            st.text(max_size=6) | st.sampled_from(sorted(LEAVES)),
+            inner.filter(lambda item: item is not ...),
+            max_size=3,
+        )
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 def another(data: st.DataObject, value: Any) -> Any:
@@ -201,7 +270,11 @@ def test_any_config_is_read_with_its_origins_or_refused_by_field(data: st.DataOb
         path = data.draw(st.sampled_from(list(paths(config))))
         if path[-1] == "model_type":
             config = changed(
-                config, path, data.draw(st.sampled_from([..., None, 7, [], "", "llama", "qwen3", "deepseek_v3", "quantum_llama"]))
+                config,
+                path,
+                data.draw(
+                    st.sampled_from([..., None, 7, [], "", "llama", "qwen3", "deepseek_v3", "quantum_llama"])
+                ),
             )
         else:
             config = changed(config, path, another(data, given_at(config, ".".join(path))))
@@ -223,7 +296,9 @@ def test_fields_of_another_family_change_nothing_silently(data: st.DataObject) -
 @given(kinds=st.lists(st.sampled_from(["M", "*", "E", "-"]), min_size=1, max_size=60))
 def test_any_order_of_layers_is_counted(kinds: list[str]) -> None:
     """Each kind as often as the pattern has it, in the order of the pattern."""
-    found = check(CONFIGS["nemotron_h"] | {"hybrid_override_pattern": "".join(kinds), "num_hidden_layers": len(kinds)})
+    found = check(
+        CONFIGS["nemotron_h"] | {"hybrid_override_pattern": "".join(kinds), "num_hidden_layers": len(kinds)}
+    )
     assert found is not None
     names = {"M": "mamba", "*": "attention", "E": "moe", "-": "ffn"}
     assert found.sequence() == [(names[kind],) for kind in kinds]
@@ -240,20 +315,36 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"", "line 1, column 1: not valid JSON"), (b"{", "line 1, column 2: not valid JSON"), (b"[]", "expected a JSON object, found list"),
-    (b"null", "expected a JSON object, found NoneType"), (b"NaN", "expected a JSON object, found float"),
-    (b'"llama"', "expected a JSON object, found str"), (b"{}", "field model_type is missing"),
-    (b'{"model_type": null}', "field model_type is missing or not a text"), (b'{"model_type": ["llama"]}', "field model_type"),
-    (b'{"model_type": "llama", "hidden_size": 1, "hidden_size": 2}', "the key 'hidden_size' is given twice"),
-    (b'{"model_type": "llama", "text_config": {"a": 1, "a": 2}}', "the key 'a' is given twice"),
-    (b'{"model_type": "llama",}', "not valid JSON"), (b"{'model_type': 'llama'}", "not valid JSON"),
-    (b'{"model_type": "llama", "hidden_size": ' + b"9" * 5000 + b"}", "config.json"),
-    (b'{"model_type": "llama", "hidden_size": 1e999}', "field hidden_size: expected a whole number"),
-    (b'{"model_type": "llama", "a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
-    (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"), (b"\xff\xfe{\x00}\x00", "not UTF-8 text"),
-    (b"\x00" * 100, "not valid JSON"), (b"\xef\xbb\xbf{}", "config.json"), (b"PK\x03\x04" + bytes(range(128)), "config.json"),
-], ids=lambda value: "" if isinstance(value, bytes) else value)  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "line 1, column 1: not valid JSON"),
+        (b"{", "line 1, column 2: not valid JSON"),
+        (b"[]", "expected a JSON object, found list"),
+        (b"null", "expected a JSON object, found NoneType"),
+        (b"NaN", "expected a JSON object, found float"),
+        (b'"llama"', "expected a JSON object, found str"),
+        (b"{}", "field model_type is missing"),
+        (b'{"model_type": null}', "field model_type is missing or not a text"),
+        (b'{"model_type": ["llama"]}', "field model_type"),
+        (
+            b'{"model_type": "llama", "hidden_size": 1, "hidden_size": 2}',
+            "the key 'hidden_size' is given twice",
+        ),
+        (b'{"model_type": "llama", "text_config": {"a": 1, "a": 2}}', "the key 'a' is given twice"),
+        (b'{"model_type": "llama",}', "not valid JSON"),
+        (b"{'model_type': 'llama'}", "not valid JSON"),
+        (b'{"model_type": "llama", "hidden_size": ' + b"9" * 5000 + b"}", "config.json"),
+        (b'{"model_type": "llama", "hidden_size": 1e999}', "field hidden_size: expected a whole number"),
+        (b'{"model_type": "llama", "a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
+        (b"\xff\xfe{\x00}\x00", "not UTF-8 text"),
+        (b"\x00" * 100, "not valid JSON"),
+        (b"\xef\xbb\xbf{}", "config.json"),
+        (b"PK\x03\x04" + bytes(range(128)), "config.json"),
+    ],
+    ids=lambda value: "" if isinstance(value, bytes) else value,
+)
 def test_a_file_that_is_no_config_is_told_by_place(folder: Path, content: bytes, message: str) -> None:
     """Not JSON, JSON of another kind, keys given twice, nesting to crash a parser, numbers no dimension has."""
     (folder / "config.json").write_bytes(content)
@@ -292,7 +383,11 @@ def test_a_slip_in_a_file_is_an_error_or_another_config(place: int, length: int,
     except InputError as error:
         assert str(error).startswith(NAME)
         return
-    if isinstance(data, dict) and isinstance(data.get("model_type"), str) and data["model_type"] in ("qwen3_next", "qwen3"):
+    if (
+        isinstance(data, dict)
+        and isinstance(data.get("model_type"), str)
+        and data["model_type"] in ("qwen3_next", "qwen3")
+    ):
         check(data)
         return
     with pytest.raises(InputError, match=r"^folder/config\.json: "):
@@ -302,15 +397,23 @@ def test_a_slip_in_a_file_is_an_error_or_another_config(place: int, length: int,
 # --- the file beside it -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ("", "hf_quant_config.json, line 1, column 1: not valid JSON"), ("[]", "expected a JSON object, found list"),
-    ("1", "expected a JSON object, found int"), ('{"quantization": []}', "quantization"), ('{"quantization": "FP8"}', "quantization"),
-    ('{"quantization": {"quant_algo": "FP9"}}', "quant_algo"), ('{"quantization": {"quant_algo": ["FP8"]}}', "quant_algo"),
-    ('{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": 8}}', "kv_cache_quant_algo"),
-    ('{"quantization": {"quant_algo": "FP8", "exclude_modules": "lm_head"}}', "exclude_modules"),
-    ('{"quantization": {"quant_algo": "FP8", "exclude_modules": [1]}}', "exclude_modules"),
-    ('{"quantization": {"quant_algo": "FP8", "quant_algo": "NVFP4"}}', "given twice"), ("[" * 100_000, "nested too deeply"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "hf_quant_config.json, line 1, column 1: not valid JSON"),
+        ("[]", "expected a JSON object, found list"),
+        ("1", "expected a JSON object, found int"),
+        ('{"quantization": []}', "quantization"),
+        ('{"quantization": "FP8"}', "quantization"),
+        ('{"quantization": {"quant_algo": "FP9"}}', "quant_algo"),
+        ('{"quantization": {"quant_algo": ["FP8"]}}', "quant_algo"),
+        ('{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": 8}}', "kv_cache_quant_algo"),
+        ('{"quantization": {"quant_algo": "FP8", "exclude_modules": "lm_head"}}', "exclude_modules"),
+        ('{"quantization": {"quant_algo": "FP8", "exclude_modules": [1]}}', "exclude_modules"),
+        ('{"quantization": {"quant_algo": "FP8", "quant_algo": "NVFP4"}}', "given twice"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
 def test_a_wrong_sidecar_is_refused_by_name(folder: Path, content: str, message: str) -> None:
     """Never passed over: the weights would count as 16 bit."""
     (folder / SIDECAR).write_text(content, encoding="utf-8")
@@ -321,16 +424,30 @@ def test_a_wrong_sidecar_is_refused_by_name(folder: Path, content: str, message:
 
 
 @settings(max_examples=200)
-@given(sidecar=st.fixed_dictionaries({"quantization": st.fixed_dictionaries({}, optional={
-    "quant_algo": st.sampled_from(["FP8", "NVFP4", "W4A16_AWQ", "MIXED_PRECISION", "fp8", "", None]) | ANYTHING,
-    "kv_cache_quant_algo": st.sampled_from(["FP8", None]) | ANYTHING,
-    "group_size": st.sampled_from([16, 128]) | ANYTHING,
-    "exclude_modules": st.lists(st.text(max_size=8), max_size=4) | ANYTHING,
-    "quantized_layers": ANYTHING,
-})}))  # fmt: skip
+@given(
+    sidecar=st.fixed_dictionaries(
+        {
+            "quantization": st.fixed_dictionaries(
+                {},
+                optional={
+                    "quant_algo": st.sampled_from(
+                        ["FP8", "NVFP4", "W4A16_AWQ", "MIXED_PRECISION", "fp8", "", None]
+                    )
+                    | ANYTHING,
+                    "kv_cache_quant_algo": st.sampled_from(["FP8", None]) | ANYTHING,
+                    "group_size": st.sampled_from([16, 128]) | ANYTHING,
+                    "exclude_modules": st.lists(st.text(max_size=8), max_size=4) | ANYTHING,
+                    "quantized_layers": ANYTHING,
+                },
+            )
+        }
+    )
+)
 def test_any_sidecar_is_read_or_refused(sidecar: dict[str, Any]) -> None:
     """An answer with the file as its source, or an InputError that names it."""
-    sidecar = {"quantization": {field: value for field, value in sidecar["quantization"].items() if value is not ...}}
+    sidecar = {
+        "quantization": {field: value for field, value in sidecar["quantization"].items() if value is not ...}
+    }
     try:
         found = parse_config(CONFIGS["mixtral"], NAME, sidecar).choices["weights_dtype"]
     except InputError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mantile.estimation import estimate
+from mantile.estimate.estimate import estimate
 from mantile.library.scenario import load_scenario
 from mantile.workbook.layout import lay_out
 
@@ -22,7 +22,10 @@ def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
     for column in range(len(made.columns)):
         found = made.results(column)
         assert not found["checks"]["errors"], (name, found["name"])
-        assert {alert["code"] for alert in found["checks"]["alerts"]} <= {"REPLICA_CROSSES_DOMAINS", "STAGE_CROSSES_DOMAINS"}, (name, found["name"])
+        assert {alert["code"] for alert in found["checks"]["alerts"]} <= {
+            "REPLICA_CROSSES_DOMAINS",
+            "STAGE_CROSSES_DOMAINS",
+        }, (name, found["name"])
     assert sum(1 for _ in lay_out(made).formulas()) <= 12_000
 
 

@@ -14,14 +14,16 @@ import xlsxwriter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mantile.engines import soffice, with_libreoffice
 from mantile.graph import quantity as q
 from mantile.graph.evaluate import CHUNK, Program, evaluate
 from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
-from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
+from mantile.verify.engines import soffice, with_libreoffice
 
-A, B, C, D = (Input(name, name.upper(), "1", value) for name, value in (("a", 3.0), ("b", 2.0), ("c", 1.5), ("d", 0.25)))
+A, B, C, D = (
+    Input(name, name.upper(), "1", value) for name, value in (("a", 3.0), ("b", 2.0), ("c", 1.5), ("d", 0.25))
+)
 VARIABLES = (A, B, C, D)
 SAME = Input("same", "Same", "1", 3.0)
 ZERO = Input("zero", "Zero", "1", 0.0)
@@ -40,7 +42,7 @@ class OneColumn:
     def cell(self, node: Input | Quantity) -> str:
         return f"A{self.rows[node]}"
 
-    def across(self, node: At) -> str:
+    def across(self, node: InCase) -> str:
         return f"{'ABC'[node.case]}{self.rows[node.figure]}"
 
     def range(self, members: Span) -> str:
@@ -70,9 +72,27 @@ def cell_values() -> dict[str, Any]:
 
 # --- formula text -----------------------------------------------------------------------------------------------------------
 
-OPERATOR = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "less": "<", "less_equal": "<=",
-            "greater": ">", "greater_equal": ">=", "equal": "=", "join": "&"}  # fmt: skip
-FUNCTION = {"maximum": "MAX", "minimum": "MIN", "where": "IF", "both": "AND", "absolute": "ABS", "logarithm": "LN"}
+OPERATOR = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "^",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "=",
+    "join": "&",
+}
+FUNCTION = {
+    "maximum": "MAX",
+    "minimum": "MIN",
+    "where": "IF",
+    "all_of": "AND",
+    "absolute": "ABS",
+    "logarithm": "LN",
+}
 
 
 def as_parsed(node: Node) -> dict[str, Any]:
@@ -84,7 +104,12 @@ def as_parsed(node: Node) -> dict[str, Any]:
     assert isinstance(node, Apply)
     parts = [as_parsed(argument) for argument in node.arguments]
     if node.operation in OPERATOR:
-        return {"node_type": "BinaryOp", "operator": OPERATOR[node.operation], "left": parts[0], "right": parts[1]}
+        return {
+            "node_type": "BinaryOp",
+            "operator": OPERATOR[node.operation],
+            "left": parts[0],
+            "right": parts[1],
+        }
     if node.operation == "negative":
         return {"node_type": "UnaryOp", "operator": "-", "operand": parts[0]}
     return {"node_type": "Function", "name": FUNCTION[node.operation], "args": parts}
@@ -117,10 +142,23 @@ leaves = st.sampled_from([*VARIABLES, Literal(0), Literal(1)])
 
 def _grow(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     binary = st.sampled_from(
-        ["add", "subtract", "multiply", "divide", "add", "subtract", "multiply", "divide", "maximum", "minimum"]
+        [
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "maximum",
+            "minimum",
+        ]
     )
-    condition = st.builds(q.apply, st.sampled_from(["less", "less_equal", "greater", "greater_equal"]), inner, inner)
-    condition = condition | st.builds(q.both, condition, condition)
+    condition = st.builds(
+        q.apply, st.sampled_from(["less", "less_equal", "greater", "greater_equal"]), inner, inner
+    )
+    condition = condition | st.builds(q.all_of, condition, condition)
     return (
         st.builds(q.apply, binary, inner, inner)
         | st.builds(lambda base, exponent: base**exponent, inner, st.sampled_from([2.0, 3.0, -1.0]))
@@ -166,30 +204,35 @@ def test_a_formula_package_computes_what_we_compute(node: Node) -> None:
             assume(abs(values[key.arguments[0]]) > 1e-6)
     text = formula(node, CELLS)
     assume(text != "=0" and "A" in text)
-    assert float(excel_value(text, cell_values())) == pytest.approx(float(values[node]), rel=1e-9, abs=1e-12), text
+    assert float(excel_value(text, cell_values())) == pytest.approx(
+        float(values[node]), rel=1e-9, abs=1e-12
+    ), text
 
 
-@pytest.mark.parametrize(("node", "text", "value"), [
-    (-(A**B), "=-(A1^A2)", -9.0),
-    ((-A) ** B, "=-A1^A2", 9.0),
-    (A - (B - C), "=A1-(A2-A3)", 2.5),
-    (A - B - C, "=A1-A2-A3", -0.5),
-    (A / (B * C), "=A1/(A2*A3)", 1.0),
-    (A / B * C, "=A1/A2*A3", 2.25),
-    ((A**B) ** C, "=A1^A2^A3", 27.0),
-    (A ** (B**C), "=A1^(A2^A3)", 3 ** (2**1.5)),
-    (A ** -B, "=A1^-A2", 1 / 9),
-    (A**-1.0, "=A1^-1.0", 1 / 3),
-    (A * -B, "=A1*-A2", -6.0),
-    (-(A + B) * C, "=-(A1+A2)*A3", -7.5),
-    ((A + B) * (1 - D), "=(A1+A2)*(1-A4)", 3.75),
-    (A + (B + C), "=A1+(A2+A3)", 6.5),
-    (q.where(A < B + C, A, -B), "=IF(A1<A2+A3,A1,-A2)", 3.0),
-    (q.maximum(A - B, (A - B) * C) / D, "=MAX(A1-A2,(A1-A2)*A3)/A4", 6.0),
-    (q.where(q.both(A > B, q.equal(WORD, "beta")), 1, 0), '=IF(AND(A1>A2,A7="beta"),1,0)', 1),
-    (A**1e-16, "=A1^1E-16", 1.0),
-    (A**1e16, "=A1^1E+16", math.inf),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("node", "text", "value"),
+    [
+        (-(A**B), "=-(A1^A2)", -9.0),
+        ((-A) ** B, "=-A1^A2", 9.0),
+        (A - (B - C), "=A1-(A2-A3)", 2.5),
+        (A - B - C, "=A1-A2-A3", -0.5),
+        (A / (B * C), "=A1/(A2*A3)", 1.0),
+        (A / B * C, "=A1/A2*A3", 2.25),
+        ((A**B) ** C, "=A1^A2^A3", 27.0),
+        (A ** (B**C), "=A1^(A2^A3)", 3 ** (2**1.5)),
+        (A**-B, "=A1^-A2", 1 / 9),
+        (A**-1.0, "=A1^-1.0", 1 / 3),
+        (A * -B, "=A1*-A2", -6.0),
+        (-(A + B) * C, "=-(A1+A2)*A3", -7.5),
+        ((A + B) * (1 - D), "=(A1+A2)*(1-A4)", 3.75),
+        (A + (B + C), "=A1+(A2+A3)", 6.5),
+        (q.where(A < B + C, A, -B), "=IF(A1<A2+A3,A1,-A2)", 3.0),
+        (q.maximum(A - B, (A - B) * C) / D, "=MAX(A1-A2,(A1-A2)*A3)/A4", 6.0),
+        (q.where(q.all_of(A > B, q.equal(WORD, "beta")), 1, 0), '=IF(AND(A1>A2,A7="beta"),1,0)', 1),
+        (A**1e-16, "=A1^1E-16", 1.0),
+        (A**1e16, "=A1^1E+16", math.inf),
+    ],
+)
 def test_printed_text_is_exactly_this(node: Node, text: str, value: float) -> None:
     """Unary minus binds tighter than ^, and every operator is left-associative: Excel's rules, not Python's."""
     assert formula(node, CELLS) == text
@@ -201,8 +244,8 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     assert formula(q.join("say ", 'a "b"'), CELLS) == '="say "&"a ""b"""'
     assert formula(q.equal(q.join("x", q.text(A, "0.0")), "x3.0"), CELLS) == '="x"&TEXT(A1,"0.0")="x3.0"'
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
-    assert formula(At(B, 2), CELLS) == "=C2"
-    assert formula(q.total(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
+    assert formula(InCase(B, 2), CELLS) == "=C2"
+    assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
 
 
 # --- every operation --------------------------------------------------------------------------------------------------------
@@ -219,33 +262,73 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     "less_equal": [(A <= SAME, True), (A <= B, False)],
     "greater": [(A > B, True), (A > SAME, False)],
     "greater_equal": [(A >= SAME, True), (B >= A, False)],
-    "equal": [(q.equal(A, SAME), True), (q.equal(A, B), False), (q.equal(WORD, "Beta"), True), (q.equal(WORD, "bet"), False)],
-    "both": [(q.both(A > B, B > C), True), (q.both(A > B, C > B), False), (q.both(A > B, B > C, C > B), False)],
-    "where": [(q.where(A > B, "yes", "no"), "yes"), (q.where(A < B, A, C), 1.5), (q.where(A / ZERO > B, A, C), math.nan)],
+    "equal": [
+        (q.equal(A, SAME), True),
+        (q.equal(A, B), False),
+        (q.equal(WORD, "Beta"), True),
+        (q.equal(WORD, "bet"), False),
+    ],
+    "all_of": [
+        (q.all_of(A > B, B > C), True),
+        (q.all_of(A > B, C > B), False),
+        (q.all_of(A > B, B > C, C > B), False),
+    ],
+    "where": [
+        (q.where(A > B, "yes", "no"), "yes"),
+        (q.where(A < B, A, C), 1.5),
+        (q.where(A / ZERO > B, A, C), math.nan),
+    ],
     "maximum": [(q.maximum(A, B, C), 3.0), (q.maximum(NUMBERS), 8.0)],
     "minimum": [(q.minimum(A, B, C), 1.5), (q.minimum(NUMBERS), 2.0)],
-    "total": [(q.total(NUMBERS), 18.0), (q.total(A, B), 5.0)],
+    "total": [(q.sum_range(NUMBERS), 18.0), (q.sum_range(A, B), 5.0)],
     "absolute": [(q.absolute(B - A), 1.0)],
-    "logarithm": [(q.logarithm(A), math.log(3)), (q.logarithm(A / A), 0.0), (q.logarithm(ZERO), math.nan), (q.logarithm(B - A), math.nan)],
+    "logarithm": [
+        (q.logarithm(A), math.log(3)),
+        (q.logarithm(A / A), 0.0),
+        (q.logarithm(ZERO), math.nan),
+        (q.logarithm(B - A), math.nan),
+    ],
     "round_up": [(q.round_up(A / B), 2.0), (q.round_up(B / A - B), -2.0), (q.round_up(A), 3.0)],
-    "whole": [(q.whole(A / B), 1.0), (q.whole(A), 3.0)],
+    "floor": [(q.floor(A / B), 1.0), (q.floor(A), 3.0)],
     "remainder": [(q.remainder(A, B), 1.0), (q.remainder(A, C), 0.0)],
-    "element": [(q.element(NUMBERS, 1), 2.0), (q.element(NUMBERS, A), 8.0), (q.element(WORDS, B), "Beta"),
-                (q.element(NUMBERS, A + A), math.nan)],
-    "position": [(q.position(WORD, WORDS), 2), (q.position(A + 1, NUMBERS), 2), (q.position("delta", WORDS), math.nan)],
-    "position_at_most": [(q.position_at_most(A + B, q.span(COLUMN[:3])), 2), (q.position_at_most(1, NUMBERS), math.nan),
-                         (q.position_at_most(A * A, q.span(COLUMN[:3])), 3)],
-    "sum_where": [(q.sum_where(NUMBERS, WORDS, WORD), 4.0), (q.sum_where(NUMBERS, WORDS, "delta"), 0.0),
-                  (q.sum_where(NUMBERS, NUMBERS, A + 1), 8.0)],
-    "count_where": [(q.count_where(NUMBERS, A + 1), 2.0), (q.count_where(NUMBERS, A), 0.0), (q.count_where(WORDS, "BETA"), 1.0)],
-    "nth_largest": [(q.nth_largest(NUMBERS, 1), 8.0), (q.nth_largest(NUMBERS, A), 4.0), (q.nth_largest(NUMBERS, A + 1), 2.0)],
-    "is_number": [(q.is_number(A), True), (q.is_number(WORD), False), (q.is_number(EMPTY), False), (q.is_number(A / ZERO),
-        False)],
+    "index": [
+        (q.index(NUMBERS, 1), 2.0),
+        (q.index(NUMBERS, A), 8.0),
+        (q.index(WORDS, B), "Beta"),
+        (q.index(NUMBERS, A + A), math.nan),
+    ],
+    "match": [(q.match(WORD, WORDS), 2), (q.match(A + 1, NUMBERS), 2), (q.match("delta", WORDS), math.nan)],
+    "match_at_most": [
+        (q.match_at_most(A + B, q.span(COLUMN[:3])), 2),
+        (q.match_at_most(1, NUMBERS), math.nan),
+        (q.match_at_most(A * A, q.span(COLUMN[:3])), 3),
+    ],
+    "sum_where": [
+        (q.sum_where(NUMBERS, WORDS, WORD), 4.0),
+        (q.sum_where(NUMBERS, WORDS, "delta"), 0.0),
+        (q.sum_where(NUMBERS, NUMBERS, A + 1), 8.0),
+    ],
+    "count_where": [
+        (q.count_where(NUMBERS, A + 1), 2.0),
+        (q.count_where(NUMBERS, A), 0.0),
+        (q.count_where(WORDS, "BETA"), 1.0),
+    ],
+    "nth_largest": [
+        (q.nth_largest(NUMBERS, 1), 8.0),
+        (q.nth_largest(NUMBERS, A), 4.0),
+        (q.nth_largest(NUMBERS, A + 1), 2.0),
+    ],
+    "is_number": [
+        (q.is_number(A), True),
+        (q.is_number(WORD), False),
+        (q.is_number(EMPTY), False),
+        (q.is_number(A / ZERO), False),
+    ],
     "is_error": [(q.is_error(A / ZERO), True), (q.is_error(A), False), (q.is_error(WORD), False)],
     "if_error": [(q.if_error(A / ZERO, B), 2.0), (q.if_error(A, B), 3.0)],
     "text": [(q.text(A / B, "0.0"), "1.5"), (q.text(D, "0%"), "25%")],
     "join": [(q.join("n = ", q.text(A, "0"), " of ", WORD), "n = 3 of beta")],
-}  # fmt: skip
+}
 
 
 def test_every_operation_of_the_table_has_a_case() -> None:
@@ -253,7 +336,9 @@ def test_every_operation_of_the_table_has_a_case() -> None:
     assert set(CASES) == set(OPERATIONS)
 
 
-@pytest.mark.parametrize(("operation", "node", "expected"), [(name, *case) for name, cases in CASES.items() for case in cases])
+@pytest.mark.parametrize(
+    ("operation", "node", "expected"), [(name, *case) for name, cases in CASES.items() for case in cases]
+)
 def test_an_operation_gives_the_value_worked_out_by_hand(operation: str, node: Apply, expected: Any) -> None:
     """NumPy gives the value; so does the formula package on the printed text; errors are errors in both."""
     value = evaluate(node)
@@ -289,8 +374,12 @@ def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[An
     if soffice() is not None:
         theirs = with_libreoffice(path)["Cases"]
         found["LibreOffice"] = [theirs[row, 3] for row in range(len(texts))]
-    return {engine: ["error" if isinstance(value, dict) or str(value).startswith("#") else value for value in values]
-            for engine, values in found.items()}  # fmt: skip
+    return {
+        engine: [
+            "error" if isinstance(value, dict) or str(value).startswith("#") else value for value in values
+        ]
+        for engine, values in found.items()
+    }
 
 
 def test_other_engines_give_the_values_worked_out_by_hand(other_engines: dict[str, list[Any]]) -> None:
@@ -302,11 +391,23 @@ def test_other_engines_give_the_values_worked_out_by_hand(other_engines: dict[st
             assert value == wanted or value == pytest.approx(wanted, rel=1e-12), (engine, name)
 
 
-@pytest.mark.parametrize(("number", "form", "text"), [
-    (2.5, "0", "3"), (-2.5, "0", "-3"), (0.5, "0", "1"), (3.5, "0", "4"), (-0.4, "0", "0"), (1.005, "0.00", "1.01"),
-    (0.125, "0%", "13%"), (0.0125, "0.0%", "1.3%"), (1234567.5, "#,##0", "1,234,568"), (1234.565, "#,##0.00", "1,234.57"),
-    (999.5, "#,##0", "1,000"), (math.nan, "0", "#N/A"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "form", "text"),
+    [
+        (2.5, "0", "3"),
+        (-2.5, "0", "-3"),
+        (0.5, "0", "1"),
+        (3.5, "0", "4"),
+        (-0.4, "0", "0"),
+        (1.005, "0.00", "1.01"),
+        (0.125, "0%", "13%"),
+        (0.0125, "0.0%", "1.3%"),
+        (1234567.5, "#,##0", "1,234,568"),
+        (1234.565, "#,##0.00", "1,234.57"),
+        (999.5, "#,##0", "1,000"),
+        (math.nan, "0", "#N/A"),
+    ],
+)
 def test_numbers_in_text_round_half_away_from_zero(number: float, form: str, text: str) -> None:
     """Python rounds half to even, spreadsheets away from zero."""
     assert format_text(number, form) == text
@@ -328,7 +429,12 @@ def test_a_node_has_no_truth_value() -> None:
 @pytest.mark.parametrize("number", [2, 0.5, -1, 1e9])
 def test_a_number_without_a_name_is_refused(number: float) -> None:
     """0, 1 and exponents may stand bare; everything else is an Input with a source."""
-    for build in (lambda: A * number, lambda: number + A, lambda: q.maximum(A, number), lambda: q.where(A > B, number, 0)):
+    for build in (
+        lambda: A * number,
+        lambda: number + A,
+        lambda: q.maximum(A, number),
+        lambda: q.where(A > B, number, 0),
+    ):
         with pytest.raises(ValueError, match="magic number"):
             build()  # type: ignore[no-untyped-call]
     assert isinstance((A**number).arguments[1], Literal)
@@ -338,7 +444,13 @@ def test_a_number_without_a_name_is_refused(number: float) -> None:
 def test_nodes_are_immutable_and_differ_by_identity() -> None:
     """Two figures with the same content are two figures."""
     quantity = Quantity("q", "Q", "1", A + B)
-    for node, field in ((A, "value"), (quantity, "body"), (A + B, "operation"), (Literal(1), "value"), (q.span([A]), "members")):
+    for node, field in (
+        (A, "value"),
+        (quantity, "body"),
+        (A + B, "operation"),
+        (Literal(1), "value"),
+        (q.span([A]), "members"),
+    ):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(node, field, None)
     assert Quantity("q", "Q", "1", quantity.body) != quantity
@@ -348,7 +460,7 @@ def test_nodes_are_immutable_and_differ_by_identity() -> None:
 def test_precedents_and_dependents_are_each_others_inverse() -> None:
     """Direct ones only, each once, in order of appearance; spans count as their members."""
     first = Quantity("first", "First", "1", A + B * A)
-    second = Quantity("second", "Second", "1", q.total(q.span([C, D])) * first - A)
+    second = Quantity("second", "Second", "1", q.sum_range(q.span([C, D])) * first - A)
     third = Quantity("third", "Third", "1", q.where(second > 0, 1, 0))
     every = (*VARIABLES, first, second, third)
     assert q.precedents(first) == (A, B)
@@ -376,19 +488,22 @@ def test_figures_of_an_expression_are_replaced_and_bodies_left_alone() -> None:
 
 
 def _sweepable() -> tuple[list[Node], dict[str, Any]]:
-    size = Quantity("size", "Size", "1", q.where(q.equal(WORD, "gamma"), q.element(NUMBERS, q.position(WORD, WORDS)), A * B))
+    size = Quantity(
+        "size", "Size", "1", q.where(q.equal(WORD, "gamma"), q.index(NUMBERS, q.match(WORD, WORDS)), A * B)
+    )
     share = Quantity("share", "Share", "1", q.sum_where(NUMBERS, WORDS, WORD) / q.maximum(A, B, size))
     label = Quantity("label", "Label", "1", q.where(A > B, q.join("n ", q.text(A, "0.00")), "small"))
-    name = Quantity("name", "Name", "1", q.element(WORDS, q.position_at_most(A, q.span(COLUMN[:3]))))
+    name = Quantity("name", "Name", "1", q.index(WORDS, q.match_at_most(A, q.span(COLUMN[:3]))))
     fixed = Quantity("fixed", "Fixed", "1", C + D)
     chosen = Quantity("chosen", "Chosen", "1", q.where(q.is_number(EMPTY), EMPTY, fixed))
     generator = np.random.default_rng(7)
     count = CHUNK + 37
     inputs = {
-        "a": generator.uniform(2, 9, count), "b": generator.uniform(0.5, 12, count), "word": generator.choice(["alpha", "Beta",
-            "gamma"], count),
+        "a": generator.uniform(2, 9, count),
+        "b": generator.uniform(0.5, 12, count),
+        "word": generator.choice(["alpha", "Beta", "gamma"], count),
         "empty": np.where(generator.random(count) < 0.5, np.nan, 5.0),
-    }  # fmt: skip
+    }
     return [size, share, label, name, fixed, chosen], inputs
 
 
@@ -410,17 +525,23 @@ def test_errors_of_many_cases_are_those_of_one() -> None:
     """Division by zero, what is compared with it, a lookup without an entry, of numbers and of texts: an error in that case only."""
     ratio = Quantity("ratio", "Ratio", "1", A / B)
     outputs = [
-        ratio, Quantity("chosen", "Chosen", "1", q.where(ratio > 1, C, D)), Quantity("flag", "Flag", "1", q.if_error(q.where(ratio > 1, C, D), A)),
-        Quantity("entry", "Entry", "1", q.element(NUMBERS, A)), Quantity("word", "Word", "1", q.element(WORDS, A)),
-        Quantity("caught", "Caught", "1", q.if_error(q.element(WORDS, A), "none")), Quantity("same", "Same", "1", q.where(q.equal(ratio, 1), 1, 0)),
-    ]  # fmt: skip
+        ratio,
+        Quantity("chosen", "Chosen", "1", q.where(ratio > 1, C, D)),
+        Quantity("flag", "Flag", "1", q.if_error(q.where(ratio > 1, C, D), A)),
+        Quantity("entry", "Entry", "1", q.index(NUMBERS, A)),
+        Quantity("word", "Word", "1", q.index(WORDS, A)),
+        Quantity("caught", "Caught", "1", q.if_error(q.index(WORDS, A), "none")),
+        Quantity("same", "Same", "1", q.where(q.equal(ratio, 1), 1, 0)),
+    ]
     program = Program(outputs)
     inputs = {"a": np.array([0.0, 1.0, 2.0, 99.0, 3.0]), "b": np.array([0.0, 1.0, 0.0, 4.0, 2.0])}
     for found in (program.run(inputs), program.sweep(inputs)):
         for case in range(5):
             alone = program.run({name: values[case].item() for name, values in inputs.items()})
             for node in outputs:
-                assert found[node][case] == alone[node] or (found[node][case] != found[node][case] and alone[node] != alone[node]), (node, case)
+                assert found[node][case] == alone[node] or (
+                    found[node][case] != found[node][case] and alone[node] != alone[node]
+                ), (node, case)
 
 
 def test_a_sweep_without_arrays_is_one_case_and_returns_what_is_kept() -> None:
@@ -436,7 +557,7 @@ def test_a_sweep_without_arrays_is_one_case_and_returns_what_is_kept() -> None:
 def test_a_figure_across_cases_takes_the_value_of_that_case() -> None:
     """The difference between two columns is an expression like any other."""
     size = Quantity("size", "Size", "1", A * B)
-    gain = Quantity("gain", "Gain", "1", At(size, 1) - At(size, 0))
+    gain = Quantity("gain", "Gain", "1", InCase(size, 1) - InCase(size, 0))
     inner = Program([size])
     cases = [inner.run({"a": value}) for value in (2.0, 5.0)]
     assert Program([gain]).run({}, cases)[gain] == 6.0

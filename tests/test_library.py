@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_models import CONFIGS as SMALL
 
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
@@ -28,23 +28,54 @@ from mantile.library.profiles import Accelerator, Library, data_folder
 from mantile.library.scenario import load_scenario, parse_scenario
 
 LLAMA: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 8, "num_hidden_layers": 2,
-    "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 1000,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+    "max_position_embeddings": 1000,
+}
 SCENARIO: dict[str, Any] = {
-    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 4,
-}  # fmt: skip
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 4,
+}
 CHIP = data_folder("profiles") / "accelerators" / "h100-sxm.yaml"
 
 # --- YAML and JSON ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "value"), [
-    ("1e15", 1e15), ("4.8e12", 4.8e12), ("1E-3", 1e-3), (".5", 0.5), ("-2.", -2.0), ("+.inf", math.inf), ("12", 12), ("-3", -3),
-    ("true", True), ("False", False), ("no", "no"), ("yes", "yes"), ("on", "on"), ("off", "off"), ("y", "y"),
-    ("1_000", "1_000"), ("12:30", "12:30"), ("2026-11-21", "2026-11-21"), ("~", None), ("null", None), ("", None), ('"1e3"',
-    "1e3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e15", 1e15),
+        ("4.8e12", 4.8e12),
+        ("1E-3", 1e-3),
+        (".5", 0.5),
+        ("-2.", -2.0),
+        ("+.inf", math.inf),
+        ("12", 12),
+        ("-3", -3),
+        ("true", True),
+        ("False", False),
+        ("no", "no"),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("off", "off"),
+        ("y", "y"),
+        ("1_000", "1_000"),
+        ("12:30", "12:30"),
+        ("2026-11-21", "2026-11-21"),
+        ("~", None),
+        ("null", None),
+        ("", None),
+        ('"1e3"', "1e3"),
+    ],
+)
 def test_plain_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
     """YAML 1.1, which PyYAML follows, reads 4.8e12 as a text, `no` as false and 12:30 as 750."""
     found = parse_yaml(f"field: {text}", "file.yaml")["field"]
@@ -52,26 +83,38 @@ def test_plain_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("a: 1\nb:\n  c: 2\n  c: 3\n", r"file\.yaml, line 4, column 3: not valid YAML: the key 'c' is given twice"),
-    ("a: [1, 2\nb: 3\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
-    ("a: 1\n\tb: 2\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
-    ("a: *unknown\n", r"file\.yaml, line 1, column 4: not valid YAML: found undefined alias"),
-    ("a: !!python/object/apply:os.getcwd []\n",
-    r"file\.yaml, line 1, column 4: not valid YAML: could not determine a constructor"),
-    ("a: \x00\n", r"file\.yaml: not valid YAML"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a: 1\nb:\n  c: 2\n  c: 3\n",
+            r"file\.yaml, line 4, column 3: not valid YAML: the key 'c' is given twice",
+        ),
+        ("a: [1, 2\nb: 3\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
+        ("a: 1\n\tb: 2\n", r"file\.yaml, line 2, column \d+: not valid YAML"),
+        ("a: *unknown\n", r"file\.yaml, line 1, column 4: not valid YAML: found undefined alias"),
+        (
+            "a: !!python/object/apply:os.getcwd []\n",
+            r"file\.yaml, line 1, column 4: not valid YAML: could not determine a constructor",
+        ),
+        ("a: \x00\n", r"file\.yaml: not valid YAML"),
+    ],
+)
 def test_a_yaml_mistake_is_told_by_line(text: str, message: str) -> None:
     """Duplicate keys included; nothing is constructed but plain data."""
     with pytest.raises(InputError, match=message):
         parse_yaml(text, "file.yaml")
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ('{"a": 1,\n "b": }', r"config\.json, line 2, column 7: not valid JSON"), ("", r"config\.json, line 1, column 1"),
-    ('{"a": 1, "a": 2}', r"config\.json: the key 'a' is given twice"),
-    ("[" * 100_000, "nested too deeply"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1,\n "b": }', r"config\.json, line 2, column 7: not valid JSON"),
+        ("", r"config\.json, line 1, column 1"),
+        ('{"a": 1, "a": 2}', r"config\.json: the key 'a' is given twice"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
 def test_a_json_mistake_is_told_by_line(text: str, message: str) -> None:
     """Line and column; a key given twice would silently lose one of the values."""
     with pytest.raises(InputError, match=message):
@@ -99,12 +142,16 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 def _mappings_with(data: Any, key: str) -> list[dict[str, Any]]:
     if isinstance(data, dict):
-        return ([data] if key in data else []) + [found for value in data.values() for found in _mappings_with(value, key)]
+        return ([data] if key in data else []) + [
+            found for value in data.values() for found in _mappings_with(value, key)
+        ]
     return [found for item in data for found in _mappings_with(item, key)] if isinstance(data, list) else []
 
 
 @pytest.mark.parametrize(
-    "path", sorted(data_folder("profiles").rglob("*.yaml")), ids=lambda path: path.relative_to(data_folder("profiles")).as_posix()
+    "path",
+    sorted(data_folder("profiles").rglob("*.yaml")),
+    ids=lambda path: path.relative_to(data_folder("profiles")).as_posix(),
 )
 def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> None:
     """Walks the files as they lie there, not the objects, so that no reader's default can hide a gap. Older versions included."""
@@ -143,7 +190,14 @@ def test_every_fact_of_a_model_has_origin_and_source(name: str) -> None:
     assert data["source"]
     assert len(data["date"]) == 10
     assert model.model_type in (*FAMILIES, *NESTINGS)
-    assert {"norms", "norm", "activation", "position_embedding", "tensor_names", "weights_dtype"} <= model.choices.keys()
+    assert {
+        "norms",
+        "norm",
+        "activation",
+        "position_embedding",
+        "tensor_names",
+        "weights_dtype",
+    } <= model.choices.keys()
 
 
 def test_the_library_is_consistent(library: Library) -> None:
@@ -153,7 +207,15 @@ def test_the_library_is_consistent(library: Library) -> None:
         assert library.usual_system(chip.id).accelerator == chip.id
         assert chip.system is None or library.usual_system(chip.id).id == chip.system
     assert len(library.accelerators) >= 52 and len(library.systems) >= 73 and len(library.prices) >= 30
-    assert {item.id for item in library.frameworks} == {"vllm", "sglang", "trtllm", "llama.cpp", "mlx", "exo", "atom"}
+    assert {item.id for item in library.frameworks} == {
+        "vllm",
+        "sglang",
+        "trtllm",
+        "llama.cpp",
+        "mlx",
+        "exo",
+        "atom",
+    }
     for kind in ("accelerators", "systems", "prices", "frameworks", "efficiency"):
         names = [item.id for item in getattr(library, kind)]
         assert len(names) == len(set(names)), kind
@@ -162,20 +224,34 @@ def test_the_library_is_consistent(library: Library) -> None:
         Library.model_validate(library.model_dump() | {"efficiency": without})
     usual = library.usual_system("h100-sxm")
     with pytest.raises(ValueError, match=r"unknown system 'hgx-h100'"):
-        Library.model_validate(library.model_dump() | {"systems": [system for system in library.systems if system is not usual]})
-    wrong = [chip.model_copy(update={"system": "hgx-b200"}) if chip.id == "h100-sxm" else chip for chip in library.accelerators]
-    with pytest.raises(ValueError, match=r"accelerator h100-sxm: field system: expected a system .* found 'hgx-b200'"):
+        Library.model_validate(
+            library.model_dump() | {"systems": [system for system in library.systems if system is not usual]}
+        )
+    wrong = [
+        chip.model_copy(update={"system": "hgx-b200"}) if chip.id == "h100-sxm" else chip
+        for chip in library.accelerators
+    ]
+    with pytest.raises(
+        ValueError, match=r"accelerator h100-sxm: field system: expected a system .* found 'hgx-b200'"
+    ):
         Library.model_validate(library.model_dump() | {"accelerators": wrong})
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("unit: TFLOP/s", "unit: GFLOP/s", r"expected a figure in TFLOP/s, found GFLOP/s"),
-    ("unit: GiB", "unit: GB", r"memory_capacity: expected a figure in GiB, found GB"),
-    ("status: datasheet", "status: guessed", r"field peak_bf16\.status: Input should be 'measured'"),
-    ("vendor: NVIDIA", "seller: NVIDIA", r"field vendor: Field required"),
-    ("vendor: NVIDIA", "vendor: NVIDIA\ncolour: green", r"field colour: Extra inputs are not permitted \(found 'green'\)"),
-    ("date: 2026", "date: someday", r"field peak_bf16\.date"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("unit: TFLOP/s", "unit: GFLOP/s", r"expected a figure in TFLOP/s, found GFLOP/s"),
+        ("unit: GiB", "unit: GB", r"memory_capacity: expected a figure in GiB, found GB"),
+        ("status: datasheet", "status: guessed", r"field peak_bf16\.status: Input should be 'measured'"),
+        ("vendor: NVIDIA", "seller: NVIDIA", r"field vendor: Field required"),
+        (
+            "vendor: NVIDIA",
+            "vendor: NVIDIA\ncolour: green",
+            r"field colour: Extra inputs are not permitted \(found 'green'\)",
+        ),
+        ("date: 2026", "date: someday", r"field peak_bf16\.date"),
+    ],
+)
 def test_a_wrong_profile_is_told_by_file_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:
     """A figure in the wrong unit would be a thousand times off, and nothing would look wrong."""
     text = CHIP.read_text(encoding="utf-8")
@@ -188,57 +264,81 @@ def test_a_wrong_profile_is_told_by_file_and_field(tmp_path: Path, old: str, new
 # --- scenarios --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"input_tokens": -5}, r"field input_tokens: .*greater than or equal to 1 \(found -5\)"),
-    ({"input_tokens": 0}, r"field input_tokens: .*\(found 0\)"),
-    ({"output_tokens": 0}, r"field output_tokens: .*\(found 0\)"),
-    ({"output_tokens": 12.5}, r"field output_tokens: .*\(found 12\.5\)"),
-    ({"concurrency": 0}, r"field concurrency: .*\(found 0\)"),
-    ({"concurrency": "many"}, r"field concurrency: .*\(found 'many'\)"),
-    ({"concurrency": True}, r"field concurrency: .*\(found True\)"),
-    ({"tp": 1025}, r"field tp: .*less than or equal to 1024"),
-    ({"pp": 9}, r"field pp: .*less than or equal to 8"),
-    ({"serving": "apart"}, r"field serving: Input should be 'aggregated' or 'disaggregated'"),
-    ({"decode": {"input_tokens": 5}}, r"field decode\.input_tokens: Extra inputs"),
-    ({"utilisation": 0}, r"field utilisation: .*greater than 0"),
-    ({"batching": "dynamic"}, r"field batching: Input should be 'continuous' or 'static'"),
-    ({"temperature": 1}, r"field temperature: Extra inputs are not permitted"),
-    ({"accelerator": None}, r"accelerator is missing"),
-    ({"model": None}, r"field model"),
-    ({"isl": 7}, r"field isl: Extra inputs"),
-    ({"variants": [{"tp": 0}]}, r"field variants\.0\.tp"),
-    ({"variants": [{"overrides": [{"id": "model.layers", "value": 2}]}]},
-    r"variants\.0\.overrides: a fact of the model is shared"),
-    ({"overrides": [{"id": "hardware.memory_bandwidth"}]}, r"field overrides\.0\.value: Field required"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input_tokens": -5}, r"field input_tokens: .*greater than or equal to 1 \(found -5\)"),
+        ({"input_tokens": 0}, r"field input_tokens: .*\(found 0\)"),
+        ({"output_tokens": 0}, r"field output_tokens: .*\(found 0\)"),
+        ({"output_tokens": 12.5}, r"field output_tokens: .*\(found 12\.5\)"),
+        ({"concurrency": 0}, r"field concurrency: .*\(found 0\)"),
+        ({"concurrency": "many"}, r"field concurrency: .*\(found 'many'\)"),
+        ({"concurrency": True}, r"field concurrency: .*\(found True\)"),
+        ({"tp": 1025}, r"field tp: .*less than or equal to 1024"),
+        ({"pp": 9}, r"field pp: .*less than or equal to 8"),
+        ({"serving": "apart"}, r"field serving: Input should be 'aggregated' or 'disaggregated'"),
+        ({"decode": {"input_tokens": 5}}, r"field decode\.input_tokens: Extra inputs"),
+        ({"utilisation": 0}, r"field utilisation: .*greater than 0"),
+        ({"batching": "dynamic"}, r"field batching: Input should be 'continuous' or 'static'"),
+        ({"temperature": 1}, r"field temperature: Extra inputs are not permitted"),
+        ({"accelerator": None}, r"accelerator is missing"),
+        ({"model": None}, r"field model"),
+        ({"isl": 7}, r"field isl: Extra inputs"),
+        ({"variants": [{"tp": 0}]}, r"field variants\.0\.tp"),
+        (
+            {"variants": [{"overrides": [{"id": "model.layers", "value": 2}]}]},
+            r"variants\.0\.overrides: a fact of the model is shared",
+        ),
+        ({"overrides": [{"id": "hardware.memory_bandwidth"}]}, r"field overrides\.0\.value: Field required"),
+    ],
+)
 def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str) -> None:
     """Before anything is worked out."""
     with pytest.raises(InputError, match=rf"^plan\.yaml: .*{message}"):
         parse_scenario(SCENARIO | change, "plan.yaml")
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"accelerator": "h100"}, r"unknown accelerator 'h100'; did you mean h100-sxm"),
-    ({"accelerator": "abacus-9"}, r"unknown accelerator 'abacus-9'; known: a10, a100-40gb-pcie"),
-    ({"system": "hgx-h10"}, r"unknown system 'hgx-h10'; did you mean hgx-h100"),
-    ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),
-
-    ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),
-    ({"model": "llama-3.1-8"}, r"unknown model 'llama-3\.1-8'; did you mean llama-3\.1-8b"),
-    ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'"),
-    ({"weights_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
-    ({"attention_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
-    ({"head_dtype": "same"}, r"unknown weights data type 'same'"),
-    ({"experts_dtype": "fp8"}, r"scenario: field experts_dtype: llama-3\.1-8b has no experts"),
-    ({"image_tokens": 5}, r"scenario: field image_tokens: llama-3\.1-8b has no vision tower"),
-    ({"variants": [{"experts_dtype": "fp8"}]}, r"variant 1: field experts_dtype: llama-3\.1-8b has no experts"),
-    ({"overrides": [{"id": "hardware.memory_bandwith", "value": 1}]}, r"did you mean hardware\.memory_bandwidth"),
-    ({"overrides": [{"id": "model.layer", "value": 1}]}, r"expected a whole number for one of model\.layers"),
-    ({"overrides": [{"id": "model.layers", "value": 1.5}]}, r"model\.layers = 1\.5: expected a whole number"),
-    ({"overrides": [{"id": "model.layers", "value": 0}]}, r"layers: expected a whole number of at least 1"),
-    ({"variants": [{"accelerator": "h300"}]}, r"variant 1: unknown accelerator 'h300'"),
-])  # fmt: skip
-def test_an_unknown_name_brings_the_nearest_ones(make: Callable[..., Estimate], change: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"accelerator": "h100"}, r"unknown accelerator 'h100'; did you mean h100-sxm"),
+        ({"accelerator": "abacus-9"}, r"unknown accelerator 'abacus-9'; known: a10, a100-40gb-pcie"),
+        ({"system": "hgx-h10"}, r"unknown system 'hgx-h10'; did you mean hgx-h100"),
+        ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),
+        ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),
+        ({"model": "llama-3.1-8"}, r"unknown model 'llama-3\.1-8'; did you mean llama-3\.1-8b"),
+        ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'"),
+        ({"weights_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
+        ({"attention_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
+        ({"head_dtype": "same"}, r"unknown weights data type 'same'"),
+        ({"experts_dtype": "fp8"}, r"scenario: field experts_dtype: llama-3\.1-8b has no experts"),
+        ({"image_tokens": 5}, r"scenario: field image_tokens: llama-3\.1-8b has no vision tower"),
+        (
+            {"variants": [{"experts_dtype": "fp8"}]},
+            r"variant 1: field experts_dtype: llama-3\.1-8b has no experts",
+        ),
+        (
+            {"overrides": [{"id": "hardware.memory_bandwith", "value": 1}]},
+            r"did you mean hardware\.memory_bandwidth",
+        ),
+        (
+            {"overrides": [{"id": "model.layer", "value": 1}]},
+            r"expected a whole number for one of model\.layers",
+        ),
+        (
+            {"overrides": [{"id": "model.layers", "value": 1.5}]},
+            r"model\.layers = 1\.5: expected a whole number",
+        ),
+        (
+            {"overrides": [{"id": "model.layers", "value": 0}]},
+            r"layers: expected a whole number of at least 1",
+        ),
+        ({"variants": [{"accelerator": "h300"}]}, r"variant 1: unknown accelerator 'h300'"),
+    ],
+)
+def test_an_unknown_name_brings_the_nearest_ones(
+    make: Callable[..., Estimate], change: dict[str, Any], message: str
+) -> None:
     """Whatever the name is of: accelerators, systems, formats, figures."""
     with pytest.raises(InputError, match=message):
         make(**(SCENARIO | {"tp": 1} | change))
@@ -247,11 +347,18 @@ def test_an_unknown_name_brings_the_nearest_ones(make: Callable[..., Estimate], 
 def test_a_scenario_file_reads_with_the_engines_spellings(tmp_path: Path) -> None:
     """ISL, OSL and the flags of serving engines are the same fields."""
     file = tmp_path / "plan.yaml"
-    file.write_text("model: llama-3.1-8b\naccelerator: h100-sxm\nisl: 10\nosl: 20\nmax_concurrency: 3\ntensor_parallel_size: 2\n"
-                    "kv_cache_dtype: fp8\nmax_num_batched_tokens: 4096\n"
-                    "date: 2026-11-21\nvariants: [{name: two, tp: 4}]\n")  # fmt: skip
+    file.write_text(
+        "model: llama-3.1-8b\naccelerator: h100-sxm\nisl: 10\nosl: 20\nmax_concurrency: 3\ntensor_parallel_size: 2\n"
+        "kv_cache_dtype: fp8\nmax_num_batched_tokens: 4096\n"
+        "date: 2026-11-21\nvariants: [{name: two, tp: 4}]\n"
+    )
     scenario = load_scenario(str(file))
-    assert (scenario.input_tokens, scenario.output_tokens, scenario.concurrency, scenario.tp) == (10, 20, 3, 2)
+    assert (scenario.input_tokens, scenario.output_tokens, scenario.concurrency, scenario.tp) == (
+        10,
+        20,
+        3,
+        2,
+    )
     assert (scenario.kv_dtype, scenario.token_budget, scenario.date) == ("fp8", 4096, "2026-11-21")
     assert scenario.variants[0].tp == 4
 
@@ -278,31 +385,61 @@ def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> N
     assert told.startswith(f"config.json: model_type '{model_type}' is not supported; supported: ")
     assert told.partition("supported: ")[2].split(", ") == [*FAMILIES, *NESTINGS]
     with pytest.raises(InputError, match=rf"^config\.json: .*text_config\.model_type.*'{model_type}'"):
-        parse_config({"model_type": "llava", "text_config": LLAMA | {"model_type": model_type}, "vision_config": {}}, "config.json")
+        parse_config(
+            {"model_type": "llava", "text_config": LLAMA | {"model_type": model_type}, "vision_config": {}},
+            "config.json",
+        )
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"hidden_size": ...}, r"field hidden_size is missing; model_type 'llama' needs a whole number from 1 to \d+"),
-    ({"num_hidden_layers": ...}, r"field num_hidden_layers is missing"),
-    ({"intermediate_size": ...}, r"field intermediate_size is missing"),
-    ({"vocab_size": ...}, r"field vocab_size is missing"),
-    ({"hidden_size": "64"}, r"field hidden_size: expected a whole number from 1 to \d+, found '64'"),
-    ({"hidden_size": -64}, r"field hidden_size: .*found -64"),
-    ({"hidden_size": True}, r"field hidden_size: .*found True"),
-    ({"num_hidden_layers": 10**6}, r"field num_hidden_layers: expected a whole number from 1 to 10000"),
-    ({"hidden_size": 65}, r"hidden_size 65 is not a multiple of num_attention_heads 8 and head_dim is not given"),
-    ({"num_key_value_heads": 16}, r"kv_heads: 16 \(num_key_value_heads\) is more than the 8 attention heads"),
-    ({"attention_bias": 1}, r"field attention_bias: expected true or false, found 1"),
-    ({"tie_word_embeddings": "no"}, r"field tie_word_embeddings: expected true or false"),
-    ({"torch_dtype": "float64"}, r"field torch_dtype: expected one of bfloat16, float16, float32, found 'float64'"),
-    ({"quantization_config": {"quant_method": "abacus"}}, r"field quantization_config\.quant_method: expected one of fp8, .*'abacus'"),
-    ({"quantization_config": 8}, r"field quantization_config: expected a mapping"),
-    ({"model_type": ...}, r"field model_type is missing or not a text; supported: llama"),
-    ({"model_type": 3}, r"field model_type is missing or not a text"),
-    ({"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": "one"}, r"field max_window_layers: expected a whole number"),
-    ({"model_type": "qwen2", "layer_types": ["full_attention"]}, r"field layer_types: expected a list of 2 texts"),
-    ({"model_type": "qwen2", "layer_types": ["full_attention", "none"]}, r"field layer_types: .*each one of sliding_attention, full_attention"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"hidden_size": ...},
+            r"field hidden_size is missing; model_type 'llama' needs a whole number from 1 to \d+",
+        ),
+        ({"num_hidden_layers": ...}, r"field num_hidden_layers is missing"),
+        ({"intermediate_size": ...}, r"field intermediate_size is missing"),
+        ({"vocab_size": ...}, r"field vocab_size is missing"),
+        ({"hidden_size": "64"}, r"field hidden_size: expected a whole number from 1 to \d+, found '64'"),
+        ({"hidden_size": -64}, r"field hidden_size: .*found -64"),
+        ({"hidden_size": True}, r"field hidden_size: .*found True"),
+        ({"num_hidden_layers": 10**6}, r"field num_hidden_layers: expected a whole number from 1 to 10000"),
+        (
+            {"hidden_size": 65},
+            r"hidden_size 65 is not a multiple of num_attention_heads 8 and head_dim is not given",
+        ),
+        (
+            {"num_key_value_heads": 16},
+            r"kv_heads: 16 \(num_key_value_heads\) is more than the 8 attention heads",
+        ),
+        ({"attention_bias": 1}, r"field attention_bias: expected true or false, found 1"),
+        ({"tie_word_embeddings": "no"}, r"field tie_word_embeddings: expected true or false"),
+        (
+            {"torch_dtype": "float64"},
+            r"field torch_dtype: expected one of bfloat16, float16, float32, found 'float64'",
+        ),
+        (
+            {"quantization_config": {"quant_method": "abacus"}},
+            r"field quantization_config\.quant_method: expected one of fp8, .*'abacus'",
+        ),
+        ({"quantization_config": 8}, r"field quantization_config: expected a mapping"),
+        ({"model_type": ...}, r"field model_type is missing or not a text; supported: llama"),
+        ({"model_type": 3}, r"field model_type is missing or not a text"),
+        (
+            {"model_type": "qwen2", "use_sliding_window": True, "max_window_layers": "one"},
+            r"field max_window_layers: expected a whole number",
+        ),
+        (
+            {"model_type": "qwen2", "layer_types": ["full_attention"]},
+            r"field layer_types: expected a list of 2 texts",
+        ),
+        (
+            {"model_type": "qwen2", "layer_types": ["full_attention", "none"]},
+            r"field layer_types: .*each one of sliding_attention, full_attention",
+        ),
+    ],
+)
 def test_a_wrong_config_is_told_by_field(change: dict[str, Any], message: str) -> None:
     """`...` stands for a field left out."""
     config = {key: value for key, value in (LLAMA | change).items() if value is not ...}
@@ -312,10 +449,18 @@ def test_a_wrong_config_is_told_by_field(change: dict[str, Any], message: str) -
 
 def test_a_window_on_some_layers_makes_two_kinds_of_layer() -> None:
     """Qwen's switch: layers below max_window_layers attend to everything."""
-    config = LLAMA | {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 9, "num_hidden_layers": 5}
+    config = LLAMA | {
+        "model_type": "qwen2",
+        "use_sliding_window": True,
+        "sliding_window": 9,
+        "num_hidden_layers": 5,
+    }
     architecture = parse_config(config | {"max_window_layers": 3}, "config.json")
     assert architecture.sequence() == [("full", "ffn")] * 3 + [("sliding", "ffn")] * 2
-    assert architecture.blocks["sliding"].uses == {"window": "sliding_window"} and architecture.blocks["full"].uses == {}
+    assert (
+        architecture.blocks["sliding"].uses == {"window": "sliding_window"}
+        and architecture.blocks["full"].uses == {}
+    )
     for layers, window in ((0, 9), (5, 0)):
         alike = parse_config(config | {"max_window_layers": layers}, "config.json")
         assert len(alike.blocks) == 2 and alike.value("sliding_window") == window
@@ -336,9 +481,25 @@ def test_a_config_may_be_named_by_file_or_folder(tmp_path: Path) -> None:
         load_model(str(folder))
 
 
-FIELDS = (*LLAMA, "head_dim", "max_position_embeddings", "sliding_window", "use_sliding_window", "max_window_layers",
-          "tie_word_embeddings", "attention_bias", "mlp_bias", "use_bias", "hidden_act", "torch_dtype", "dtype",
-          "quantization_config", "layer_types", "num_experts", "num_nextn_predict_layers")  # fmt: skip
+FIELDS = (
+    *LLAMA,
+    "head_dim",
+    "max_position_embeddings",
+    "sliding_window",
+    "use_sliding_window",
+    "max_window_layers",
+    "tie_word_embeddings",
+    "attention_bias",
+    "mlp_bias",
+    "use_bias",
+    "hidden_act",
+    "torch_dtype",
+    "dtype",
+    "quantization_config",
+    "layer_types",
+    "num_experts",
+    "num_nextn_predict_layers",
+)
 
 
 def test_every_family_has_a_small_config() -> None:
@@ -352,16 +513,38 @@ def test_every_family_has_a_small_config() -> None:
 def test_a_missing_longest_context_is_the_default_of_the_class() -> None:
     """A missing key is not null and no reason to refuse a config: every class has a figure, or no such thing."""
     for name, config in SMALL.items():
-        text = {key: value for key, value in config.get("text_config", config).items() if key not in ("max_position_embeddings", "n_positions")}
-        architecture = parse_config(config | {"text_config": text} if "text_config" in config else text, "config.json")
-        assert "max_positions" not in architecture.facts or architecture.facts["max_positions"].origin == "default", name
+        text = {
+            key: value
+            for key, value in config.get("text_config", config).items()
+            if key not in ("max_position_embeddings", "n_positions")
+        }
+        architecture = parse_config(
+            config | {"text_config": text} if "text_config" in config else text, "config.json"
+        )
+        assert (
+            "max_positions" not in architecture.facts
+            or architecture.facts["max_positions"].origin == "default"
+        ), name
 
 
 odd = st.one_of(
-    st.none(), st.booleans(), st.text(max_size=5), st.integers(-(2**70), 2**70), st.integers(0, 70), st.floats(),
-    st.sampled_from(["bfloat16", "float32", {"quant_method": "fp8"}, {"quant_method": None, "weight_block_size": 3},
-        {"a": [{}]}, []]),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.text(max_size=5),
+    st.integers(-(2**70), 2**70),
+    st.integers(0, 70),
+    st.floats(),
+    st.sampled_from(
+        [
+            "bfloat16",
+            "float32",
+            {"quant_method": "fp8"},
+            {"quant_method": None, "weight_block_size": 3},
+            {"a": [{}]},
+            [],
+        ]
+    ),
+)
 
 
 @settings(max_examples=300)
@@ -369,7 +552,9 @@ odd = st.one_of(
 def test_any_config_is_an_architecture_or_an_input_error(data: st.DataObject) -> None:
     """Null, texts, huge numbers, NaN and nested values: never another exception, never a figure out of range."""
     config = SMALL[data.draw(st.sampled_from(sorted(SMALL)))]
-    part = data.draw(st.sampled_from([name for name in ("", "text_config", "vision_config") if not name or name in config]))
+    part = data.draw(
+        st.sampled_from([name for name in ("", "text_config", "vision_config") if not name or name in config])
+    )
     fields = config[part] if part else config
     names = st.sampled_from(sorted({*FIELDS, *fields} - {"model_type"}))
     changed = fields | data.draw(st.dictionaries(names, odd, max_size=4))
@@ -401,7 +586,10 @@ class Refusal(Exception):
     """What the library of the hub raises."""
 
 
-ERRORS = {name: type(name, (Refusal,), {}) for name in ("GatedRepoError", "RepositoryNotFoundError", "EntryNotFoundError", "HfHubHTTPError")}
+ERRORS = {
+    name: type(name, (Refusal,), {})
+    for name in ("GatedRepoError", "RepositoryNotFoundError", "EntryNotFoundError", "HfHubHTTPError")
+}
 ERRORS["LocalEntryNotFoundError"] = type("LocalEntryNotFoundError", (ERRORS["EntryNotFoundError"],), {})
 
 
@@ -420,9 +608,11 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         return str(path)
 
     modules: dict[str, dict[str, Any]] = {
-        "huggingface_hub": {"hf_hub_download": download}, "huggingface_hub.errors": ERRORS, "huggingface_hub.utils": {},
+        "huggingface_hub": {"hf_hub_download": download},
+        "huggingface_hub.errors": ERRORS,
+        "huggingface_hub.utils": {},
         "huggingface_hub.utils.logging": {"set_verbosity": lambda level: None},
-    }  # fmt: skip
+    }
     for name, content in modules.items():
         module = ModuleType(name)
         vars(module).update(content)
@@ -444,16 +634,19 @@ def test_a_hub_id_is_read_from_the_hub(hub: dict[str, Any]) -> None:
         load_model("some-lab/Tiny-1.1")
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (ERRORS["GatedRepoError"](), "gated on the hub: accept its terms on its page, then log in"),
-    (ERRORS["RepositoryNotFoundError"](), "not on the hub, or private"),
-    (ERRORS["EntryNotFoundError"](), "has no config.json on the hub"),
-    (ERRORS["LocalEntryNotFoundError"](), "the hub cannot be reached and the config is not in its cache"),
-    (ERRORS["HfHubHTTPError"]("503 busy\nTraceback"), "reading it from the hub failed: 503 busy$"),
-    (OSError(28, "No space left on device"), "reading it from the hub failed: .*No space left"),
-    ("{", r"some-lab/tiny/config\.json, line 1, column 2: not valid JSON"),
-    ({"model_type": "abacus"}, r"some-lab/tiny/config\.json: model_type 'abacus' is not supported"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (ERRORS["GatedRepoError"](), "gated on the hub: accept its terms on its page, then log in"),
+        (ERRORS["RepositoryNotFoundError"](), "not on the hub, or private"),
+        (ERRORS["EntryNotFoundError"](), "has no config.json on the hub"),
+        (ERRORS["LocalEntryNotFoundError"](), "the hub cannot be reached and the config is not in its cache"),
+        (ERRORS["HfHubHTTPError"]("503 busy\nTraceback"), "reading it from the hub failed: 503 busy$"),
+        (OSError(28, "No space left on device"), "reading it from the hub failed: .*No space left"),
+        ("{", r"some-lab/tiny/config\.json, line 1, column 2: not valid JSON"),
+        ({"model_type": "abacus"}, r"some-lab/tiny/config\.json: model_type 'abacus' is not supported"),
+    ],
+)
 def test_what_the_hub_refuses_is_told(hub: dict[str, Any], content: Any, message: str) -> None:
     """Each reason in a line, with what to do."""
     hub["some-lab/tiny/config.json"] = content
@@ -464,7 +657,9 @@ def test_what_the_hub_refuses_is_told(hub: dict[str, Any], content: Any, message
 def test_without_the_hubs_library_a_hub_id_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install; a name of another form is an unknown model."""
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(InputError, match=r"^some-lab/tiny: not a model we ship; .*pip install 'mantile\[hub\]'"):
+    with pytest.raises(
+        InputError, match=r"^some-lab/tiny: not a model we ship; .*pip install 'mantile\[hub\]'"
+    ):
         load_model("some-lab/tiny")
     for name in ("a/b/c", "../etc", "/etc/passwd", "-lab/tiny", "some-lab/"):
         with pytest.raises(InputError, match="unknown model"):
@@ -474,12 +669,19 @@ def test_without_the_hubs_library_a_hub_id_is_no_model(monkeypatch: pytest.Monke
 @settings(max_examples=100)
 @given(
     st.recursive(
-        odd, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6
+        odd,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=6,
     )
 )
 def test_any_scenario_is_read_or_an_input_error(data: Any) -> None:
     """Whatever a YAML file may hold, whole or as one field."""
-    for given_data in (data, SCENARIO | {"variants": data}, SCENARIO | {"overrides": data}, SCENARIO | {"date": data}):
+    for given_data in (
+        data,
+        SCENARIO | {"variants": data},
+        SCENARIO | {"overrides": data},
+        SCENARIO | {"date": data},
+    ):
         try:
             scenario = parse_scenario(given_data, "plan.yaml")
         except InputError as error:
@@ -492,8 +694,15 @@ def test_any_scenario_is_read_or_an_input_error(data: Any) -> None:
 def test_validation_tells_every_problem_at_once() -> None:
     """One run, one list of what to mend."""
     with pytest.raises(InputError) as raised:
-        facts = {"layers": {"value": -1, "origin": "guess"}, "hidden_size": {"value": 1.5, "source": "here", "origin": "config"}}
-        validate(Model, {"id": "", "architecture": {"model_type": 3, "facts": facts, "blocks": {"a": {"kind": "b"}}}}, "model.yaml")
+        facts = {
+            "layers": {"value": -1, "origin": "guess"},
+            "hidden_size": {"value": 1.5, "source": "here", "origin": "config"},
+        }
+        validate(
+            Model,
+            {"id": "", "architecture": {"model_type": 3, "facts": facts, "blocks": {"a": {"kind": "b"}}}},
+            "model.yaml",
+        )
     lines = str(raised.value).splitlines()
     assert len(lines) > 10
     assert any("architecture.facts.layers.origin" in line for line in lines)

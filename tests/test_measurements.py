@@ -13,35 +13,93 @@ import numpy as np
 import pytest
 import yaml
 
-from mantile.calibration import folds
 from mantile.library.documents import load
 from mantile.library.errors import InputError
-from mantile.library.measurements import Measurements, Run, load_measurements
 from mantile.library.profiles import data_folder
-from mantile.library.recipes import Match, Recipes
-from mantile.reconciliation import errors, prepare, reconcile
+from mantile.measured.calibrate import folds
+from mantile.measured.recipes import Match, Recipes
+from mantile.measured.reconcile import errors, match_runs, reconcile
+from mantile.measured.runs import Measurements, Run, load_measurements
 
 OWN: dict[str, Any] = {
-    "id": "r1", "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 922, "output_tokens": 461, "concurrency": 16, "waves": 10,
-    "metrics": {"ttft_s": 0.21, "tpot_s": 0.0147}, "environment": {"framework_version": "0.11.0"}, "source": "our own run", "date": "2026-11-20",
-}  # fmt: skip
+    "id": "r1",
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 922,
+    "output_tokens": 461,
+    "concurrency": 16,
+    "waves": 10,
+    "metrics": {"ttft_s": 0.21, "tpot_s": 0.0147},
+    "environment": {"framework_version": "0.11.0"},
+    "source": "our own run",
+    "date": "2026-11-20",
+}
 SERVING: dict[str, Any] = {
-    "row_id": "s1", "source": "InferenceMAX/InferenceX via somebody", "source_ref": "commit 1", "measured_on": "2026-02-01", "framework": "vllm",
-    "framework_version": "0.19.0", "image": "vllm/vllm-openai:v0.19.0", "model": "meta-llama/Llama-3.3-70B-Instruct", "system": "h100_sxm", "gpus": "8",
-    "precision": "fp8", "moe_precision": "", "kv_dtype": "bf16", "mode": "agg", "isl": "1024", "osl": "512", "concurrency": "16.0", "tp": "8.0", "pp": "1",
-    "ep": "1.0", "dp_attention": "1.0", "ttft_ms": "61.3", "tpot_ms": "7.24", "median_ttft_ms": "50", "median_tpot_ms": "", "out_tok_s_gpu": "", "spec_decode":
-    "none", "len_sampling": "uniform[0.8L,L] mean 0.9L", "notes": "",
-}  # fmt: skip
+    "row_id": "s1",
+    "source": "InferenceMAX/InferenceX via somebody",
+    "source_ref": "commit 1",
+    "measured_on": "2026-02-01",
+    "framework": "vllm",
+    "framework_version": "0.19.0",
+    "image": "vllm/vllm-openai:v0.19.0",
+    "model": "meta-llama/Llama-3.3-70B-Instruct",
+    "system": "h100_sxm",
+    "gpus": "8",
+    "precision": "fp8",
+    "moe_precision": "",
+    "kv_dtype": "bf16",
+    "mode": "agg",
+    "isl": "1024",
+    "osl": "512",
+    "concurrency": "16.0",
+    "tp": "8.0",
+    "pp": "1",
+    "ep": "1.0",
+    "dp_attention": "1.0",
+    "ttft_ms": "61.3",
+    "tpot_ms": "7.24",
+    "median_ttft_ms": "50",
+    "median_tpot_ms": "",
+    "out_tok_s_gpu": "",
+    "spec_decode": "none",
+    "len_sampling": "uniform[0.8L,L] mean 0.9L",
+    "notes": "",
+}
 AGG: dict[str, Any] = {
-    "hw": "b200-trt", "framework": "trt", "precision": "fp4", "model": "nvidia/DeepSeek-R1-0528-NVFP4-v2", "isl": 1024, "osl": 1024, "conc": 64,
-    "tp": 4, "ep": 4, "dp_attention": "false", "mean_ttft": 0.95, "mean_tpot": 0.0131, "median_ttft": 0.4, "output_tput_per_gpu": 1100.5,
-    "date": "2026-02-03", "disagg": False,
-    "spec_decoding": "none", "image": "nvcr.io/tensorrt-llm:1.2",
-}  # fmt: skip
+    "hw": "b200-trt",
+    "framework": "trt",
+    "precision": "fp4",
+    "model": "nvidia/DeepSeek-R1-0528-NVFP4-v2",
+    "isl": 1024,
+    "osl": 1024,
+    "conc": 64,
+    "tp": 4,
+    "ep": 4,
+    "dp_attention": "false",
+    "mean_ttft": 0.95,
+    "mean_tpot": 0.0131,
+    "median_ttft": 0.4,
+    "output_tput_per_gpu": 1100.5,
+    "date": "2026-02-03",
+    "disagg": False,
+    "spec_decoding": "none",
+    "image": "nvcr.io/tensorrt-llm:1.2",
+}
 BENCH: dict[str, Any] = {
-    "model": "Meta-Llama-3-8B", "system": "RTX 4090", "quant": "Q4_K_M", "framework": "llama.cpp", "gpus": "1", "batch": "1", "depth": "0", "gen_len": "1024",
-    "prompt_len": "512", "pp_tok_s": "6000", "tg_tok_s": "127.7", "source": "a table", "row_id": "c1",
-}  # fmt: skip
+    "model": "Meta-Llama-3-8B",
+    "system": "RTX 4090",
+    "quant": "Q4_K_M",
+    "framework": "llama.cpp",
+    "gpus": "1",
+    "batch": "1",
+    "depth": "0",
+    "gen_len": "1024",
+    "prompt_len": "512",
+    "pp_tok_s": "6000",
+    "tg_tok_s": "127.7",
+    "source": "a table",
+    "row_id": "c1",
+}
 
 
 def table(folder: Path, rows: Sequence[dict[str, Any]]) -> Measurements:
@@ -78,25 +136,59 @@ def served(folder: Path, **changes: Any) -> Run:
 
 def test_a_record_of_ours_is_read_from_any_file(tmp_path: Path) -> None:
     """YAML, JSON, with or without `runs` above it, and a table whose columns are the metrics."""
-    read = [document(tmp_path, data, name) for data, name in (({"runs": [OWN]}, "a.yaml"), ([OWN], "b.yaml"), (OWN, "c.yaml"), ({"runs": [OWN]}, "d.json"))]
-    flat = {key: value for key, value in OWN.items() if key not in ("metrics", "environment")} | OWN["metrics"] | OWN["environment"]
+    read = [
+        document(tmp_path, data, name)
+        for data, name in (
+            ({"runs": [OWN]}, "a.yaml"),
+            ([OWN], "b.yaml"),
+            (OWN, "c.yaml"),
+            ({"runs": [OWN]}, "d.json"),
+        )
+    ]
+    flat = (
+        {key: value for key, value in OWN.items() if key not in ("metrics", "environment")}
+        | OWN["metrics"]
+        | OWN["environment"]
+    )
     read.append(table(tmp_path, [flat | {"tp": "", "ttft_p95_s": ""}]))
     runs = [one(found) for found in read]
     assert all(run == runs[0] for run in runs)
     run = runs[0]
     assert run.metrics.given() == {"ttft_s": 0.21, "tpot_s": 0.0147}
-    assert (run.date, run.environment.framework_version, run.status, run.assumptions) == ("2026-11-20", "0.11.0", "measured", ())
+    assert (run.date, run.environment.framework_version, run.status, run.assumptions) == (
+        "2026-11-20",
+        "0.11.0",
+        "measured",
+        (),
+    )
     scenario = run.scenario()
-    assert (scenario.model, scenario.input_tokens, scenario.waves, scenario.tp) == ("llama-3.1-8b", 922, 10, None)
+    assert (scenario.model, scenario.input_tokens, scenario.waves, scenario.tp) == (
+        "llama-3.1-8b",
+        922,
+        10,
+        None,
+    )
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"metrics": {}}, "expected at least one of ttft_s, "), ({"metrics": {"tpot_s": 0}}, "metrics.tpot_s"), ({"metrics": {"tpot_s": -1}}, "metrics.tpot_s"),
-    ({"metrics": {"tpot_s": math.inf}}, "metrics.tpot_s"), ({"metrics": {"tpot_ms": 3}}, "metrics"), ({"concurrency": 0}, "concurrency"),
-    ({"concurrency": 2.5}, "concurrency"), ({"input_tokens": "long"}, "input_tokens"), ({"colour": "red"}, "colour"), ({"status": "guessed"}, "status"),
-    ({"id": "r1"}, "the id r1 is given twice"),
-])  # fmt: skip
-def test_a_broken_record_is_set_aside_with_its_reason(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"metrics": {}}, "expected at least one of ttft_s, "),
+        ({"metrics": {"tpot_s": 0}}, "metrics.tpot_s"),
+        ({"metrics": {"tpot_s": -1}}, "metrics.tpot_s"),
+        ({"metrics": {"tpot_s": math.inf}}, "metrics.tpot_s"),
+        ({"metrics": {"tpot_ms": 3}}, "metrics"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"concurrency": 2.5}, "concurrency"),
+        ({"input_tokens": "long"}, "input_tokens"),
+        ({"colour": "red"}, "colour"),
+        ({"status": "guessed"}, "status"),
+        ({"id": "r1"}, "the id r1 is given twice"),
+    ],
+)
+def test_a_broken_record_is_set_aside_with_its_reason(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
     """The others are read all the same; one line, without the name again."""
     found = document(tmp_path, [OWN, OWN | {"id": "r2"} | changes])
     assert [run.id for run in found.runs] == ["r1"]
@@ -105,14 +197,30 @@ def test_a_broken_record_is_set_aside_with_its_reason(tmp_path: Path, changes: d
     assert reason in broken.reason and "\n" not in broken.reason and not broken.reason.startswith("r2")
 
 
-@pytest.mark.parametrize(("name", "text", "message"), [
-    ("runs.txt", "a", r"expected a \.csv, \.json or \.yaml file"), ("runs.csv", "", "no measured runs in it"), ("runs.csv", "a,b\n", "no measured runs in it"),
-    ("runs.csv", "a,b\n1,2\n", "not a form of measured runs that is known.*accelerator.*tpot_s.*isl.*conc.*tg_tok_s"), ("runs.json", "[]", "no measured runs"),
-    ("runs.json", "[1]", "expected a list of runs"), ("runs.json", '{"runs": 3}', "expected a list of runs"), ("runs.yaml", "a: [1", "not valid YAML"),
-    ("runs.json", '[{"a": 1}]', "not a form of measured runs"), ("runs.csv", 'a,b\n"1,2\n', r"runs\.csv"),
-    ("runs.yaml", "- {model: m, accelerator: x, input_tokens: 1, output_tokens: 1, concurrency: 1}",
-     "none of its 1 records is a measured run; the first: record 1: "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("runs.txt", "a", r"expected a \.csv, \.json or \.yaml file"),
+        ("runs.csv", "", "no measured runs in it"),
+        ("runs.csv", "a,b\n", "no measured runs in it"),
+        (
+            "runs.csv",
+            "a,b\n1,2\n",
+            "not a form of measured runs that is known.*accelerator.*tpot_s.*isl.*conc.*tg_tok_s",
+        ),
+        ("runs.json", "[]", "no measured runs"),
+        ("runs.json", "[1]", "expected a list of runs"),
+        ("runs.json", '{"runs": 3}', "expected a list of runs"),
+        ("runs.yaml", "a: [1", "not valid YAML"),
+        ("runs.json", '[{"a": 1}]', "not a form of measured runs"),
+        ("runs.csv", 'a,b\n"1,2\n', r"runs\.csv"),
+        (
+            "runs.yaml",
+            "- {model: m, accelerator: x, input_tokens: 1, output_tokens: 1, concurrency: 1}",
+            "none of its 1 records is a measured run; the first: record 1: ",
+        ),
+    ],
+)
 def test_a_file_of_no_form_we_know_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     """By its name, with what was expected."""
     (tmp_path / name).write_text(text, encoding="utf-8")
@@ -127,23 +235,48 @@ def test_a_file_of_no_form_we_know_is_refused(tmp_path: Path, name: str, text: s
 def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
     """Milliseconds become seconds, lengths their means, names ours; what that assumes is said."""
     run = served(tmp_path, source="somebody's table")
-    assert (run.id, run.model, run.accelerator, run.framework, run.tp, run.concurrency) == ("s1", "llama-3.3-70b", "h100-sxm", "vllm", 8, 16)
-    assert (run.input_tokens, run.output_tokens, run.waves, run.weights_dtype, run.kv_dtype) == (922, 461, 10, "fp8", "bf16")
+    assert (run.id, run.model, run.accelerator, run.framework, run.tp, run.concurrency) == (
+        "s1",
+        "llama-3.3-70b",
+        "h100-sxm",
+        "vllm",
+        8,
+        16,
+    )
+    assert (run.input_tokens, run.output_tokens, run.waves, run.weights_dtype, run.kv_dtype) == (
+        922,
+        461,
+        10,
+        "fp8",
+        "bf16",
+    )
     assert run.metrics.given() == pytest.approx({"ttft_s": 0.0613, "tpot_s": 0.00724, "ttft_p50_s": 0.05})
     assert (run.source, run.date) == ("somebody's table, commit 1", "2026-02-01")
-    assert (run.environment.framework_version, run.environment.image) == ("0.19.0", "vllm/vllm-openai:v0.19.0")
+    assert (run.environment.framework_version, run.environment.image) == (
+        "0.19.0",
+        "vllm/vllm-openai:v0.19.0",
+    )
     assert any("0.9 of it on average" in note for note in run.assumptions)
     assert not run.overrides and run.decode is None and run.release is None and run.length_spread is None
     alike = served(tmp_path, len_sampling="fixed")
     assert (alike.input_tokens, alike.output_tokens, alike.length_spread) == (1024, 512, 0)
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"spec_decode": "mtp"}, "spec_decode is mtp"), ({"model": "nobody/knows-7b"}, "unknown model"), ({"system": "quantum"}, "unknown accelerator"),
-    ({"precision": "int3"}, "precision is 'int3'"), ({"concurrency": ""}, "field concurrency is empty"),
-    ({"ttft_ms": "", "tpot_ms": "", "median_ttft_ms": ""}, "at least one of"), ({"row_id": "s1"}, "the id s1 is given twice"),
-])  # fmt: skip
-def test_a_broken_row_is_set_aside_with_its_reason(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"spec_decode": "mtp"}, "spec_decode is mtp"),
+        ({"model": "nobody/knows-7b"}, "unknown model"),
+        ({"system": "quantum"}, "unknown accelerator"),
+        ({"precision": "int3"}, "precision is 'int3'"),
+        ({"concurrency": ""}, "field concurrency is empty"),
+        ({"ttft_ms": "", "tpot_ms": "", "median_ttft_ms": ""}, "at least one of"),
+        ({"row_id": "s1"}, "the id s1 is given twice"),
+    ],
+)
+def test_a_broken_row_is_set_aside_with_its_reason(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
     """A table with a row that is none of ours is read all the same."""
     found = table(tmp_path, [SERVING, SERVING | {"row_id": "s2"} | changes])
     assert [run.id for run in found.runs] == ["s1"]
@@ -151,18 +284,36 @@ def test_a_broken_row_is_set_aside_with_its_reason(tmp_path: Path, changes: dict
     assert reason in found.broken[0].reason
 
 
-R1 = {"model": "deepseek-ai/DeepSeek-R1-0528", "system": "b200_sxm", "precision": "fp8", "moe_precision": "fp8_block", "source": "somebody"}
+R1 = {
+    "model": "deepseek-ai/DeepSeek-R1-0528",
+    "system": "b200_sxm",
+    "precision": "fp8",
+    "moe_precision": "fp8_block",
+    "source": "somebody",
+}
 ASIDE = {"mode": "disagg", "gpus": "", "framework": "dynamo-trt"}
 
 
-@pytest.mark.parametrize(("changes", "plan"), [
-    ({"tp": 8}, (8, 1, 1, 1)), ({"tp": 8, "ep": 8}, (8, 1, 8, 1)), ({"tp": 8, "ep": 0}, (8, 1, 1, 1)), ({"tp": 4, "pp": 2}, (4, 2, 1, 1)),
-    ({"tp": 8, "ep": 8, "dp_attention": "true"}, (1, 1, 8, 8)), ({"tp": 8, "ep": 1, "dp_attention": "true"}, (1, 1, 1, 8)),
-    ({"tp": 8, "ep": 8, "dp_attention": "8.0"}, (1, 1, 8, 8)), ({"tp": 8, "ep": 1, "dp_attention": "false"}, (8, 1, 1, 1)),
-    ({"tp": 1, "ep": 1, "dp_attention": "true", "gpus": 16, **ASIDE | {"gpus": "16"}}, (1, 1, 16, 16)),
-    ({**ASIDE, "tp": 12}, (1, 1, 8, 8)), ({**ASIDE, "tp": 20}, (1, 1, 16, 16)), ({**ASIDE, "tp": 8, "ep": 8}, (8, 1, 8, 1)),
-])  # fmt: skip
-def test_a_plan_is_what_a_table_says_of_a_worker(tmp_path: Path, changes: dict[str, Any], plan: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "plan"),
+    [
+        ({"tp": 8}, (8, 1, 1, 1)),
+        ({"tp": 8, "ep": 8}, (8, 1, 8, 1)),
+        ({"tp": 8, "ep": 0}, (8, 1, 1, 1)),
+        ({"tp": 4, "pp": 2}, (4, 2, 1, 1)),
+        ({"tp": 8, "ep": 8, "dp_attention": "true"}, (1, 1, 8, 8)),
+        ({"tp": 8, "ep": 1, "dp_attention": "true"}, (1, 1, 1, 8)),
+        ({"tp": 8, "ep": 8, "dp_attention": "8.0"}, (1, 1, 8, 8)),
+        ({"tp": 8, "ep": 1, "dp_attention": "false"}, (8, 1, 1, 1)),
+        ({"tp": 1, "ep": 1, "dp_attention": "true", "gpus": 16, **ASIDE | {"gpus": "16"}}, (1, 1, 16, 16)),
+        ({**ASIDE, "tp": 12}, (1, 1, 8, 8)),
+        ({**ASIDE, "tp": 20}, (1, 1, 16, 16)),
+        ({**ASIDE, "tp": 8, "ep": 8}, (8, 1, 8, 1)),
+    ],
+)
+def test_a_plan_is_what_a_table_says_of_a_worker(
+    tmp_path: Path, changes: dict[str, Any], plan: tuple[int, ...]
+) -> None:
     """TP, PP, EP and attention-DP. In a sum of widths the decode worker is the largest power of two, its experts over all ranks."""
     run = served(tmp_path, **R1 | changes)
     assert (run.tp, run.pp, run.ep, run.attention_dp) == plan
@@ -178,17 +329,32 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
     assert "the worker of a disaggregated run is not stated" in found.broken[0].reason
 
 
-@pytest.mark.parametrize(("changes", "expected"), [
-    ({"precision": "bf16"}, {"weights_dtype": "bf16"}), ({"precision": "fp8"}, {"weights_dtype": "fp8"}),
-    ({"precision": "fp8", "model": "deepseek-ai/DeepSeek-R1-0528"}, {"weights_dtype": "fp8-block"}),
-    ({"precision": "fp4"}, {"weights_dtype": "nvfp4", "attention_dtype": None}),
-    ({"precision": "fp4", "model": "nvidia/DeepSeek-R1-0528-FP4"}, {"weights_dtype": "nvfp4", "attention_dtype": "bf16"}),
-    ({"precision": "fp4", "model": "deepseek-r1", "system": "mi355x"}, {"weights_dtype": "mxfp4", "attention_dtype": "bf16"}),
-    ({"precision": "fp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}), ({"kv_dtype": "fp8_likely"}, {"kv_dtype": "fp8"}),
-    ({"kv_dtype": ""}, {"kv_dtype": "bf16"}), ({"system": "gb200"}, {"accelerator": "gb200-nvl72"}), ({"system": "mi300x"}, {"accelerator": "mi300x"}),
-    ({"system": "NVIDIA A100 80GB"}, {"accelerator": "a100-80gb-sxm"}),
-])  # fmt: skip
-def test_words_for_formats_and_machines(tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"precision": "bf16"}, {"weights_dtype": "bf16"}),
+        ({"precision": "fp8"}, {"weights_dtype": "fp8"}),
+        ({"precision": "fp8", "model": "deepseek-ai/DeepSeek-R1-0528"}, {"weights_dtype": "fp8-block"}),
+        ({"precision": "fp4"}, {"weights_dtype": "nvfp4", "attention_dtype": None}),
+        (
+            {"precision": "fp4", "model": "nvidia/DeepSeek-R1-0528-FP4"},
+            {"weights_dtype": "nvfp4", "attention_dtype": "bf16"},
+        ),
+        (
+            {"precision": "fp4", "model": "deepseek-r1", "system": "mi355x"},
+            {"weights_dtype": "mxfp4", "attention_dtype": "bf16"},
+        ),
+        ({"precision": "fp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}),
+        ({"kv_dtype": "fp8_likely"}, {"kv_dtype": "fp8"}),
+        ({"kv_dtype": ""}, {"kv_dtype": "bf16"}),
+        ({"system": "gb200"}, {"accelerator": "gb200-nvl72"}),
+        ({"system": "mi300x"}, {"accelerator": "mi300x"}),
+        ({"system": "NVIDIA A100 80GB"}, {"accelerator": "a100-80gb-sxm"}),
+    ],
+)
+def test_words_for_formats_and_machines(
+    tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
+) -> None:
     """What fp8 and fp4 mean depends on the model and the maker; a checkpoint that is published so is left as it is."""
     run = served(tmp_path, **{"source": "somebody"} | changes)
     assert {name: getattr(run, name) for name in expected} == expected
@@ -210,7 +376,12 @@ def test_recipes_are_found_by_what_was_run(tmp_path: Path) -> None:
     """Flags of the benchmark's scripts, in runs of the benchmark only, and what they stand for is said."""
     sglang = R1 | {"framework": "sglang", "tp": 8, "source": SERVING["source"], "measured_on": "2026-01-20"}
     slow, fast = served(tmp_path, **sglang), served(tmp_path, **sglang, concurrency=4)
-    assert (slow.receive_interval, fast.receive_interval, slow.token_budget, slow.kv_dtype) == (30, 10, 32_768, "fp8")
+    assert (slow.receive_interval, fast.receive_interval, slow.token_budget, slow.kv_dtype) == (
+        30,
+        10,
+        32_768,
+        "fp8",
+    )
     assert "flags of the server as in the benchmark's public scripts" in slow.assumptions
     assert not any(note.startswith("KV cache") for note in slow.assumptions)
     assert served(tmp_path, **sglang | {"tp": 4}).token_budget == 8192
@@ -219,18 +390,26 @@ def test_recipes_are_found_by_what_was_run(tmp_path: Path) -> None:
     elsewhere = served(tmp_path, **sglang | {"source": "somebody", "source_ref": "else"})
     assert elsewhere.receive_interval is elsewhere.token_budget is None
     llama = {"framework": "trtllm", "tp": 4, "osl": 1024}
-    assert [served(tmp_path, **llama | more).batch_wait for more in ({}, {"osl": 512}, {"tp": 8})] == [20, None, None]
+    assert [served(tmp_path, **llama | more).batch_wait for more in ({}, {"osl": 512}, {"tp": 8})] == [
+        20,
+        None,
+        None,
+    ]
     prompt = R1 | {"framework": "trtllm", "tp": 8, "source": SERVING["source"], "concurrency": 100}
     assert served(tmp_path, **prompt).token_budget == 1216  # 100 + 1024 + 64 = 1188, in steps of 64
     attention = served(tmp_path, **prompt, ep=8, dp_attention="true")
     assert (attention.attention_dp, attention.receive_interval) == (8, 60)
 
 
-@pytest.mark.parametrize(("day", "warm"), [("2026-01-26", False), ("2026-01-27", True), ("2026-08-01", True), ("", False)])
+@pytest.mark.parametrize(
+    ("day", "warm"), [("2026-01-26", False), ("2026-01-27", True), ("2026-08-01", True), ("", False)]
+)
 def test_a_harness_that_warms_up_pays_no_cold_start(tmp_path: Path, day: str, warm: bool) -> None:
     """Since a date; by an override that a report shows with its reason."""
     run = served(tmp_path, measured_on=day)
-    assert [(item.id, item.value) for item in run.overrides] == ([("efficiency.cold_start", 0)] if warm else [])
+    assert [(item.id, item.value) for item in run.overrides] == (
+        [("efficiency.cold_start", 0)] if warm else []
+    )
 
 
 def test_experts_were_over_all_ranks_whatever_the_table_says(tmp_path: Path) -> None:
@@ -250,18 +429,49 @@ def test_experts_were_over_all_ranks_whatever_the_table_says(tmp_path: Path) -> 
     assert (fp4.tp, fp4.ep) == (4, 1)
 
 
-@pytest.mark.parametrize(("match", "holds"), [
-    ({}, True), ({"model": ["deepseek-r1"]}, True), ({"model": ["glm-5"]}, False), ({"accelerator": ["b200-sxm", "h200-sxm"]}, True),
-    ({"accelerator": ["h100-sxm"]}, False), ({"framework": "sglang"}, True), ({"framework": "vllm"}, False), ({"precision": "fp8"}, True),
-    ({"precision": "fp4"}, False), ({"lengths": [1024, 1024]}, True), ({"lengths": [1024, 8192]}, False), ({"concurrency": [16, 16]}, True),
-    ({"concurrency": [17, 99]}, False), ({"concurrency": [1, 15]}, False), ({"tp": [8, 8]}, True), ({"tp": [1, 7]}, False), ({"attention_dp": False}, True),
-    ({"attention_dp": True}, False), ({"dates": ["2026-01-01", "2026-01-31"]}, True), ({"dates": ["2026-01-16", "2026-01-31"]}, False),
-    ({"dates": ["2025-01-01", "2026-01-14"]}, False), ({"framework": "sglang", "tp": [1, 4]}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("match", "holds"),
+    [
+        ({}, True),
+        ({"model": ["deepseek-r1"]}, True),
+        ({"model": ["glm-5"]}, False),
+        ({"accelerator": ["b200-sxm", "h200-sxm"]}, True),
+        ({"accelerator": ["h100-sxm"]}, False),
+        ({"framework": "sglang"}, True),
+        ({"framework": "vllm"}, False),
+        ({"precision": "fp8"}, True),
+        ({"precision": "fp4"}, False),
+        ({"lengths": [1024, 1024]}, True),
+        ({"lengths": [1024, 8192]}, False),
+        ({"concurrency": [16, 16]}, True),
+        ({"concurrency": [17, 99]}, False),
+        ({"concurrency": [1, 15]}, False),
+        ({"tp": [8, 8]}, True),
+        ({"tp": [1, 7]}, False),
+        ({"attention_dp": False}, True),
+        ({"attention_dp": True}, False),
+        ({"dates": ["2026-01-01", "2026-01-31"]}, True),
+        ({"dates": ["2026-01-16", "2026-01-31"]}, False),
+        ({"dates": ["2025-01-01", "2026-01-14"]}, False),
+        ({"framework": "sglang", "tp": [1, 4]}, False),
+    ],
+)
 def test_a_recipe_holds_where_all_it_states_does(match: dict[str, Any], holds: bool) -> None:
     """What is not stated holds for all; spans include their ends."""
-    fields = {"model": "deepseek-r1", "accelerator": "b200-sxm", "framework": "sglang", "concurrency": 16, "tp": 8, "attention_dp": 1}
-    assert Match.model_validate(match).holds(fields, {"precision": "fp8", "isl": 1024, "osl": 1024, "measured_on": "2026-01-15T08:00"}) is holds
+    fields = {
+        "model": "deepseek-r1",
+        "accelerator": "b200-sxm",
+        "framework": "sglang",
+        "concurrency": 16,
+        "tp": 8,
+        "attention_dp": 1,
+    }
+    assert (
+        Match.model_validate(match).holds(
+            fields, {"precision": "fp8", "isl": 1024, "osl": 1024, "measured_on": "2026-01-15T08:00"}
+        )
+        is holds
+    )
 
 
 def test_every_recipe_says_where_it_was_read() -> None:
@@ -277,13 +487,22 @@ def test_every_recipe_says_where_it_was_read() -> None:
 def test_records_of_inferencemax(tmp_path: Path) -> None:
     """Seconds stay seconds, hw loses its framework; plan, formats and flags as in tables of the same benchmark."""
     groups = AGG | {"dp_attention": "true", "tp": 8, "ep": 8, "conc": 512, "mean_ttft": 2.5}
-    found = document(tmp_path, [AGG, groups, AGG | {"spec_decoding": "mtp"}, AGG | {"hw": "b999-trt"}], "agg_bmk.json")
+    found = document(
+        tmp_path, [AGG, groups, AGG | {"spec_decoding": "mtp"}, AGG | {"hw": "b999-trt"}], "agg_bmk.json"
+    )
     first, second = found.runs
-    assert (first.model, first.accelerator, first.framework, first.concurrency) == ("deepseek-r1", "b200-sxm", "trtllm", 64)
+    assert (first.model, first.accelerator, first.framework, first.concurrency) == (
+        "deepseek-r1",
+        "b200-sxm",
+        "trtllm",
+        64,
+    )
     assert (first.tp, first.ep, first.attention_dp, first.decode) == (4, 4, 1, None)
     assert (first.weights_dtype, first.attention_dtype, first.kv_dtype) == ("nvfp4", "bf16", "fp8")
     assert (first.input_tokens, first.output_tokens, first.waves) == (922, 922, 10)
-    assert first.metrics.given() == pytest.approx({"ttft_s": 0.95, "tpot_s": 0.0131, "ttft_p50_s": 0.4, "output_tokens_per_s_per_accelerator": 1100.5})
+    assert first.metrics.given() == pytest.approx(
+        {"ttft_s": 0.95, "tpot_s": 0.0131, "ttft_p50_s": 0.4, "output_tokens_per_s_per_accelerator": 1100.5}
+    )
     assert first.token_budget == 1152  # 64 + 1024 + 64
     assert [item.id for item in first.overrides] == ["efficiency.cold_start"]
     assert (first.date, first.environment.image) == ("2026-02-03", "nvcr.io/tensorrt-llm:1.2")
@@ -302,12 +521,22 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
 
 def test_rows_of_llama_bench(tmp_path: Path) -> None:
     """Generation and the prompt are runs of their own; one after the other on several cards."""
-    two = BENCH | {"row_id": "c2", "gpus": "2", "depth": "4096", "quant": "F16", "system": "Apple M2 Ultra 76-Core GPU 192GB"}
+    two = BENCH | {
+        "row_id": "c2",
+        "gpus": "2",
+        "depth": "4096",
+        "quant": "F16",
+        "system": "Apple M2 Ultra 76-Core GPU 192GB",
+    }
     none = BENCH | {"row_id": "c3", "tg_tok_s": "", "pp_tok_s": ""}
     found = table(tmp_path, [BENCH, two, none])
     generated, prompt, deep = found.runs
     assert (generated.id, prompt.id, deep.id) == ("c1-tg", "c1-pp", "c2-tg")
-    assert (generated.model, generated.accelerator, generated.framework) == ("llama-3.1-8b", "rtx-4090", "llama.cpp")
+    assert (generated.model, generated.accelerator, generated.framework) == (
+        "llama-3.1-8b",
+        "rtx-4090",
+        "llama.cpp",
+    )
     assert any("has the shapes of llama-3.1-8b" in note for note in generated.assumptions)
     assert (generated.weights_dtype, generated.head_dtype, generated.concurrency) == ("q4_k_m", "q4_k_m", 1)
     assert (generated.input_tokens, generated.output_tokens) == (1, 1024)
@@ -337,12 +566,20 @@ def test_errors_are_what_hands_work_out() -> None:
 
 def runs_of(*changes: dict[str, Any]) -> tuple[Run, ...]:
     """Our record with changes, each with an id of its own."""
-    return tuple(Run.model_validate(OWN | {"id": f"r{number}"} | change) for number, change in enumerate(changes))
+    return tuple(
+        Run.model_validate(OWN | {"id": f"r{number}"} | change) for number, change in enumerate(changes)
+    )
 
 
 def test_predictions_stand_beside_what_was_measured() -> None:
     """Ratios, throughput that mean TTFT and TPOT come to, runs that cannot be answered, and those a condition leaves out."""
-    runs = runs_of({}, {"tp": 2, "metrics": {"tpot_s": 0.01}}, {"tp": 3}, {"model": "nobody-7b"}, {"framework": "sglang", "metrics": {"ttft_p50_s": 0.1}})
+    runs = runs_of(
+        {},
+        {"tp": 2, "metrics": {"tpot_s": 0.01}},
+        {"tp": 3},
+        {"model": "nobody-7b"},
+        {"framework": "sglang", "metrics": {"ttft_p50_s": 0.1}},
+    )
     found = reconcile(Measurements(runs))
     assert (found.rows, list(found.table["id"])) == (5, ["r0", "r1", "r4"])
     reasons = {broken.id: broken.reason for broken in found.broken}
@@ -350,16 +587,21 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     first = found.table.iloc[0]
     assert first["throughput_measured"] == pytest.approx((1 - 0.25 / 10) * 16 * 461 / (0.21 + 460 * 0.0147))
     assert first["tpot_ratio"] == pytest.approx(first["tpot_predicted"] / 0.0147)
-    (batch,) = prepare(runs[:1]).batches
+    (batch,) = match_runs(runs[:1]).batches
     predicted = batch.predict()
     assert first["tpot_predicted"] == pytest.approx(float(predicted[batch.outputs()["tpot_s"]][0]), rel=1e-12)
     assert math.isnan(found.table.iloc[1]["ttft_ratio"]) and math.isnan(found.table.iloc[2]["tpot_ratio"])
     metrics = found.metrics()
     assert (metrics["tpot"]["n"], metrics["ttft"]["n"], metrics["ttft_p50"]["n"]) == (2, 1, 1)
-    assert set(found.groups()["framework"]) == {"vllm", "sglang"} and set(found.groups()["parallelism"]) == {"TP1", "TP2"}
+    assert set(found.groups()["framework"]) == {"vllm", "sglang"} and set(found.groups()["parallelism"]) == {
+        "TP1",
+        "TP2",
+    }
     only = reconcile(Measurements(runs), ["tp=2"])
     assert list(only.table["id"]) == ["r1"] and only.rows == 1
-    assert list(reconcile(Measurements(runs), ["model!=nobody-7b", "framework=sglang,trtllm"]).table["id"]) == ["r4"]
+    assert list(
+        reconcile(Measurements(runs), ["model!=nobody-7b", "framework=sglang,trtllm"]).table["id"]
+    ) == ["r4"]
     with pytest.raises(InputError, match="no run with tp=77"):
         reconcile(Measurements(runs), ["tp=77"])
     with pytest.raises(InputError, match="unknown field 'colour'"):
@@ -370,18 +612,37 @@ def test_predictions_stand_beside_what_was_measured() -> None:
 
 def test_folds_keep_what_belongs_together() -> None:
     """Every run once; concurrencies of a configuration, runs of a model, runs of a system never on both sides."""
-    changes = [{"model": model, "accelerator": chip, "framework": framework, "tp": tp, "concurrency": load, "metrics": {"tpot_s": 0.01 * load}}
-               for model in ("llama-3.1-8b", "qwen3-32b", "gpt-oss-120b") for chip in ("h100-sxm", "b200-sxm") for framework in ("vllm", "sglang")
-               for tp in (1, 2) for load in (1, 8, 64)]  # fmt: skip
+    changes = [
+        {
+            "model": model,
+            "accelerator": chip,
+            "framework": framework,
+            "tp": tp,
+            "concurrency": load,
+            "metrics": {"tpot_s": 0.01 * load},
+        }
+        for model in ("llama-3.1-8b", "qwen3-32b", "gpt-oss-120b")
+        for chip in ("h100-sxm", "b200-sxm")
+        for framework in ("vllm", "sglang")
+        for tp in (1, 2)
+        for load in (1, 8, 64)
+    ]
     runs = runs_of(*changes)
-    keys = {"config": lambda run: (run.model, run.accelerator, run.framework, run.tp), "model": lambda run: run.model, "system": lambda run: run.accelerator}
+    keys = {
+        "config": lambda run: (run.model, run.accelerator, run.framework, run.tp),
+        "model": lambda run: run.model,
+        "system": lambda run: run.accelerator,
+    }
     for by, key in keys.items():
         parts = folds(runs, by)  # type: ignore[arg-type]
         assert len(parts) == {"config": 5, "model": 3, "system": 2}[by]
         assert (np.sum(parts, axis=0) == 1).all()
         assert all(part.any() and not part.all() for part in parts)
         for part in parts:
-            kept, others = ({key(run) for run, aside in zip(runs, part, strict=True) if aside is wanted} for wanted in (np.True_, np.False_))
+            kept, others = (
+                {key(run) for run, aside in zip(runs, part, strict=True) if aside is wanted}
+                for wanted in (np.True_, np.False_)
+            )
             assert not kept & others, by
     sizes = [part.sum() for part in folds(runs, "config")]
     assert max(sizes) - min(sizes) <= 3

@@ -22,21 +22,25 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
 
 from mantile.cli import main
-from mantile.engines import with_formulas
-from mantile.estimation import estimate
+from mantile.estimate.estimate import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verification import TOLERANCE, difference, edited_names, scale_of
+from mantile.verify.engines import with_formulas
+from mantile.verify.verify import TOLERANCE, difference, edited_names, scale_of
 from mantile.workbook.book import Sheet
+from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.package import column_number, letters
 from mantile.workbook.read import File, Formula, open_file, typed_inputs
-from mantile.workbook.texts import compare_texts
 from mantile.workbook.write import build_workbook
 
 BASE = {"accelerator": "h100-sxm", "input_tokens": 2000, "output_tokens": 200, "concurrency": 16}
 WORKBOOKS: dict[str, dict[str, Any]] = {
     "dense": BASE | {"model": "llama-3.3-70b", "tp": 8},
     "experts": BASE | {"model": "qwen3-30b-a3b", "tp": 2, "ep": 2},
-    "two scenarios": BASE | {"model": "llama-3.1-8b", "variants": [{"name": "other", "accelerator": "l40s", "tp": 2, "concurrency": 4}]},
+    "two scenarios": BASE
+    | {
+        "model": "llama-3.1-8b",
+        "variants": [{"name": "other", "accelerator": "l40s", "tp": 2, "concurrency": 4}],
+    },
 }
 OF_EACH = 14  # mutations of each kind in each workbook
 SAMPLE = 150  # in each, to count what values alone would have missed
@@ -48,7 +52,9 @@ Change = Callable[[Tokens, random.Random], str | None]
 @cache
 def _opened(name: str, folder: Path) -> File:
     path = folder / f"{name.replace(' ', '-')}.xlsx"
-    build_workbook(estimate(parse_scenario(WORKBOOKS[name], "scenario"), library=few(("h100-sxm", "l40s"))), path)
+    build_workbook(
+        estimate(parse_scenario(WORKBOOKS[name], "scenario"), library=few(("h100-sxm", "l40s"))), path
+    )
     return open_file(path)
 
 
@@ -62,19 +68,29 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], File]:
 # --- what is done to a formula ----------------------------------------------------------------------------------------------
 
 
-def _one(tokens: Tokens, dice: random.Random, wanted: Callable[[Token], bool], other: Callable[[str], str]) -> str | None:
+def _one(
+    tokens: Tokens, dice: random.Random, wanted: Callable[[Token], bool], other: Callable[[str], str]
+) -> str | None:
     """One of the wanted tokens replaced."""
     places = [place for place, token in enumerate(tokens) if wanted(token)]
     if not places:
         return None
     chosen = dice.choice(places)
-    return "=" + "".join(other(token.value) if place == chosen else token.value for place, token in enumerate(tokens))
+    return "=" + "".join(
+        other(token.value) if place == chosen else token.value for place, token in enumerate(tokens)
+    )
 
 
 def _operator(tokens: Tokens, dice: random.Random) -> str | None:
     groups = [["+", "-", "*", "/"], ["<", ">", "<=", ">=", "=", "<>"]]
-    return _one(tokens, dice, lambda token: token.type == Token.OP_IN and any(token.value in group for group in groups),
-                lambda text: dice.choice([other for group in groups if text in group for other in group if other != text]))  # fmt: skip
+    return _one(
+        tokens,
+        dice,
+        lambda token: token.type == Token.OP_IN and any(token.value in group for group in groups),
+        lambda text: dice.choice(
+            [other for group in groups if text in group for other in group if other != text]
+        ),
+    )
 
 
 def _reference(tokens: Tokens, dice: random.Random) -> str | None:
@@ -93,16 +109,27 @@ def _reference(tokens: Tokens, dice: random.Random) -> str | None:
 
 
 def _constant(tokens: Tokens, dice: random.Random) -> str | None:
-    return _one(tokens, dice, lambda token: token.subtype == Token.NUMBER, lambda text: f"{float(text) + dice.choice((-1, 1, 0.5)):g}")
+    return _one(
+        tokens,
+        dice,
+        lambda token: token.subtype == Token.NUMBER,
+        lambda text: f"{float(text) + dice.choice((-1, 1, 0.5)):g}",
+    )
 
 
 def _dropped(tokens: Tokens, dice: random.Random) -> str | None:
     """An operator with the operand that follows it."""
-    places = [place for place in range(len(tokens) - 1) if tokens[place].type == Token.OP_IN and tokens[place + 1].type == Token.OPERAND]
+    places = [
+        place
+        for place in range(len(tokens) - 1)
+        if tokens[place].type == Token.OP_IN and tokens[place + 1].type == Token.OPERAND
+    ]
     if not places:
         return None
     chosen = dice.choice(places)
-    return "=" + "".join(token.value for place, token in enumerate(tokens) if place not in (chosen, chosen + 1))
+    return "=" + "".join(
+        token.value for place, token in enumerate(tokens) if place not in (chosen, chosen + 1)
+    )
 
 
 def _swapped(tokens: Tokens, dice: random.Random) -> str | None:
@@ -114,7 +141,9 @@ def _swapped(tokens: Tokens, dice: random.Random) -> str | None:
         depth, cuts = 0, [start]
         for place in range(start + 1, len(tokens)):
             part = tokens[place]
-            if depth == 0 and (part.type == Token.SEP or (part.type == Token.FUNC and part.subtype == Token.CLOSE)):
+            if depth == 0 and (
+                part.type == Token.SEP or (part.type == Token.FUNC and part.subtype == Token.CLOSE)
+            ):
                 cuts.append(place)
                 if part.type == Token.FUNC:
                     break
@@ -131,17 +160,41 @@ def _swapped(tokens: Tokens, dice: random.Random) -> str | None:
     return "=" + "".join(texts[: cuts[0] + 1]) + ",".join(given) + "".join(texts[cuts[-1] :])
 
 
-OTHERS = {"MAX(": "MIN(", "MIN(": "MAX(", "SUM(": "MAX(", "AND(": "OR(", "OR(": "AND(", "ROUNDUP(": "MOD(", "INT(": "ABS(", "ABS(": "INT(",
-          "INDEX(": "CHOOSE(", "SUMIFS(": "COUNTIFS(", "SUMPRODUCT(": "SUM(", "EXP(": "LN(", "LN(": "EXP(", "SQRT(": "ABS(", "NOT(": "AND(",
-          "TEXT(": "MAX(", "IF(": "OR("}  # fmt: skip
+OTHERS = {
+    "MAX(": "MIN(",
+    "MIN(": "MAX(",
+    "SUM(": "MAX(",
+    "AND(": "OR(",
+    "OR(": "AND(",
+    "ROUNDUP(": "MOD(",
+    "INT(": "ABS(",
+    "ABS(": "INT(",
+    "INDEX(": "CHOOSE(",
+    "SUMIFS(": "COUNTIFS(",
+    "SUMPRODUCT(": "SUM(",
+    "EXP(": "LN(",
+    "LN(": "EXP(",
+    "SQRT(": "ABS(",
+    "NOT(": "AND(",
+    "TEXT(": "MAX(",
+    "IF(": "OR(",
+}
 
 
 def _function(tokens: Tokens, dice: random.Random) -> str | None:
-    return _one(tokens, dice, lambda token: token.subtype == Token.OPEN and token.value in OTHERS, OTHERS.__getitem__)
+    return _one(
+        tokens, dice, lambda token: token.subtype == Token.OPEN and token.value in OTHERS, OTHERS.__getitem__
+    )
 
 
-KINDS: dict[str, Change] = {"operator": _operator, "reference": _reference, "constant": _constant, "dropped term": _dropped,
-                            "swapped arguments": _swapped, "function": _function}  # fmt: skip
+KINDS: dict[str, Change] = {
+    "operator": _operator,
+    "reference": _reference,
+    "constant": _constant,
+    "dropped term": _dropped,
+    "swapped arguments": _swapped,
+    "function": _function,
+}
 
 
 # --- where ------------------------------------------------------------------------------------------------------------------
@@ -195,7 +248,7 @@ def _mutations(file: File, of_each: int, seed: str) -> list[Mutation]:
 
 def _edited(file: File) -> list[dict[str, Any]]:
     """Formulas that differ, and constants over formulas or over what formulas refer to."""
-    texts = compare_texts(file)
+    texts = diff_cells(file)
     return texts.formulas + texts.overwritten
 
 
@@ -208,53 +261,89 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> No
     for mutation in mutations:
         cells, place = file.contents[mutation.sheet.name], (mutation.row, mutation.column)
         before, cells[place] = cells[place], mutation.content
-        found = [item | {"id": item["id"] if mutation.identifier else ""} for item in _edited(file)]  # cells that are links have the id of their figure
+        found = [
+            item | {"id": item["id"] if mutation.identifier else ""} for item in _edited(file)
+        ]  # cells that are links have the id of their figure
         cells[place] = before
-        expected = {"cell": mutation.cell, "id": mutation.identifier, "generated": before, "found": mutation.content}
+        expected = {
+            "cell": mutation.cell,
+            "id": mutation.identifier,
+            "generated": before,
+            "found": mutation.content,
+        }
         assert found == [expected], mutation
     assert len(mutations) * len(WORKBOOKS) >= 300
-    assert len({mutation.sheet.name for mutation in mutations}) > 8 and sum(mutation.identifier != "" for mutation in mutations) > 60
+    assert (
+        len({mutation.sheet.name for mutation in mutations}) > 8
+        and sum(mutation.identifier != "" for mutation in mutations) > 60
+    )
 
 
 @pytest.mark.parametrize("name", WORKBOOKS)
-def test_values_alone_miss_some(opened: Callable[[str], File], name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_alone_miss_some(
+    opened: Callable[[str], File], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Why texts are compared: formulas whose change no value shows, in branches not taken and sums of nothing."""
     file = opened(name)
     native = file.book.values(typed_inputs(file)[0])
     sample: dict[tuple[str, int, int], Mutation] = {}
     used: set[tuple[str, str]] = set()  # what stands in cells of the sample must not be read by others of it
-    for mutation in random.Random(name).sample(_mutations(file, SAMPLE // 3, f"{name} sampled"), 8 * (SAMPLE // 3)):
+    for mutation in random.Random(name).sample(
+        _mutations(file, SAMPLE // 3, f"{name} sampled"), 8 * (SAMPLE // 3)
+    ):
         if not isinstance(mutation.content, Formula) or len(sample) == SAMPLE:
             continue
-        read = {(sheet.strip("'!") or mutation.sheet.name, letter + row) for sheet, letter, row in
-                re.findall(r"('[^']+'!|[A-Za-z]+!)?\$?([A-Z]{1,3})\$?(\d+)", mutation.content)}  # fmt: skip
+        read = {
+            (sheet.strip("'!") or mutation.sheet.name, letter + row)
+            for sheet, letter, row in re.findall(
+                r"('[^']+'!|[A-Za-z]+!)?\$?([A-Z]{1,3})\$?(\d+)", mutation.content
+            )
+        }
         own = (mutation.sheet.name, f"{letters(mutation.column + 1)}{mutation.row + 1}")
         taken = {(each.sheet.name, f"{letters(each.column + 1)}{each.row + 1}") for each in sample.values()}
         if ":" not in mutation.content and own not in used | taken | read and not read & taken:
             sample[mutation.sheet.name, mutation.row, mutation.column] = mutation
             used |= read
     for mutation in sample.values():
-        file.cells.workbook[mutation.sheet.name].cell(mutation.row + 1, mutation.column + 1).value = mutation.content
-    others = [(sheet.name, row, column) for sheet, row, column, _ in file.book.formulas() if (sheet.name, row, column) not in sample]
+        file.cells.workbook[mutation.sheet.name].cell(
+            mutation.row + 1, mutation.column + 1
+        ).value = mutation.content
+    others = [
+        (sheet.name, row, column)
+        for sheet, row, column, _ in file.book.formulas()
+        if (sheet.name, row, column) not in sample
+    ]
     worked = with_formulas(file.cells, tuple(file.book.sheets), others)  # every other cell holds its value
     missed: Counter[str] = Counter()
     for (sheet_name, row, column), mutation in sample.items():
         cell = file.book.sheets[sheet_name].cells[row, column]
         assert cell.expression is not None
         expected = native[cell.column][cell.expression]
-        error = difference(expected, worked[sheet_name].get((row, column)), scale_of(cell.expression, native[cell.column]))
+        error = difference(
+            expected, worked[sheet_name].get((row, column)), scale_of(cell.expression, native[cell.column])
+        )
         missed[mutation.kind] += error <= TOLERANCE
     with capsys.disabled():
-        print(f"\n{name}: of {len(sample)} changed formulas {missed.total()} show in no value: {dict(+missed)}")
+        print(
+            f"\n{name}: of {len(sample)} changed formulas {missed.total()} show in no value: {dict(+missed)}"
+        )
     assert len(sample) > 50 and 0 < missed.total() < len(sample)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "seed"), [("two scenarios", 1), ("two scenarios", 2), ("experts", 3), ("dense", 4)])
-def test_files_with_mutations_fail(opened: Callable[[str], File], name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                   capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "seed"), [("two scenarios", 1), ("two scenarios", 2), ("experts", 3), ("dense", 4)]
+)
+def test_files_with_mutations_fail(
+    opened: Callable[[str], File],
+    name: str,
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Three of them, and a name led elsewhere, typed into the file: exit status 1, each named with cell and id."""
     file = opened(name)
     chosen = random.Random(seed).sample(_mutations(file, 4, f"{name} {seed}"), 3)
@@ -272,9 +361,15 @@ def test_files_with_mutations_fail(opened: Callable[[str], File], name: str, see
     assert ended.value.code == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["ok"]
-    edited = {(item["cell"], item["id"], item["found"]) for kind in ("formulas", "overwritten") for item in report["edited"][kind]}
+    edited = {
+        (item["cell"], item["id"], item["found"])
+        for kind in ("formulas", "overwritten")
+        for item in report["edited"][kind]
+    }
     assert edited == {(mutation.cell, mutation.identifier, mutation.content) for mutation in chosen}
-    assert [item["name"] for item in report["edited"]["names"]] == [handle] and report["edited"]["inputs"] == []
+    assert [item["name"] for item in report["edited"]["names"]] == [handle] and report["edited"][
+        "inputs"
+    ] == []
 
 
 def test_every_defined_name_is_held(opened: Callable[[str], File]) -> None:
@@ -286,8 +381,15 @@ def test_every_defined_name_is_held(opened: Callable[[str], File]) -> None:
         if scope is not None:
             continue
         letter, row = text.rpartition("$")[0], int(text.rpartition("$")[2])
-        for other in ((name, None, f"{letter}${row + 1}"), (name, None, f"{text}*2"), (name, "Summary", text), None):
-            package = replace(file.cells.package, names=[*names[:place], *([other] if other else []), *names[place + 1 :]])
+        for other in (
+            (name, None, f"{letter}${row + 1}"),
+            (name, None, f"{text}*2"),
+            (name, "Summary", text),
+            None,
+        ):
+            package = replace(
+                file.cells.package, names=[*names[:place], *([other] if other else []), *names[place + 1 :]]
+            )
             found = edited_names(replace(file, cells=replace(file.cells, package=package)))
             assert found and {item["name"].partition(" ")[0] for item in found} == {name}
             assert found[0]["generated"] == file.book.names[name]

@@ -23,12 +23,32 @@ NEMOTRON = [["mamba2"], ["moe"], ["attention"], ["moe"]] * 2
 LATENT = [["latent_attention", "moe"]] * 8
 
 SIZES = {
-    "hidden_size": 7168, "attention_heads": 128, "kv_heads": 16, "head_dim": 128, "q_lora_rank": 1536, "kv_lora_rank": 512,
-    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "linear_key_heads": 16, "linear_value_heads": 64,
-    "linear_key_dim": 128, "linear_value_dim": 128, "mamba_heads": 64, "mamba_head_dim": 64, "ffn_size": 18432,
-}  # fmt: skip
+    "hidden_size": 7168,
+    "attention_heads": 128,
+    "kv_heads": 16,
+    "head_dim": 128,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "linear_key_heads": 16,
+    "linear_value_heads": 64,
+    "linear_key_dim": 128,
+    "linear_value_dim": 128,
+    "mamba_heads": 64,
+    "mamba_head_dim": 64,
+    "ffn_size": 18432,
+}
 
-FLOAT8 = {"num_bits": 8, "type": "float", "strategy": "channel", "dynamic": False, "symmetric": True, "group_size": None}
+FLOAT8 = {
+    "num_bits": 8,
+    "type": "float",
+    "strategy": "channel",
+    "dynamic": False,
+    "symmetric": True,
+    "group_size": None,
+}
 TOKEN8 = {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": True, "symmetric": True}
 INT4 = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, "symmetric": True}
 INT8 = {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": True}
@@ -45,15 +65,26 @@ def choices(config: Config, layers: Any, shared: bool = False) -> dict[str, Any]
     return data_types(config, [[Block(kind=kind) for kind in layer] for layer in layers], facts)
 
 
-def found(data: dict[str, Any], layers: list[list[str]], shared: bool = False, sidecar: Any = None) -> dict[str, str]:
+def found(
+    data: dict[str, Any], layers: list[list[str]], shared: bool = False, sidecar: Any = None
+) -> dict[str, str]:
     """Data types without their sources, weights_dtype as `weights`."""
     config = Config("config.json", "llama", data, sidecar=sidecar)
-    return {name.removesuffix("_dtype"): choice.value for name, choice in choices(config, layers, shared).items()}
+    return {
+        name.removesuffix("_dtype"): choice.value for name, choice in choices(config, layers, shared).items()
+    }
 
 
-def compressed(weights: Any, activations: Any = None, ignore: Any = ("lm_head",), **more: Any) -> dict[str, Any]:
+def compressed(
+    weights: Any, activations: Any = None, ignore: Any = ("lm_head",), **more: Any
+) -> dict[str, Any]:
     group = {"targets": ["Linear"], "weights": weights, "input_activations": activations}
-    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": group}, "ignore": list(ignore), **more}
+    return {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": group},
+        "ignore": list(ignore),
+        **more,
+    }
 
 
 def modelopt(algorithm: str, **more: Any) -> dict[str, Any]:
@@ -63,123 +94,312 @@ def modelopt(algorithm: str, **more: Any) -> dict[str, Any]:
 CASES = {
     "none": (None, DENSE, {"weights": "bf16"}),
     "fp8 block (DeepSeek-V3)": (
-        {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]},
-        LATENT, {"weights": "fp8-block", "head": "bf16", "activation": "fp8"},
+        {
+            "quant_method": "fp8",
+            "fmt": "e4m3",
+            "activation_scheme": "dynamic",
+            "weight_block_size": [128, 128],
+        },
+        LATENT,
+        {"weights": "fp8-block", "head": "bf16", "activation": "fp8"},
     ),
     "fp8 per tensor (Devstral 2)": (
-        {"quant_method": "fp8", "activation_scheme": "static", "weight_block_size": None,
-         "modules_to_not_convert": ["model.vision_tower", "model.multi_modal_projector", "lm_head"]},
-        DENSE, {"weights": "fp8", "head": "bf16", "activation": "fp8"},
+        {
+            "quant_method": "fp8",
+            "activation_scheme": "static",
+            "weight_block_size": None,
+            "modules_to_not_convert": ["model.vision_tower", "model.multi_modal_projector", "lm_head"],
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8"},
     ),
     "fp8, router named like a matrix (MiniMax-M2)": (
-        {"quant_method": "fp8", "fmt": "float8_e4m3fn", "weight_block_size": [128, 128],
-         "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]},
-        MOE, {"weights": "fp8-block", "head": "bf16", "activation": "fp8"},
+        {
+            "quant_method": "fp8",
+            "fmt": "float8_e4m3fn",
+            "weight_block_size": [128, 128],
+            "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"],
+        },
+        MOE,
+        {"weights": "fp8-block", "head": "bf16", "activation": "fp8"},
     ),
     "fbgemm_fp8, attention and outer layers kept (Llama-3.1-405B-FP8)": (
-        {"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0, "modules_to_not_convert": [
-            "lm_head", "model.layers.0.mlp.down_proj", "model.layers.0.mlp.gate_proj", "model.layers.0.mlp.up_proj",
-            *(f"model.layers.{layer}.self_attn.{part}_proj" for layer in range(8) for part in "qkvo")]},
-        DENSE, {"weights": "fp8", "attention": "bf16", "head": "bf16", "activation": "fp8"},
+        {
+            "quant_method": "fbgemm_fp8",
+            "activation_scale_ub": 1200.0,
+            "modules_to_not_convert": [
+                "lm_head",
+                "model.layers.0.mlp.down_proj",
+                "model.layers.0.mlp.gate_proj",
+                "model.layers.0.mlp.up_proj",
+                *(f"model.layers.{layer}.self_attn.{part}_proj" for layer in range(8) for part in "qkvo"),
+            ],
+        },
+        DENSE,
+        {"weights": "fp8", "attention": "bf16", "head": "bf16", "activation": "fp8"},
     ),
     "mxfp4 (gpt-oss)": (
-        {"quant_method": "mxfp4", "modules_to_not_convert": [
-            "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]},
-        MOE, {"weights": "mxfp4", "attention": "bf16", "head": "bf16"},
+        {
+            "quant_method": "mxfp4",
+            "modules_to_not_convert": [
+                "model.layers.*.self_attn",
+                "model.layers.*.mlp.router",
+                "model.embed_tokens",
+                "lm_head",
+            ],
+        },
+        MOE,
+        {"weights": "mxfp4", "attention": "bf16", "head": "bf16"},
     ),
-    "mxfp8": ({"quant_method": "mxfp8"}, DENSE, {"weights": "fp8-mx", "head": "bf16", "activation": "fp8-mx"}),
+    "mxfp8": (
+        {"quant_method": "mxfp8"},
+        DENSE,
+        {"weights": "fp8-mx", "head": "bf16", "activation": "fp8-mx"},
+    ),
     "ModelOpt FP8 without quant_method": (
-        {"quant_algo": "FP8", "config_groups": {"group_0": {"targets": ["Linear"]}}, "ignore": ["lm_head"],
-         "producer": {"name": "modelopt"}, "kv_cache_scheme": "FP8"},
-        DENSE, {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"},
+        {
+            "quant_algo": "FP8",
+            "config_groups": {"group_0": {"targets": ["Linear"]}},
+            "ignore": ["lm_head"],
+            "producer": {"name": "modelopt"},
+            "kv_cache_scheme": "FP8",
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"},
     ),
     "mixed compressed-tensors over an fp4 original (DeepSeek-V4 requantised)": (
-        {"quant_method": "compressed-tensors", "format": "mixed-precision", "ignore": [], "config_groups": {
-            "group_0": {"targets": ["re:.*attn.*(fused_wqa_wkv|wq_b|wo_a|wo_b)$"], "input_activations": TOKEN8,
-                        "weights": {**FLOAT8, "strategy": "block", "block_structure": [128, 128]}},
-            "group_1": {"targets": ["re:.*ffn.*(gate|up|down)_proj$"], "weights": FLOAT4, "input_activations": FLOAT4}}},
-        [["compressed_attention", "moe"]] * 4, {"weights": "nvfp4", "attention": "fp8-block", "head": "bf16", "activation": "nvfp4"},
+        {
+            "quant_method": "compressed-tensors",
+            "format": "mixed-precision",
+            "ignore": [],
+            "config_groups": {
+                "group_0": {
+                    "targets": ["re:.*attn.*(fused_wqa_wkv|wq_b|wo_a|wo_b)$"],
+                    "input_activations": TOKEN8,
+                    "weights": {**FLOAT8, "strategy": "block", "block_structure": [128, 128]},
+                },
+                "group_1": {
+                    "targets": ["re:.*ffn.*(gate|up|down)_proj$"],
+                    "weights": FLOAT4,
+                    "input_activations": FLOAT4,
+                },
+            },
+        },
+        [["compressed_attention", "moe"]] * 4,
+        {"weights": "nvfp4", "attention": "fp8-block", "head": "bf16", "activation": "nvfp4"},
     ),
     "ModelOpt NVFP4, attention kept": (
         modelopt("NVFP4", ignore=["*self_attn*", "lm_head", "*mlp.gate.*"], kv_cache_scheme=None),
-        MOE, {"weights": "nvfp4", "attention": "bf16", "head": "bf16", "activation": "nvfp4"},
+        MOE,
+        {"weights": "nvfp4", "attention": "bf16", "head": "bf16", "activation": "nvfp4"},
     ),
     "ModelOpt NVFP4, linear attention kept, the most of attention (Qwen3.5)": (
         modelopt("NVFP4", ignore=["model.layers.*.linear_attn*", "lm_head", "mtp*"]),
-        HYBRID, {"weights": "nvfp4", "attention": "bf16", "head": "bf16", "activation": "nvfp4"},
+        HYBRID,
+        {"weights": "nvfp4", "attention": "bf16", "head": "bf16", "activation": "nvfp4"},
     ),
     "ModelOpt NVFP4, dense layers and shared experts kept": (
-        modelopt("NVFP4", ignore=["model.layers.0.mlp*", "model.layers.1.mlp*", "*.mlp.shared_experts*", "lm_head"]),
-        MIXED, {"weights": "nvfp4", "ffn": "bf16", "head": "bf16", "activation": "nvfp4"},
+        modelopt(
+            "NVFP4", ignore=["model.layers.0.mlp*", "model.layers.1.mlp*", "*.mlp.shared_experts*", "lm_head"]
+        ),
+        MIXED,
+        {"weights": "nvfp4", "ffn": "bf16", "head": "bf16", "activation": "nvfp4"},
     ),
     "ModelOpt NVFP4, of attention only the output (DeepSeek-V3.1-NVFP4)": (
-        modelopt("NVFP4", ignore=["lm_head", *(f"model.layers.{layer}.self_attn.{name}" for layer in range(8) for name in (
-            "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj"))]),
-        LATENT, {"weights": "nvfp4", "head": "bf16", "activation": "nvfp4"},
+        modelopt(
+            "NVFP4",
+            ignore=[
+                "lm_head",
+                *(
+                    f"model.layers.{layer}.self_attn.{name}"
+                    for layer in range(8)
+                    for name in ("q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj")
+                ),
+            ],
+        ),
+        LATENT,
+        {"weights": "nvfp4", "head": "bf16", "activation": "nvfp4"},
     ),
-    "ModelOpt W4A8": (modelopt("W4A8_NVFP4_FP8"), DENSE, {"weights": "nvfp4", "head": "bf16", "activation": "fp8"}),
+    "ModelOpt W4A8": (
+        modelopt("W4A8_NVFP4_FP8"),
+        DENSE,
+        {"weights": "nvfp4", "head": "bf16", "activation": "fp8"},
+    ),
     "ModelOpt W4A16 AWQ": (
-        {"quantization": {"quant_algo": "W4A16_AWQ", "group_size": 128, "has_zero_point": False, "exclude_modules": ["lm_head"]}},
-        DENSE, {"weights": "int4", "head": "bf16", "activation": "bf16"},
+        {
+            "quantization": {
+                "quant_algo": "W4A16_AWQ",
+                "group_size": 128,
+                "has_zero_point": False,
+                "exclude_modules": ["lm_head"],
+            }
+        },
+        DENSE,
+        {"weights": "int4", "head": "bf16", "activation": "bf16"},
     ),
-    "ModelOpt, KV cache only": (modelopt("NO_QUANT", kv_cache_scheme=KV8), DENSE, {"weights": "bf16", "kv": "fp8"}),
+    "ModelOpt, KV cache only": (
+        modelopt("NO_QUANT", kv_cache_scheme=KV8),
+        DENSE,
+        {"weights": "bf16", "kv": "fp8"},
+    ),
     "ModelOpt MIXED_PRECISION (Nemotron 3)": (
-        modelopt("MIXED_PRECISION", kv_cache_scheme=KV8, ignore=[], quantized_layers={
-            **{f"backbone.layers.{layer}.mixer.{part}_proj": {"quant_algo": "FP8"} for layer in (0, 4) for part in ("in", "out")},
-            **{f"backbone.layers.{layer}.mixer.shared_experts.{part}_proj": {"quant_algo": "FP8"}
-               for layer in (1, 3, 5, 7) for part in ("up", "down")},
-            **{f"backbone.layers.{layer}.mixer.experts.{expert}.{part}_proj": {"quant_algo": "NVFP4", "group_size": 16}
-               for layer in (1, 3, 5, 7) for expert in range(3) for part in ("up", "down")}}),
+        modelopt(
+            "MIXED_PRECISION",
+            kv_cache_scheme=KV8,
+            ignore=[],
+            quantized_layers={
+                **{
+                    f"backbone.layers.{layer}.mixer.{part}_proj": {"quant_algo": "FP8"}
+                    for layer in (0, 4)
+                    for part in ("in", "out")
+                },
+                **{
+                    f"backbone.layers.{layer}.mixer.shared_experts.{part}_proj": {"quant_algo": "FP8"}
+                    for layer in (1, 3, 5, 7)
+                    for part in ("up", "down")
+                },
+                **{
+                    f"backbone.layers.{layer}.mixer.experts.{expert}.{part}_proj": {
+                        "quant_algo": "NVFP4",
+                        "group_size": 16,
+                    }
+                    for layer in (1, 3, 5, 7)
+                    for expert in range(3)
+                    for part in ("up", "down")
+                },
+            },
+        ),
         NEMOTRON,
-        {"weights": "nvfp4", "attention": "bf16", "ffn": "fp8", "head": "bf16", "activation": "nvfp4", "kv": "fp8"},
+        {
+            "weights": "nvfp4",
+            "attention": "bf16",
+            "ffn": "fp8",
+            "head": "bf16",
+            "activation": "nvfp4",
+            "kv": "fp8",
+        },
     ),
     "fp8 with NVFP4 experts (DeepSeek-V4-NVFP4)": (
-        {"quant_method": "fp8", "weight_block_size": [128, 128], "scale_fmt": "ue8m0", "moe_quant_algo": "NVFP4"},
-        LATENT, {"weights": "nvfp4", "attention": "fp8-block", "ffn": "fp8-block", "head": "bf16", "activation": "nvfp4"},
+        {
+            "quant_method": "fp8",
+            "weight_block_size": [128, 128],
+            "scale_fmt": "ue8m0",
+            "moe_quant_algo": "NVFP4",
+        },
+        LATENT,
+        {
+            "weights": "nvfp4",
+            "attention": "fp8-block",
+            "ffn": "fp8-block",
+            "head": "bf16",
+            "activation": "nvfp4",
+        },
     ),
     "int4 experts (Kimi K2)": (
-        compressed(INT4, ignore=["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"],
-                   format="pack-quantized", kv_cache_scheme=None),
+        compressed(
+            INT4,
+            ignore=[
+                "lm_head",
+                "re:.*self_attn.*",
+                "re:.*shared_experts.*",
+                "re:.*mlp\\.(gate|up|gate_up|down)_proj.*",
+            ],
+            format="pack-quantized",
+            kv_cache_scheme=None,
+        ),
         [["latent_attention", "ffn"], *LATENT],
         {"weights": "int4-g32", "attention": "bf16", "ffn": "bf16", "head": "bf16", "activation": "bf16"},
     ),
     "mxfp4 experts (Kimi K3)": (
-        compressed(MX4, ignore=["re:.*self_attn.*", "re:.*shared_experts.*", "re:.*lm_head.*"], format="mxfp4-pack-quantized"),
-        LATENT, {"weights": "mxfp4", "attention": "bf16", "ffn": "bf16", "head": "bf16", "activation": "bf16"},
+        compressed(
+            MX4,
+            ignore=["re:.*self_attn.*", "re:.*shared_experts.*", "re:.*lm_head.*"],
+            format="mxfp4-pack-quantized",
+        ),
+        LATENT,
+        {"weights": "mxfp4", "attention": "bf16", "ffn": "bf16", "head": "bf16", "activation": "bf16"},
     ),
-    "w8a8 float": (compressed(FLOAT8, TOKEN8, kv_cache_scheme=KV8), DENSE,
-                   {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"}),
-    "w8a8 float, LM head not ignored": (compressed(FLOAT8, TOKEN8, ignore=[]), DENSE, {"weights": "fp8", "activation": "fp8"}),
-    "float in blocks": (compressed({**FLOAT8, "strategy": "block", "block_structure": [128, 128]}, TOKEN8), DENSE,
-                        {"weights": "fp8-block", "head": "bf16", "activation": "fp8"}),
-    "w8a8 int": (compressed(INT8, {**INT8, "strategy": "token", "dynamic": True}), DENSE,
-                 {"weights": "int8", "head": "bf16", "activation": "int8"}),
-    "w4a16 by channel": (compressed({**INT4, "strategy": "channel", "group_size": None}), DENSE,
-                         {"weights": "int4", "head": "bf16", "activation": "bf16"}),
-    "nvfp4 w4a4": (compressed(FLOAT4, {**FLOAT4, "dynamic": "local"}), DENSE, {"weights": "nvfp4", "head": "bf16", "activation": "nvfp4"}),
+    "w8a8 float": (
+        compressed(FLOAT8, TOKEN8, kv_cache_scheme=KV8),
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"},
+    ),
+    "w8a8 float, LM head not ignored": (
+        compressed(FLOAT8, TOKEN8, ignore=[]),
+        DENSE,
+        {"weights": "fp8", "activation": "fp8"},
+    ),
+    "float in blocks": (
+        compressed({**FLOAT8, "strategy": "block", "block_structure": [128, 128]}, TOKEN8),
+        DENSE,
+        {"weights": "fp8-block", "head": "bf16", "activation": "fp8"},
+    ),
+    "w8a8 int": (
+        compressed(INT8, {**INT8, "strategy": "token", "dynamic": True}),
+        DENSE,
+        {"weights": "int8", "head": "bf16", "activation": "int8"},
+    ),
+    "w4a16 by channel": (
+        compressed({**INT4, "strategy": "channel", "group_size": None}),
+        DENSE,
+        {"weights": "int4", "head": "bf16", "activation": "bf16"},
+    ),
+    "nvfp4 w4a4": (
+        compressed(FLOAT4, {**FLOAT4, "dynamic": "local"}),
+        DENSE,
+        {"weights": "nvfp4", "head": "bf16", "activation": "nvfp4"},
+    ),
     "named groups beside a class": (
-        {"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {
-            "group_0": {"targets": ["Linear"], "weights": FLOAT8, "input_activations": TOKEN8},
-            "group_1": {"targets": ["re:.*experts\\.\\d+\\.(gate|up|down)_proj"], "weights": FLOAT4, "input_activations": FLOAT4}}},
-        LATENT, {"weights": "nvfp4", "attention": "fp8", "ffn": "fp8", "head": "bf16", "activation": "nvfp4"},
+        {
+            "quant_method": "compressed-tensors",
+            "ignore": ["lm_head"],
+            "config_groups": {
+                "group_0": {"targets": ["Linear"], "weights": FLOAT8, "input_activations": TOKEN8},
+                "group_1": {
+                    "targets": ["re:.*experts\\.\\d+\\.(gate|up|down)_proj"],
+                    "weights": FLOAT4,
+                    "input_activations": FLOAT4,
+                },
+            },
+        },
+        LATENT,
+        {"weights": "nvfp4", "attention": "fp8", "ffn": "fp8", "head": "bf16", "activation": "nvfp4"},
     ),
-    "awq": ({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}, DENSE,
-            {"weights": "int4", "head": "bf16", "activation": "bf16"}),
-    "gptq": ({"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True}, DENSE,
-             {"weights": "int4-g32", "head": "bf16", "activation": "bf16"}),
+    "awq": (
+        {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"},
+        DENSE,
+        {"weights": "int4", "head": "bf16", "activation": "bf16"},
+    ),
+    "gptq": (
+        {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True},
+        DENSE,
+        {"weights": "int4-g32", "head": "bf16", "activation": "bf16"},
+    ),
     "gptq, 8 bit with LM head, attention left out": (
-        {"quant_method": "gptq", "bits": 8, "group_size": -1, "lm_head": True, "dynamic": {"-:.*attn.*": {}}}, DENSE,
+        {"quant_method": "gptq", "bits": 8, "group_size": -1, "lm_head": True, "dynamic": {"-:.*attn.*": {}}},
+        DENSE,
         {"weights": "int8", "attention": "bf16", "activation": "bf16"},
     ),
     "gptq of some modules": (
-        {"quant_method": "gptq", "bits": 4, "modules_in_block_to_quantize": [["mlp.gate_proj", "mlp.up_proj"], ["mlp.down_proj"]]}, DENSE,
+        {
+            "quant_method": "gptq",
+            "bits": 4,
+            "modules_in_block_to_quantize": [["mlp.gate_proj", "mlp.up_proj"], ["mlp.down_proj"]],
+        },
+        DENSE,
         {"weights": "int4", "attention": "bf16", "head": "bf16", "activation": "bf16"},
     ),
-    "bitsandbytes, 4 bit": ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, DENSE,
-                            {"weights": "nf4", "head": "bf16", "activation": "bf16"}),
-    "bitsandbytes, 8 bit": ({"load_in_8bit": True, "llm_int8_skip_modules": None}, DENSE,
-                            {"weights": "int8", "head": "bf16", "activation": "int8"}),
-}  # fmt: skip
+    "bitsandbytes, 4 bit": (
+        {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"},
+        DENSE,
+        {"weights": "nf4", "head": "bf16", "activation": "bf16"},
+    ),
+    "bitsandbytes, 8 bit": (
+        {"load_in_8bit": True, "llm_int8_skip_modules": None},
+        DENSE,
+        {"weights": "int8", "head": "bf16", "activation": "int8"},
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -200,23 +420,52 @@ def test_every_type_is_in_the_library() -> None:
 
 def test_sidecar_alone() -> None:
     """Some checkpoints state nothing in config.json."""
-    sidecar = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": [
-        "lm_head", *(f"model.layers.{layer}.mlp.gate" for layer in range(8))]}}  # fmt: skip
-    assert found({}, MOE, sidecar=sidecar) == {"weights": "nvfp4", "head": "bf16", "activation": "nvfp4", "kv": "fp8"}
+    sidecar = {
+        "quantization": {
+            "quant_algo": "NVFP4",
+            "kv_cache_quant_algo": "FP8",
+            "group_size": 16,
+            "exclude_modules": ["lm_head", *(f"model.layers.{layer}.mlp.gate" for layer in range(8))],
+        }
+    }
+    assert found({}, MOE, sidecar=sidecar) == {
+        "weights": "nvfp4",
+        "head": "bf16",
+        "activation": "nvfp4",
+        "kv": "fp8",
+    }
 
 
 def test_expert_dtype_beside_the_block() -> None:
     """DeepSeek-V4 keeps its routed experts in mxfp4 and says so outside of quantization_config."""
-    data = {"expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+    data = {
+        "expert_dtype": "fp4",
+        "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+    }
     assert found(data, LATENT, shared=True) == {
-        "weights": "mxfp4", "attention": "fp8-block", "ffn": "fp8-block", "head": "bf16", "activation": "fp8",
-    }  # fmt: skip
+        "weights": "mxfp4",
+        "attention": "fp8-block",
+        "ffn": "fp8-block",
+        "head": "bf16",
+        "activation": "fp8",
+    }
 
 
 def test_nested_config_is_seen_from_the_decoder() -> None:
     """quantization_config may stand at the top or in text_config; the 16-bit type likewise."""
-    top = {"torch_dtype": "float16", "text_config": {"num_hidden_layers": 8}, "quantization_config": {"quant_method": "awq", "bits": 4}}
-    for data in (top, {**top, "quantization_config": None, "text_config": {"quantization_config": top["quantization_config"]}}):
+    top = {
+        "torch_dtype": "float16",
+        "text_config": {"num_hidden_layers": 8},
+        "quantization_config": {"quant_method": "awq", "bits": 4},
+    }
+    for data in (
+        top,
+        {
+            **top,
+            "quantization_config": None,
+            "text_config": {"quantization_config": top["quantization_config"]},
+        },
+    ):
         text = Config("config.json", "llava", data).part("text_config", "llama")
         classes = {name: choice.value for name, choice in choices(text, DENSE).items()}
         assert classes == {"weights_dtype": "int4", "head_dtype": "fp16", "activation_dtype": "fp16"}
@@ -235,35 +484,61 @@ def test_a_class_partly_left_out_counts_as_its_majority_and_says_so() -> None:
     assert "38% of attention is in fp8" in attention.source
 
 
-@pytest.mark.parametrize(("quantisation", "field", "supported"), [
-    ({"quant_method": "hqq"}, "quantization_config.quant_method", "compressed-tensors"),
-    ({"quant_method": None}, "quantization_config.quant_method", "bitsandbytes"),
-    ({"quant_method": 8}, "quantization_config.quant_method", "text"),
-    ([], "quantization_config", "mapping"),
-    ("fp8", "quantization_config", "mapping"),
-    ({"quant_method": "fp8", "weight_block_size": [64, 64]}, "weight_block_size", "[128, 128]"),
-    ({"quant_method": "fp8", "weight_block_size": float("nan")}, "weight_block_size", "list"),
-    ({"quant_method": "fp8", "fmt": "e5m2"}, "fmt", "e4m3"),
-    ({"quant_method": "fp8", "modules_to_not_convert": "lm_head"}, "modules_to_not_convert", "list"),
-    ({"quant_method": "fp8", "modules_to_not_convert": ["re:(.*)*x"]}, "modules_to_not_convert", "safely"),
-    ({"quant_method": "fp8", "modules_to_not_convert": ["re:[x"]}, "modules_to_not_convert", "regular expression"),
-    ({"quant_method": "awq", "bits": 3}, "bits", "4"),
-    ({"quant_method": "awq", "bits": 4, "group_size": 48}, "group_size", "128"),
-    ({"quant_method": "gptq", "bits": 2}, "bits", "4 or 8"),
-    ({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*down.*": {"bits": 8}}}, "dynamic", "leave out"),
-    ({"quant_method": "bitsandbytes"}, "load_in_4bit", "load_in_8bit"),
-    (modelopt("FP6"), "quant_algo", "NVFP4"),
-    (modelopt("NVFP4", kv_cache_quant_algo="NVFP4"), "kv_cache_quant_algo", "FP8"),
-    (modelopt("NVFP4", kv_cache_scheme={"num_bits": 4, "type": "float"}), "kv_cache_scheme", "num_bits 8"),
-    (modelopt("MIXED_PRECISION"), "quantized_layers", "mapping"),
-    (modelopt("MIXED_PRECISION", quantized_layers={"lm_head": {"quant_algo": "INT3"}}), "quantized_layers.lm_head.quant_algo", "NVFP4"),
-    (compressed({**INT4, "num_bits": 3}), "weights.num_bits", "4 or 8"),
-    (compressed({**FLOAT4, "group_size": 64}), "weights.group_size", "16"),
-    (compressed(FLOAT8, {**TOKEN8, "num_bits": 6}), "input_activations.num_bits", "8"),
-    (compressed(FLOAT8, sparsity_config={"format": "sparse-24-bitmask"}), "sparsity_config", "dense"),
-    ({"quant_method": "compressed-tensors", "config_groups": {}}, "config_groups", "mapping"),
-    ({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Conv1D"], "weights": INT8}}}, "targets", "Linear"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("quantisation", "field", "supported"),
+    [
+        ({"quant_method": "hqq"}, "quantization_config.quant_method", "compressed-tensors"),
+        ({"quant_method": None}, "quantization_config.quant_method", "bitsandbytes"),
+        ({"quant_method": 8}, "quantization_config.quant_method", "text"),
+        ([], "quantization_config", "mapping"),
+        ("fp8", "quantization_config", "mapping"),
+        ({"quant_method": "fp8", "weight_block_size": [64, 64]}, "weight_block_size", "[128, 128]"),
+        ({"quant_method": "fp8", "weight_block_size": float("nan")}, "weight_block_size", "list"),
+        ({"quant_method": "fp8", "fmt": "e5m2"}, "fmt", "e4m3"),
+        ({"quant_method": "fp8", "modules_to_not_convert": "lm_head"}, "modules_to_not_convert", "list"),
+        (
+            {"quant_method": "fp8", "modules_to_not_convert": ["re:(.*)*x"]},
+            "modules_to_not_convert",
+            "safely",
+        ),
+        (
+            {"quant_method": "fp8", "modules_to_not_convert": ["re:[x"]},
+            "modules_to_not_convert",
+            "regular expression",
+        ),
+        ({"quant_method": "awq", "bits": 3}, "bits", "4"),
+        ({"quant_method": "awq", "bits": 4, "group_size": 48}, "group_size", "128"),
+        ({"quant_method": "gptq", "bits": 2}, "bits", "4 or 8"),
+        ({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*down.*": {"bits": 8}}}, "dynamic", "leave out"),
+        ({"quant_method": "bitsandbytes"}, "load_in_4bit", "load_in_8bit"),
+        (modelopt("FP6"), "quant_algo", "NVFP4"),
+        (modelopt("NVFP4", kv_cache_quant_algo="NVFP4"), "kv_cache_quant_algo", "FP8"),
+        (
+            modelopt("NVFP4", kv_cache_scheme={"num_bits": 4, "type": "float"}),
+            "kv_cache_scheme",
+            "num_bits 8",
+        ),
+        (modelopt("MIXED_PRECISION"), "quantized_layers", "mapping"),
+        (
+            modelopt("MIXED_PRECISION", quantized_layers={"lm_head": {"quant_algo": "INT3"}}),
+            "quantized_layers.lm_head.quant_algo",
+            "NVFP4",
+        ),
+        (compressed({**INT4, "num_bits": 3}), "weights.num_bits", "4 or 8"),
+        (compressed({**FLOAT4, "group_size": 64}), "weights.group_size", "16"),
+        (compressed(FLOAT8, {**TOKEN8, "num_bits": 6}), "input_activations.num_bits", "8"),
+        (compressed(FLOAT8, sparsity_config={"format": "sparse-24-bitmask"}), "sparsity_config", "dense"),
+        ({"quant_method": "compressed-tensors", "config_groups": {}}, "config_groups", "mapping"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"g": {"targets": ["Conv1D"], "weights": INT8}},
+            },
+            "targets",
+            "Linear",
+        ),
+    ],
+)
 def test_what_is_not_supported_is_refused_by_field(quantisation: Any, field: str, supported: str) -> None:
     with pytest.raises(InputError) as error:
         found({"quantization_config": quantisation}, DENSE)

@@ -13,20 +13,27 @@ import openpyxl
 import pytest
 from live import edit
 
-from mantile.engines import soffice
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
-from mantile.recalibration import calibrate_workbook
-from mantile.verification import verify
-from mantile.workbook.edits import edited
+from mantile.measured.calibrate_workbook import calibrate_workbook
+from mantile.roundtrip.edits import edited
+from mantile.verify.engines import soffice
+from mantile.verify.verify import verify
 from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
 from mantile.workbook.read import Cells, File, Formula, open_file, typed_inputs
-from mantile.workbook.rules import lint
 from mantile.workbook.write import build_workbook
 
-BASE = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8, "date": "2026-11-21"}
+BASE = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+    "date": "2026-11-21",
+}
 VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
 SLOWER, LATER = 1.2, 1.15  # measured over predicted: TPOT, and TTFT of the base
 
@@ -37,11 +44,24 @@ def small() -> Library:
     whole = load_library()
     chips = [chip for chip in whole.accelerators if chip.id in ("h100-sxm", "l40s")]
     systems = [system for system in whole.systems if system.accelerator in {chip.id for chip in chips}]
-    known = {None, *(name for chip in chips for name in (chip.id, chip.generation)), *(system.link for system in systems)}
-    return Library.model_validate(dict(whole) | {
-        "accelerators": chips, "systems": systems, "prices": [price for price in whole.prices if price.id in known],
-        "efficiency": [profile for profile in whole.efficiency if {profile.accelerator, profile.generation, profile.link} <= known],
-    })  # fmt: skip
+    known = {
+        None,
+        *(name for chip in chips for name in (chip.id, chip.generation)),
+        *(system.link for system in systems),
+    }
+    return Library.model_validate(
+        dict(whole)
+        | {
+            "accelerators": chips,
+            "systems": systems,
+            "prices": [price for price in whole.prices if price.id in known],
+            "efficiency": [
+                profile
+                for profile in whole.efficiency
+                if {profile.accelerator, profile.generation, profile.link} <= known
+            ],
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +91,9 @@ def typed(made: Estimate, workbook: Path) -> Path:
 
 
 def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
-    found = next(row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier)
+    found = next(
+        row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier
+    )
     return book[sheet].cell(found, column)
 
 
@@ -79,21 +101,33 @@ def _figures(file: File, column: int) -> dict[str, float]:
     """The rows of the Calibration sheet, as the cells say."""
     values = file.book.values(typed_inputs(file)[0])[column]
     known = file.book.estimate.equations.measured
-    return {figure.id: float(values[figure]) for section in known.sections[1:] for figure in section.figures()}
+    return {
+        figure.id: float(values[figure]) for section in known.sections[1:] for figure in section.figures()
+    }
 
 
 def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
     """Empty cells are no error values; the sheet follows the rules."""
     values = made.values()
-    assert [float(values[figure]) for section in made.equations.measured.sections[2:] for figure in section.figures()] == [0.0] * 9
+    assert [
+        float(values[figure])
+        for section in made.equations.measured.sections[2:]
+        for figure in section.figures()
+    ] == [0.0] * 9
     assert lint(workbook) == []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         book = openpyxl.load_workbook(workbook)
-    assert all(not _cell(book, "Calibration", f"measured.{name}", column).protection.locked and _cell(book, "Calibration", f"measured.{name}").value is None
-               for name in ("ttft", "ttft_p50", "tpot", "output_tokens_per_s") for column in (8, 9))  # fmt: skip
+    assert all(
+        not _cell(book, "Calibration", f"measured.{name}", column).protection.locked
+        and _cell(book, "Calibration", f"measured.{name}").value is None
+        for name in ("ttft", "ttft_p50", "tpot", "output_tokens_per_s")
+        for column in (8, 9)
+    )
     place = book.defined_names["calibration_error"].attr_text
-    assert _cell(book, "Calibration", "measured.error_of_all", 7).coordinate == place.partition("!")[2].replace("$", "")
+    assert _cell(book, "Calibration", "measured.error_of_all", 7).coordinate == place.partition("!")[
+        2
+    ].replace("$", "")
     assert _cell(book, "Calibration", "measured.error_of_all", 7).value.count("+") == 1  # both scenarios
 
 
@@ -107,7 +141,11 @@ def test_typed_values_are_compared(typed: Path, typed_file: File) -> None:
     """Ratios and errors as worked out by hand; verification takes the values for edited inputs."""
     report = verify(typed)
     assert report.ok
-    assert {edit["id"] for edit in report.inputs} == {"measured.tpot", "measured.ttft", "measured.output_tokens_per_s"}
+    assert {edit["id"] for edit in report.inputs} == {
+        "measured.tpot",
+        "measured.ttft",
+        "measured.output_tokens_per_s",
+    }
     base, busy = _figures(typed_file, 0), _figures(typed_file, 1)
     assert base["measured.ratio.tpot"] == pytest.approx(1 / SLOWER) == busy["measured.ratio.tpot"]
     assert base["measured.ratio.ttft"] == pytest.approx(1 / LATER)
@@ -138,14 +176,20 @@ def test_the_new_workbook_is_nearer(typed: Path, typed_file: File) -> None:
         assert fresh["measured.error"] < old["measured.error"] / 3
         assert old["measured.ratio.tpot"] < fresh["measured.ratio.tpot"] < 1.1
     assert then[0]["measured.ratio.ttft"] < now[0]["measured.ratio.ttft"] < 1.1
-    assert now[0]["measured.predicted.tpot"] / now[0]["measured.ratio.tpot"] == pytest.approx(then[0]["measured.predicted.tpot"] * SLOWER)  # measured: the same
+    assert now[0]["measured.predicted.tpot"] / now[0]["measured.ratio.tpot"] == pytest.approx(
+        then[0]["measured.predicted.tpot"] * SLOWER
+    )  # measured: the same
 
     old_library, new_library = file.book.estimate.library, new.book.estimate.library
     versions = {profile.id: profile.version for profile in old_library.efficiency}
     changed = [profile for profile in new_library.efficiency if versions.get(profile.id) != profile.version]
     assert [f"{profile.id}@{profile.version}" for profile in changed] == found.to_dict()["profiles"] != []
     for profile in changed:
-        assert profile.fit is not None and profile.fit.source == "typed.xlsx" and profile.fit.runs == found.runs == 2
+        assert (
+            profile.fit is not None
+            and profile.fit.source == "typed.xlsx"
+            and profile.fit.runs == found.runs == 2
+        )
         assert all(moved.low < moved.change < moved.high for moved in profile.fit.moved)
     assert new_library.accelerators == old_library.accelerators
     with pytest.raises(InputError, match="never overwritten"):
@@ -165,7 +209,9 @@ def _typed_into(file: File, edits: Edits) -> File:
     """The file with cells changed, by sheet, id and column; without an id, by the cell's address."""
     contents = {name: dict(cells) for name, cells in file.contents.items()}
     for (sheet, what, column), value in edits.items():
-        rows = {identifier: row for row, identifier in file.book.sheets[sheet].ids.items()}  # a figure's own row stands below its link
+        rows = {
+            identifier: row for row, identifier in file.book.sheets[sheet].ids.items()
+        }  # a figure's own row stands below its link
         place = (rows[what], column - 1) if what in rows else (int(what[1:]) - 1, column - 1)
         contents[sheet][place] = value
     return replace(file, cells=replace(file.cells, contents=contents))
@@ -173,62 +219,128 @@ def _typed_into(file: File, edits: Edits) -> File:
 
 def test_edits_are_carried_over(opened: File) -> None:
     """The scenario and library of an edited workbook give the cells as they stand, each in its own column."""
-    file = _typed_into(opened, {
-        ("Summary", "H7", 8): 700, ("Inputs", "inputs.concurrency", 9): 3, ("Inputs", "inputs.weights_dtype", 9): "fp8",
-        ("Efficiency", "efficiency.step_host.override", 8): 900, ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
-        ("Hardware", "library.h100-sxm.memory_bandwidth", 7): 3000, ("Model", "model.layers", 7): 16, ("Calibration", "measured.ttft_p50", 9): 88.8,
-    })  # fmt: skip
+    file = _typed_into(
+        opened,
+        {
+            ("Summary", "H7", 8): 700,
+            ("Inputs", "inputs.concurrency", 9): 3,
+            ("Inputs", "inputs.weights_dtype", 9): "fp8",
+            ("Efficiency", "efficiency.step_host.override", 8): 900,
+            ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
+            ("Hardware", "library.h100-sxm.memory_bandwidth", 7): 3000,
+            ("Model", "model.layers", 7): 16,
+            ("Calibration", "measured.ttft_p50", 9): 88.8,
+        },
+    )
     now = edited(file)
     scenario, library = now.scenario, now.library
     made = estimate(scenario, file.book.estimate.model, library)
     cells = typed_inputs(file)[0]
     for column, wanted in enumerate(cells[: file.book.columns]):
         mine = {figure.id: figure.value for figure in made.equations.all_inputs()} | made.inputs(column)
-        assert {key: value for key, value in wanted.items() if key not in file.book.own and mine[key] != value} == {}
+        assert {
+            key: value for key, value in wanted.items() if key not in file.book.own and mine[key] != value
+        } == {}
     base, variant = (made.results(column) for column in (0, 1))
-    assert (base["input_tokens"], variant["input_tokens"], variant["concurrency"], variant["weights_dtype"]) == (700, 700, 3, "fp8")
-    assert variant["activation_dtype"] == base["activation_dtype"]  # in a live workbook it does not follow the weights
+    assert (
+        base["input_tokens"],
+        variant["input_tokens"],
+        variant["concurrency"],
+        variant["weights_dtype"],
+    ) == (700, 700, 3, "fp8")
+    assert (
+        variant["activation_dtype"] == base["activation_dtype"]
+    )  # in a live workbook it does not follow the weights
     assert [{override.id for override in column.overrides} for column in made.columns] == [
-        {"model.layers", "efficiency.step_host"}, {"efficiency.launch_scale"}]  # fmt: skip
+        {"model.layers", "efficiency.step_host"},
+        {"efficiency.launch_scale"},
+    ]
     assert library.accelerator("h100-sxm").version.endswith("-edited")
     then = file.book.values(cells)
     for column in (0, 1):
-        assert float(made.values(column)[made.equations.serving.tpot]) == pytest.approx(float(then[column][file.book.estimate.equations.serving.tpot]))
+        assert float(made.values(column)[made.equations.serving.tpot]) == pytest.approx(
+            float(then[column][file.book.estimate.equations.serving.tpot])
+        )
 
 
 def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
     """A variant keeps what its own cells say, also where a scenario file would have it follow the base."""
-    overrides = [{"id": "efficiency.step_host", "value": 700}, {"id": "efficiency.launch_scale", "value": 0.5}]
+    overrides = [
+        {"id": "efficiency.step_host", "value": 700},
+        {"id": "efficiency.launch_scale", "value": 0.5},
+    ]
     old = opened.book.estimate
-    book = lay_out(estimate(parse_scenario(BASE | VARIANTS | {"overrides": overrides}, "scenario"), old.model, old.library))
-    contents = {name: {place: cell.number if cell.number is not None else cell.text if cell.text is not None else
-                       Formula(book.printed(sheet, cell)) if cell.expression is not None else None for place, cell in sheet.cells.items()}
-                for name, sheet in book.sheets.items()}  # fmt: skip
-    file = _typed_into(File(Path("run.xlsx"), book, Cells(contents, {})), {
-        ("Efficiency", "efficiency.step_host.override", 8): 800, ("Efficiency", "efficiency.launch_scale.override", 9): None})  # fmt: skip
+    book = lay_out(
+        estimate(
+            parse_scenario(BASE | VARIANTS | {"overrides": overrides}, "scenario"), old.model, old.library
+        )
+    )
+    contents = {
+        name: {
+            place: cell.number
+            if cell.number is not None
+            else cell.text
+            if cell.text is not None
+            else Formula(book.printed(sheet, cell))
+            if cell.expression is not None
+            else None
+            for place, cell in sheet.cells.items()
+        }
+        for name, sheet in book.sheets.items()
+    }
+    file = _typed_into(
+        File(Path("run.xlsx"), book, Cells(contents, {})),
+        {
+            ("Efficiency", "efficiency.step_host.override", 8): 800,
+            ("Efficiency", "efficiency.launch_scale.override", 9): None,
+        },
+    )
     now = edited(file)
     scenario, library = now.scenario, now.library
     assert library is old.library
-    found = [{override.id: override.value for override in column.overrides} for column in estimate(scenario, old.model, library).columns]
-    assert found == [{"efficiency.step_host": 800, "efficiency.launch_scale": 0.5}, {"efficiency.step_host": 700}]
+    found = [
+        {override.id: override.value for override in column.overrides}
+        for column in estimate(scenario, old.model, library).columns
+    ]
+    assert found == [
+        {"efficiency.step_host": 800, "efficiency.launch_scale": 0.5},
+        {"efficiency.step_host": 700},
+    ]
 
 
 TPOT = ("Calibration", "measured.tpot", 8)
 
 
-@pytest.mark.parametrize(("edits", "words"), [
-    ({}, r"run\.xlsx: sheet Calibration: no measured value"),
-    ({TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")}, r"Serving!H\d+ \(serving\.e2e\): holds '=1\+1' instead of"),
-    ({TPOT: 9, ("Serving", "serving.e2e", 8): 1.5}, r"Serving!H\d+ \(serving\.e2e\): holds '1\.5' instead of"),
-    ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 0 to "),
-    ({TPOT: 9, ("Hardware", "system.hgx-h100.pair_bandwidth", 7): 50}, r"Hardware!G\d+ \(system\.hgx-h100\.pair_bandwidth\): .* where topology is mesh"),
-    ({TPOT: "9 ms"}, r"Calibration!H\d+ \(measured\.tpot\)"),
-    ({TPOT: 9, ("Summary", "B7", 2): 2.5}, r"\(inputs\.tp\): holds 2\.5; expected a whole number"),
-    ({TPOT: 9, ("Summary", "B7", 2): 3}, "the plan is not possible"),
-], ids=["nothing", "formula", "overwritten", "negative", "library", "words", "fraction", "plan"])  # fmt: skip
-def test_what_cannot_be_calibrated_is_named(opened: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: Edits, words: str) -> None:
+@pytest.mark.parametrize(
+    ("edits", "words"),
+    [
+        ({}, r"run\.xlsx: sheet Calibration: no measured value"),
+        (
+            {TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")},
+            r"Serving!H\d+ \(serving\.e2e\): holds '=1\+1' instead of",
+        ),
+        (
+            {TPOT: 9, ("Serving", "serving.e2e", 8): 1.5},
+            r"Serving!H\d+ \(serving\.e2e\): holds '1\.5' instead of",
+        ),
+        ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 0 to "),
+        (
+            {TPOT: 9, ("Hardware", "system.hgx-h100.pair_bandwidth", 7): 50},
+            r"Hardware!G\d+ \(system\.hgx-h100\.pair_bandwidth\): .* where topology is mesh",
+        ),
+        ({TPOT: "9 ms"}, r"Calibration!H\d+ \(measured\.tpot\)"),
+        ({TPOT: 9, ("Summary", "B7", 2): 2.5}, r"\(inputs\.tp\): holds 2\.5; expected a whole number"),
+        ({TPOT: 9, ("Summary", "B7", 2): 3}, "the plan is not possible"),
+    ],
+    ids=["nothing", "formula", "overwritten", "negative", "library", "words", "fraction", "plan"],
+)
+def test_what_cannot_be_calibrated_is_named(
+    opened: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edits: Edits, words: str
+) -> None:
     """File and cell or field; nothing is written."""
-    monkeypatch.setattr("mantile.recalibration.open_file", lambda path: _typed_into(opened, edits))
+    monkeypatch.setattr(
+        "mantile.measured.calibrate_workbook.open_file", lambda path: _typed_into(opened, edits)
+    )
     with pytest.raises(InputError, match=words):
         calibrate_workbook(tmp_path / "run.xlsx")
     assert list(tmp_path.iterdir()) == []
@@ -249,7 +361,9 @@ def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
     made = estimate(parse_scenario(fields, "scenario"), library=small())
     source = build_workbook(made, tmp_path / "apart.xlsx")
     found = calibrate_workbook(source, tmp_path / "new.xlsx")
-    before, after = (figures["output_tokens_per_s_per_accelerator"] for figures in (found.before, found.after))
+    before, after = (
+        figures["output_tokens_per_s_per_accelerator"] for figures in (found.before, found.after)
+    )
     assert made.values()[made.equations.measured.values["output_tokens_per_s"]] == 900
     predicted = float(made.values()[made.equations.serving.output_tokens_per_s])
     assert before["bias"] == pytest.approx(predicted / 900 - 1) and before["bias"] > 0.05

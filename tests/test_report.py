@@ -17,10 +17,10 @@ from test_cli import refused
 from mantile.library.documents import load
 from mantile.library.dump import dump_profile
 from mantile.library.efficiency import EfficiencyProfile
-from mantile.library.measurements import Measurements, load_measurements
 from mantile.library.profiles import Library, load_library
-from mantile.reconciliation import Reconciliation, reconcile
-from mantile.workbook.report import write_report
+from mantile.measured.reconcile import Reconciliation, reconcile
+from mantile.measured.report import write_report
+from mantile.measured.runs import Measurements, load_measurements
 
 run = test_cli.run
 FIGURES = {"mape", "median", "p90", "bias", "symmetric", "n"}
@@ -30,21 +30,38 @@ ERRORS = [0.91, 1.06, 1.21, 0.97, 1.41, 1.01, 0.83, 1.11]  # predicted ÷ measur
 def records(slower: float = 1.0) -> list[dict[str, Any]]:
     """Eight runs of a small model, their TPOT as predicted ÷ ERRORS, TTFT as predicted on all but the last."""
     asked: list[dict[str, Any]] = [
-        {"id": f"r{place}", "model": "llama-3.1-8b", "accelerator": "h100-sxm", "tp": 1 + place // 4, "input_tokens": 922, "output_tokens": 922,
-         "concurrency": 2 ** (place % 4 + 1), "waves": 10, "source": "made for a test", "date": "2026-11-20"} for place in range(8)
-    ]  # fmt: skip
+        {
+            "id": f"r{place}",
+            "model": "llama-3.1-8b",
+            "accelerator": "h100-sxm",
+            "tp": 1 + place // 4,
+            "input_tokens": 922,
+            "output_tokens": 922,
+            "concurrency": 2 ** (place % 4 + 1),
+            "waves": 10,
+            "source": "made for a test",
+            "date": "2026-11-20",
+        }
+        for place in range(8)
+    ]
     table = compared([record | {"metrics": {"tpot_s": 1.0}} for record in asked]).table
     for record, error, (_, row) in zip(asked, ERRORS, table.iterrows(), strict=True):
-        record["metrics"] = {"tpot_s": slower * float(row["tpot_predicted"]) / error, "ttft_s": float(row["ttft_predicted"])}
+        record["metrics"] = {
+            "tpot_s": slower * float(row["tpot_predicted"]) / error,
+            "ttft_s": float(row["ttft_predicted"]),
+        }
     del asked[-1]["metrics"]["ttft_s"]
     return asked
 
 
 def compared(runs: list[dict[str, Any]]) -> Reconciliation:
     """Records as they are predicted."""
-    from mantile.library.measurements import own
+    from mantile.measured.runs import own
 
-    return reconcile(Measurements(tuple(item for record in runs for item in own(dict(record), str(record["id"])))), source="made.yaml")
+    return reconcile(
+        Measurements(tuple(item for record in runs for item in own(dict(record), str(record["id"])))),
+        source="made.yaml",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +96,16 @@ def test_json_of_reconcile(run: Any, file: Path) -> None:
     assert found["worst"][0]["id"] == "r4"
 
 
-@pytest.mark.parametrize(("conditions", "answered"), [
-    (["--where", "tp=2"], 4), (["--where", "tp=2 concurrency=2,4"], 2), (["--where", "tp=2", "concurrency!=2"], 3),
-    (["--where", "system=h100-sxm", "--where", "precision=bf16"], 8), (["framework=vllm", "tp!=2"], 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("conditions", "answered"),
+    [
+        (["--where", "tp=2"], 4),
+        (["--where", "tp=2 concurrency=2,4"], 2),
+        (["--where", "tp=2", "concurrency!=2"], 3),
+        (["--where", "system=h100-sxm", "--where", "precision=bf16"], 8),
+        (["framework=vllm", "tp!=2"], 4),
+    ],
+)
 def test_conditions(run: Any, file: Path, conditions: list[str], answered: int) -> None:
     """Several in one value, repeated, or behind the file; what a record leaves out is what it is by default."""
     assert run("reconcile", str(file), *conditions, "--json").data["answered"] == answered
@@ -92,13 +115,26 @@ def test_text_of_reconcile(run: Any, file: Path) -> None:
     """Errors in percent, groups, extremes; nothing on stderr where it is no terminal."""
     ran = run("reconcile", str(file))
     assert (ran.status, ran.err) == (0, "")
-    for words in ("8 of 8 runs answered", "TPOT", "throughput", "best by TPOT", "worst by TPOT", "parallelism", "+41.0"):
+    for words in (
+        "8 of 8 runs answered",
+        "TPOT",
+        "throughput",
+        "best by TPOT",
+        "worst by TPOT",
+        "parallelism",
+        "+41.0",
+    ):
         assert words in ran.out, ran.out
 
 
-def test_a_broken_record_is_reported_and_skipped(run: Any, made: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_a_broken_record_is_reported_and_skipped(
+    run: Any, made: list[dict[str, Any]], tmp_path: Path
+) -> None:
     """One that is no measured run, and one of a model that nobody knows."""
-    bad = [made[0] | {"id": "negative", "metrics": {"tpot_s": -1}}, made[0] | {"id": "stranger", "model": "no-such-model"}]
+    bad = [
+        made[0] | {"id": "negative", "metrics": {"tpot_s": -1}},
+        made[0] | {"id": "stranger", "model": "no-such-model"},
+    ]
     (tmp_path / "some.json").write_text(json.dumps([*made, *bad]))
     ran = run("reconcile", "some.json")
     assert ran.status == 0, ran.err
@@ -113,7 +149,9 @@ def test_wrong_input(run: Any, file: Path, tmp_path: Path) -> None:
     """Exit status 2 and a message that says what was expected; nothing is written."""
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "lost.yaml").write_text(yaml.safe_dump({"runs": [yaml.safe_load(file.read_text())["runs"][0] | {"model": "no-such-model"}]}))
+    (tmp_path / "lost.yaml").write_text(
+        yaml.safe_dump({"runs": [yaml.safe_load(file.read_text())["runs"][0] | {"model": "no-such-model"}]})
+    )
     before = {path.name for path in tmp_path.iterdir()}
     refused(run("reconcile", str(file), "--where", "precison=bf16"), "precison", "precision")
     refused(run("reconcile", str(file), "--where", "tp"), "tp", "field=value")
@@ -126,7 +164,11 @@ def test_wrong_input(run: Any, file: Path, tmp_path: Path) -> None:
     refused(run("reconcile", str(file), "-o", "nowhere/report.xlsx"), "no folder nowhere")
     refused(run("reconcile", "other.csv", "-o", "other.csv"), "these are the measurements")
     refused(run("calibrate", str(file), "--factor", "no_such_factor"), "no_such_factor")
-    refused(run("calibrate", str(file), "--cross-validate", "colour"), "colour", "one of config, model, system, framework")
+    refused(
+        run("calibrate", str(file), "--cross-validate", "colour"),
+        "colour",
+        "one of config, model, system, framework",
+    )
     assert {path.name for path in tmp_path.iterdir()} == before
 
 
@@ -138,18 +180,25 @@ def test_table_round_trip(run: Any, file: Path, tmp_path: Path) -> None:
     assert [row["id"] for row in rows] == [f"r{place}" for place in range(8)]
     ratios = [float(row["tpot_predicted"]) / float(row["tpot_measured"]) for row in rows]
     assert ratios == pytest.approx(ERRORS, rel=1e-12)
-    assert sum(abs(ratio - 1) for ratio in ratios) / 8 == pytest.approx(data["metrics"]["tpot"]["mape"], rel=1e-12)
+    assert sum(abs(ratio - 1) for ratio in ratios) / 8 == pytest.approx(
+        data["metrics"]["tpot"]["mape"], rel=1e-12
+    )
     assert rows[-1]["ttft_measured"] == ""
 
 
 def test_own_table_is_read(run: Any, made: list[dict[str, Any]], tmp_path: Path) -> None:
     """Our own form as a .csv: metrics are columns."""
-    flat = [{key: value for key, value in record.items() if key != "metrics"} | record["metrics"] for record in made]
+    flat = [
+        {key: value for key, value in record.items() if key != "metrics"} | record["metrics"]
+        for record in made
+    ]
     with (tmp_path / "own.csv").open("w", newline="") as lines:
         writer = csv.DictWriter(lines, list(flat[0]))
         writer.writeheader()
         writer.writerows(flat)
-    assert run("reconcile", "own.csv", "--json").data["metrics"]["tpot"]["mape"] == pytest.approx(sum(abs(error - 1) for error in ERRORS) / 8)
+    assert run("reconcile", "own.csv", "--json").data["metrics"]["tpot"]["mape"] == pytest.approx(
+        sum(abs(error - 1) for error in ERRORS) / 8
+    )
 
 
 def cells(sheet: Any, head: str, metric: str) -> list[Any]:
@@ -168,8 +217,17 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
     found = run("reconcile", str(file), "-o", "report.xlsx", "-o", "table.csv", "--json").data
     first = (tmp_path / "report.xlsx").read_bytes()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-    formulas, values = (openpyxl.load_workbook(tmp_path / "report.xlsx", data_only=stored) for stored in (False, True))
-    assert formulas.sheetnames == ["Summary", "Groups", "Best and worst", "Runs", "Not answered", "Assumptions"]
+    formulas, values = (
+        openpyxl.load_workbook(tmp_path / "report.xlsx", data_only=stored) for stored in (False, True)
+    )
+    assert formulas.sheetnames == [
+        "Summary",
+        "Groups",
+        "Best and worst",
+        "Runs",
+        "Not answered",
+        "Assumptions",
+    ]
     runs = formulas["Runs"]
     measured, predicted, error = (cells(runs, head, "TPOT") for head in ("measured", "predicted", "error"))
     assert all(cell.value.startswith("=IF(ISNUMBER(") for cell in error)
@@ -183,7 +241,12 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
     assert values["Summary"]["D7"].value == 7
     assert (runs["A6"].value, runs["A6"].data_type) == ("=1+1", "s")
     for sheet in values:
-        assert not [cell.coordinate for row in sheet.iter_rows() for cell in row if cell.data_type == "e" or str(cell.value).startswith("#")]
+        assert not [
+            cell.coordinate
+            for row in sheet.iter_rows()
+            for cell in row
+            if cell.data_type == "e" or str(cell.value).startswith("#")
+        ]
     run("reconcile", str(file), "-o", "report.xlsx")
     assert (tmp_path / "report.xlsx").read_bytes() == first
 
@@ -191,7 +254,7 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None:
     """Another engine works out every formula of a report to the value it carries."""
-    from mantile.engines import soffice, with_libreoffice
+    from mantile.verify.engines import soffice, with_libreoffice
 
     if soffice() is None:
         pytest.skip("LibreOffice is not installed")
@@ -205,10 +268,17 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
             for cell in row:
                 if cell.data_type != "f":
                     continue
-                stored, found = values[sheet.title][cell.coordinate].value, worked[sheet.title].get((cell.row - 1, cell.column - 1))
+                stored, found = (
+                    values[sheet.title][cell.coordinate].value,
+                    worked[sheet.title].get((cell.row - 1, cell.column - 1)),
+                )
                 compared_cells += 1
                 if isinstance(stored, float | int):
-                    assert found == pytest.approx(stored, rel=1e-9, abs=1e-12), (sheet.title, cell.coordinate, cell.value)
+                    assert found == pytest.approx(stored, rel=1e-9, abs=1e-12), (
+                        sheet.title,
+                        cell.coordinate,
+                        cell.value,
+                    )
                 else:
                     assert (found or "") == (stored or ""), (sheet.title, cell.coordinate, cell.value)
     assert compared_cells > 200
@@ -220,18 +290,32 @@ def test_calibrate(run: Any, tmp_path: Path) -> None:
     (tmp_path / "slow.yaml").write_text(yaml.safe_dump({"runs": slow}))
     ran = run("calibrate", "slow.yaml", "--cross-validate", "config")
     assert ran.status == 0, ran.err
-    for words in ("8 runs", "not seen, by config", "80 % range", "Only 8 runs", "cannot be told from no change", "--profile calibrated"):
+    for words in (
+        "8 runs",
+        "not seen, by config",
+        "80 % range",
+        "Only 8 runs",
+        "cannot be told from no change",
+        "--profile calibrated",
+    ):
         assert words in ran.out, ran.out
     files = sorted((tmp_path / "calibrated").iterdir())
     assert files
     pins = [argument for file in files for argument in ("--profile", str(file))]
-    before, after = (run("reconcile", "slow.yaml", "--json", *more).data["metrics"]["tpot"]["mape"] for more in ([], pins))
+    before, after = (
+        run("reconcile", "slow.yaml", "--json", *more).data["metrics"]["tpot"]["mape"] for more in ([], pins)
+    )
     assert after < 0.6 * before
     profile = load(EfficiencyProfile, files[0])
     assert profile.fit is not None and profile.fit.runs == 8 and profile.fit.moved
     assert files[0].name == f"{profile.id}@{profile.version}.yaml"
     assert profile in load_library((str(files[0]),)).efficiency
-    assert run("estimate", "llama-3.1-8b", *test_cli.CASE, "--profile", f"calibrated/{files[0].name}", "--json").status == 0
+    assert (
+        run(
+            "estimate", "llama-3.1-8b", *test_cli.CASE, "--profile", f"calibrated/{files[0].name}", "--json"
+        ).status
+        == 0
+    )
     content = files[0].read_bytes()
     refused(run("calibrate", "slow.yaml"), files[0].name, "never overwritten")
     assert files[0].read_bytes() == content
@@ -251,7 +335,10 @@ def test_profiles_survive_being_written(library: Library, tmp_path: Path) -> Non
     """Every profile we ship is the same after it was written and read."""
     for profile in library.efficiency:
         odd = profile.factors[0].model_copy(update={"source": 'a "quoted": text, with \\ and # and é'})
-        for made in (profile, profile.model_copy(update={"factors": (odd, *profile.factors[1:]), "version": "1.10"})):
+        for made in (
+            profile,
+            profile.model_copy(update={"factors": (odd, *profile.factors[1:]), "version": "1.10"}),
+        ):
             path = tmp_path / "profile.yaml"
             path.write_text(dump_profile(made), encoding="utf-8")
             assert load(EfficiencyProfile, path) == made

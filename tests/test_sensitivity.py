@@ -11,22 +11,32 @@ import pytest
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
-from mantile.drivers import Driver, drivers, results
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.sensitivity import Driver, drivers, results
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.book import Book
 from mantile.workbook.layout import lay_out
-from mantile.workbook.rules import lint
+from mantile.workbook.lint import lint
 from mantile.workbook.sheets.sensitivity import HIGH, LOW
 from mantile.workbook.write import write_workbook
 
-BASE: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 256, "concurrency": 16}
+BASE: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1024,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
 MODELS: tuple[dict[str, Any], ...] = (
-    {}, {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "ep": 8}, {"model": "gpt-oss-120b", "accelerator": "mi355x", "tp": 2},
-    {"model": "llama-3.1-8b", "decode": {"tp": 2}}, {"request_rate": 4.0}, {"accelerator": "m4-max", "framework": "mlx", "concurrency": 1},
-)  # fmt: skip
+    {},
+    {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "ep": 8},
+    {"model": "gpt-oss-120b", "accelerator": "mi355x", "tp": 2},
+    {"model": "llama-3.1-8b", "decode": {"tp": 2}},
+    {"request_rate": 4.0},
+    {"accelerator": "m4-max", "framework": "mlx", "concurrency": 1},
+)
 
 
 def made(**fields: Any) -> Estimate:
@@ -62,8 +72,13 @@ def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
     else:
         kind = driver.id.rpartition(".")[2]
         reached = found.equations.side.efficiency
-        changed = {item.id: min(item.value * share, 1.0) if driver.at_most_one else max(item.value * share, float(driver.at_least_one))
-                   for item in reached.figures[kind] if isinstance(item.value, int | float)}  # fmt: skip
+        changed = {
+            item.id: min(item.value * share, 1.0)
+            if driver.at_most_one
+            else max(item.value * share, float(driver.at_least_one))
+            for item in reached.figures[kind]
+            if isinstance(item.value, int | float)
+        }
     values = found.program.run(inputs | changed)
     return {name: float(values[result]) for name, result in results(found).items()}
 
@@ -76,7 +91,9 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     rows = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
     seen = 0
     for driver in drivers(found)[:8]:
-        if driver.status == "price" or (len(found.equations.sides) > 1 and not driver.id.startswith("inputs.")):
+        if driver.status == "price" or (
+            len(found.equations.sides) > 1 and not driver.id.startswith("inputs.")
+        ):
             continue  # of one side of two; the price is tested below
         for offset, sign in enumerate((-1, 1)):
             expected = again(found, driver, 1 + sign * driver.swing / 100)
@@ -89,10 +106,16 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
 
 def test_a_price_moves_the_cost_alone() -> None:
     book, values = laid_out(0)
-    row = next(row for row, identifier in book.sheets["Sensitivity"].ids.items() if identifier == "cost.price")
+    row = next(
+        row for row, identifier in book.sheets["Sensitivity"].ids.items() if identifier == "cost.price"
+    )
     base = {name: float(book.estimate_values[0][figure]) for name, figure in results(book.estimate).items()}
-    assert [table(book, values, "Sensitivity", row, column) / (base["usd"]) for column in (10, 11)] == pytest.approx([0.8, 1.2])
-    assert [table(book, values, "Sensitivity", row, column) for column in (6, 7)] == pytest.approx([base["ttft"] * 1e3] * 2)
+    assert [
+        table(book, values, "Sensitivity", row, column) / (base["usd"]) for column in (10, 11)
+    ] == pytest.approx([0.8, 1.2])
+    assert [table(book, values, "Sensitivity", row, column) for column in (6, 7)] == pytest.approx(
+        [base["ttft"] * 1e3] * 2
+    )
 
 
 @pytest.mark.parametrize("number", range(len(MODELS)))
@@ -106,18 +129,32 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
             {
                 figure.id: float(values[-1][figure.body])
                 for figure in book.homes
-                if isinstance(figure, Quantity) and figure.id.startswith(tuple(f"sensitivity.{name}.{kind}." for kind in kinds))
+                if isinstance(figure, Quantity)
+                and figure.id.startswith(tuple(f"sensitivity.{name}.{kind}." for kind in kinds))
             }
             for kinds in (("better", "worse"), ("low", "high", "entry"))
         )
         entries = [int(changes[f"sensitivity.{name}.entry.{rank}"]) for rank in range(1, 9)]
-        spreads = [abs(changes[f"sensitivity.{name}.high.{entry}"] - changes[f"sensitivity.{name}.low.{entry}"]) for entry in entries]
+        spreads = [
+            abs(changes[f"sensitivity.{name}.high.{entry}"] - changes[f"sensitivity.{name}.low.{entry}"])
+            for entry in entries
+        ]
         assert sorted(entries) == list(range(1, 9))
         assert all(one >= other * (1 - 1e-7) for one, other in itertools.pairwise(spreads))
         for rank, entry in enumerate(entries, 1):
-            both = (changes[f"sensitivity.{name}.low.{entry}"], changes[f"sensitivity.{name}.high.{entry}"], 0.0)
-            assert (ends[f"sensitivity.{name}.better.{rank}"], ends[f"sensitivity.{name}.worse.{rank}"]) == (min(both), max(both))
-        assert all(ends[f"sensitivity.{name}.better.{rank}"] <= 0 <= ends[f"sensitivity.{name}.worse.{rank}"] for rank in range(1, 9))
+            both = (
+                changes[f"sensitivity.{name}.low.{entry}"],
+                changes[f"sensitivity.{name}.high.{entry}"],
+                0.0,
+            )
+            assert (ends[f"sensitivity.{name}.better.{rank}"], ends[f"sensitivity.{name}.worse.{rank}"]) == (
+                min(both),
+                max(both),
+            )
+        assert all(
+            ends[f"sensitivity.{name}.better.{rank}"] <= 0 <= ends[f"sensitivity.{name}.worse.{rank}"]
+            for rank in range(1, 9)
+        )
 
 
 @pytest.mark.parametrize("number", [0, 3])
@@ -137,7 +174,11 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path:
 def test_a_swing_can_be_typed_and_stated() -> None:
     """A scenario may state it; a typed one changes both ends."""
     stated = lay_out(made(sensitivity={"inputs.concurrency": 50}))
-    row = next(row for row, identifier in stated.sheets["Sensitivity"].ids.items() if identifier == "inputs.concurrency")
+    row = next(
+        row
+        for row, identifier in stated.sheets["Sensitivity"].ids.items()
+        if identifier == "inputs.concurrency"
+    )
     values = stated.values(stated.generated())
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [8, 24]
     given = stated.generated()
@@ -162,19 +203,30 @@ def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
         line: dict[str, Any] = {"row": row}
         for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
             cell = sheet.cells[row, column]
-            line[name] = cell.number if cell.expression is None else float(values[cell.column][cell.expression])
+            line[name] = (
+                cell.number if cell.expression is None else float(values[cell.column][cell.expression])
+            )
         if sheet.cells[row, 0].text != "still so":
             found.append(line)
         row += 1
     return found
 
 
-@pytest.mark.parametrize("sweep", [
-    {"concurrency": [1, 16, 200]}, {"tp": [1, 2], "input_tokens": [128, 4096]}, {"accelerator": ["h100-sxm", "b200-sxm", "l40s", "mi300x"]},
-    {"weights_dtype": ["bf16", "fp8"]}, {"utilisation": [0.5, 1.0]}, {"framework": ["vllm", "sglang"], "accelerator": ["h200-sxm", "h100-sxm"]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        {"concurrency": [1, 16, 200]},
+        {"tp": [1, 2], "input_tokens": [128, 4096]},
+        {"accelerator": ["h100-sxm", "b200-sxm", "l40s", "mi300x"]},
+        {"weights_dtype": ["bf16", "fp8"]},
+        {"utilisation": [0.5, 1.0]},
+        {"framework": ["vllm", "sglang"], "accelerator": ["h200-sxm", "h100-sxm"]},
+    ],
+)
 @pytest.mark.parametrize("live", [True, False])
-def test_a_point_is_the_estimate_with_that_input(sweep: dict[str, list[Any]], live: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_is_the_estimate_with_that_input(
+    sweep: dict[str, list[Any]], live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What follows from a field by default follows in a sweep as well, whether points are formulas or stored values."""
     if not live:
         monkeypatch.setattr("mantile.workbook.sheets.sweep.MOST_LIVE", 0)
@@ -182,12 +234,18 @@ def test_a_point_is_the_estimate_with_that_input(sweep: dict[str, list[Any]], li
     values = book.values(book.generated())
     found = points(book, values)
     first, *rest = sweep
-    expected = [{first: one} | dict(zip(rest, [other], strict=False)) for other in (sweep[rest[0]] if rest else [None]) for one in sweep[first]]
+    expected = [
+        {first: one} | dict(zip(rest, [other], strict=False))
+        for other in (sweep[rest[0]] if rest else [None])
+        for one in sweep[first]
+    ]
     lines = found if live else found[1:]
     assert len(lines) == len(expected) and bool(book.cases[2:]) == live
     curves = [series["values"] for series in book.sheets["Sweep"].charts[1][2].series]
     drawn = [row for _, start, _, end, _ in curves for row in range(start, end + 1) if row != NOW]
-    assert sorted(set(drawn)) == [line["row"] for line in lines], "curves go through all points and nothing else"
+    assert sorted(set(drawn)) == [line["row"] for line in lines], (
+        "curves go through all points and nothing else"
+    )
     for line, point in zip(lines, expected, strict=True):
         result = made(**point).results()
         wanted = (result["ttft_s"] * 1e3, result["tpot_s"] * 1e3, result["usd_per_million_tokens"]["output"])
@@ -212,10 +270,17 @@ def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
         assert line["ttft"] == pytest.approx(made(request_rate=rate).results()["ttft_s"] * 1e3, rel=1e-9)
 
 
-@pytest.mark.parametrize(("sweep", "words"), [
-    ({"colour": [1]}, "unknown input 'colour'"), ({"concurrency": list(range(1, 2500))}, "2,499 points"), ({"concurrency": ["many"]}, "concurrency"),
-    ({"accelerator": ["h100-sxmm"]}, "h100-sxm"), ({"tp": [1], "pp": [1], "dp": [1]}, "at most 2"), ({"tp": []}, "at least 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        ({"colour": [1]}, "unknown input 'colour'"),
+        ({"concurrency": list(range(1, 2500))}, "2,499 points"),
+        ({"concurrency": ["many"]}, "concurrency"),
+        ({"accelerator": ["h100-sxmm"]}, "h100-sxm"),
+        ({"tp": [1], "pp": [1], "dp": [1]}, "at most 2"),
+        ({"tp": []}, "at least 1"),
+    ],
+)
 def test_a_sweep_that_cannot_be_is_refused(sweep: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         lay_out(made(sweep=sweep))
@@ -226,5 +291,7 @@ def test_points_can_be_typed(tmp_path: Path) -> None:
     book = lay_out(made(sweep={"concurrency": [1, 16]}))
     given = book.generated()
     given[-1] |= {"sweep.inputs.concurrency": 64}
-    assert points(book, book.values(given))[1]["tpot"] == pytest.approx(made(concurrency=64).results()["tpot_s"] * 1e3, rel=1e-9)
+    assert points(book, book.values(given))[1]["tpot"] == pytest.approx(
+        made(concurrency=64).results()["tpot_s"] * 1e3, rel=1e-9
+    )
     assert not lint(write_workbook(book, tmp_path / "run.xlsx"))

@@ -14,7 +14,7 @@ import pytest
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving import serving
 from mantile.equations.workload import workload
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input
 from mantile.ir.build import build_ir
@@ -97,7 +97,9 @@ def simulate(loop: Loop, waves: int, warm: int, together: bool) -> tuple[float, 
                 waiting[0][2] -= taken
                 break
             ready.append(waiting.popleft())
-        clock += taken_up / loop.prompt_tokens * loop.prompt + (loop.fixed + loop.each * running.sum() if decodes else 0)
+        clock += taken_up / loop.prompt_tokens * loop.prompt + (
+            loop.fixed + loop.each * running.sum() if decodes else 0
+        )
         over: Any = ()
         if decodes:
             left[running] -= 1
@@ -123,25 +125,57 @@ class Closed:
 
     def __init__(self, made: Estimate) -> None:
         equations = made.equations
-        self.whole, self.overhead, self.decode = (Input(f"given.{name}", name, "s", 0.0) for name in ("prefill", "overhead", "decode"))
-        prefill = replace(equations.prefill, time=self.whole, parts=equations.prefill.parts | {OVERHEAD: self.overhead})
+        self.whole, self.overhead, self.decode = (
+            Input(f"given.{name}", name, "s", 0.0) for name in ("prefill", "overhead", "decode")
+        )
+        prefill = replace(
+            equations.prefill, time=self.whole, parts=equations.prefill.parts | {OVERHEAD: self.overhead}
+        )
         parts = equations.figures["decode.microbatches"]
         side = equations.side
-        served = serving(equations.ir, made.library, side, side, prefill, replace(equations.decode, time=self.decode), parts)  # type: ignore[arg-type]
+        served = serving(
+            equations.ir,
+            made.library,
+            side,
+            side,
+            prefill,
+            replace(equations.decode, time=self.decode),
+            parts,
+        )  # type: ignore[arg-type]
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
-        self.outputs = {name: rows[f"serving.{name}"] for name in ("tpot", "ttft", "ttft_p50", "burst", "queue", "saturation", "generation")}
+        self.outputs = {
+            name: rows[f"serving.{name}"]
+            for name in ("tpot", "ttft", "ttft_p50", "burst", "queue", "saturation", "generation")
+        }
         self.program = Program(list(self.outputs.values()))
         self.given = made.inputs(0)
 
     def __call__(self, loop: Loop) -> dict[str, float]:
         """Results for a loop, with nothing around its steps: no handling, no interference, no cold start."""
         lag = 0 if loop.scheduler == FIRST else 1  # a prompt that rides along takes a decode step as well
-        factors = {"interference": 1, "queueing": 1, "prefill_alone": 1, "step_lag": lag, "first_token": 0, "cold_start": 0}
-        values = self.program.run(self.given | {f"efficiency.{name}.override": value for name, value in factors.items()} | {
-            "inputs.scheduler": loop.scheduler, "inputs.concurrency": loop.requests, "inputs.input_tokens": loop.prompt_tokens,
-            "inputs.output_tokens": loop.outputs, "inputs.token_budget": loop.budget, "inputs.length_spread": loop.spread,
-            "given.prefill": loop.prompt, "given.overhead": 0.0, "given.decode": loop.step,
-        })  # fmt: skip
+        factors = {
+            "interference": 1,
+            "queueing": 1,
+            "prefill_alone": 1,
+            "step_lag": lag,
+            "first_token": 0,
+            "cold_start": 0,
+        }
+        values = self.program.run(
+            self.given
+            | {f"efficiency.{name}.override": value for name, value in factors.items()}
+            | {
+                "inputs.scheduler": loop.scheduler,
+                "inputs.concurrency": loop.requests,
+                "inputs.input_tokens": loop.prompt_tokens,
+                "inputs.output_tokens": loop.outputs,
+                "inputs.token_budget": loop.budget,
+                "inputs.length_spread": loop.spread,
+                "given.prefill": loop.prompt,
+                "given.overhead": 0.0,
+                "given.decode": loop.step,
+            }
+        )
         return {name: float(values[figure]) for name, figure in self.outputs.items()}
 
 
@@ -161,7 +195,9 @@ def loaded(scheduler: str, requests: int, prompt_tokens: int, outputs: int, load
 def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> None:
     """TPOT within 2 %; mean TTFT of a service that runs on within 15 % in half of the settings, 35 % in all."""
     gaps, firsts = [], []
-    for requests, (prompt_tokens, outputs), load in product((4, 16, 48), ((1000, 100), (3000, 200)), (0.15, 0.5)):
+    for requests, (prompt_tokens, outputs), load in product(
+        (4, 16, 48), ((1000, 100), (3000, 200)), (0.15, 0.5)
+    ):
         loop = loaded(scheduler, requests, prompt_tokens, outputs, load)
         gap, first = simulate(loop, waves=9, warm=3, together=False)
         ours = closed(loop)
@@ -192,7 +228,9 @@ def test_requests_of_one_length_run_in_lockstep(closed: Closed, requests: int, l
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 @pytest.mark.parametrize("requests", [1, 6, 40])
 @pytest.mark.parametrize("budget", [2000, 8000, 100_000])
-def test_the_first_wave_waits_for_its_steps(closed: Closed, scheduler: str, requests: int, budget: int) -> None:
+def test_the_first_wave_waits_for_its_steps(
+    closed: Closed, scheduler: str, requests: int, budget: int
+) -> None:
     """All requests at once: mean TTFT of the first wave within a decode step and a tenth of it, however few prompts there are for a step."""
     loop = Loop(scheduler, requests, 0.01, 0.00005, 0.03, 1000, 100, budget)
     _, first = simulate(loop, waves=1, warm=0, together=True)
@@ -218,7 +256,10 @@ MODELS = ("llama-3.3-70b", "gpt-oss-120b")
 def swept(made: Estimate, names: tuple[str, ...], **varied: Any) -> dict[str, np.ndarray]:
     """Figures of the serving block over arrays of inputs."""
     figures = {name: made.figure(f"serving.{name}" if "." not in name else name) for name in names}
-    given = {(f"inputs.{name}" if not name.startswith("efficiency") else name.replace("__", ".")): value for name, value in varied.items()}
+    given = {
+        (f"inputs.{name}" if not name.startswith("efficiency") else name.replace("__", ".")): value
+        for name, value in varied.items()
+    }
     values = made.program.sweep(made.inputs(0) | given)
     size = max(np.size(value) for value in varied.values())
     return {name: np.broadcast_to(values[figure], size) for name, figure in figures.items()}
@@ -237,7 +278,14 @@ def test_more_requests_never_make_anything_faster(make: Make, model: str, schedu
     made, many = make(model=model), np.arange(1, 3000)
     for waves in (0, 1, 10):
         for budget in (512, 8192, 32_768):
-            found = swept(made, ("ttft", "tpot", "ttft_p50", "ttft_p95", "e2e"), concurrency=many, scheduler=scheduler, waves=waves, token_budget=budget)
+            found = swept(
+                made,
+                ("ttft", "tpot", "ttft_p50", "ttft_p95", "e2e"),
+                concurrency=many,
+                scheduler=scheduler,
+                waves=waves,
+                token_budget=budget,
+            )
             for name, values in found.items():
                 assert (np.diff(values) >= -1e-12 * values[1:]).all(), (name, waves, budget)
             assert found["ttft"][-1] > 2 * found["ttft"][0]
@@ -246,9 +294,29 @@ def test_more_requests_never_make_anything_faster(make: Make, model: str, schedu
 @pytest.mark.parametrize("model", MODELS)
 def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model: str) -> None:
     """Percentiles in order, a first token before the last, and no wait for a lone request of a service that runs on."""
-    varied = grid(concurrency=(1, 2, 16, 250, 5000), scheduler=tuple(SCHEDULERS), waves=(0, 0.5, 1, 10), length_spread=(0, 0.2),
-                  input_tokens=(64, 2000, 60_000), output_tokens=(1, 20, 1000), batching=("continuous", "static"), long_outputs=(1, 1.1, 3))  # fmt: skip
-    names = ("ttft", "ttft_p50", "ttft_p95", "e2e", "e2e_p50", "e2e_p95", "queue", "stall", "seat_wait", "burst_wait", "base")
+    varied = grid(
+        concurrency=(1, 2, 16, 250, 5000),
+        scheduler=tuple(SCHEDULERS),
+        waves=(0, 0.5, 1, 10),
+        length_spread=(0, 0.2),
+        input_tokens=(64, 2000, 60_000),
+        output_tokens=(1, 20, 1000),
+        batching=("continuous", "static"),
+        long_outputs=(1, 1.1, 3),
+    )
+    names = (
+        "ttft",
+        "ttft_p50",
+        "ttft_p95",
+        "e2e",
+        "e2e_p50",
+        "e2e_p95",
+        "queue",
+        "stall",
+        "seat_wait",
+        "burst_wait",
+        "base",
+    )
     found = swept(make(model=model), names, **varied)
     tiny = 1 - 1e-12
     assert (found["ttft_p95"] >= found["ttft_p50"] * tiny).all()
@@ -258,7 +326,9 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
     assert (found["e2e_p95"] >= found["ttft_p95"] * tiny).all()
     steady = (varied["waves"] == 0) & (varied["batching"] == "continuous")
     alone, pair = ((varied["concurrency"] == number) & steady for number in (1, 2))
-    assert (found["ttft_p95"][pair] <= 2 * found["base"][pair]).all()  # one other prompt to wait behind, and no more
+    assert (
+        found["ttft_p95"][pair] <= 2 * found["base"][pair]
+    ).all()  # one other prompt to wait behind, and no more
     assert (found["stall"][varied["concurrency"] == 1] == 0).all()
     np.testing.assert_allclose(found["ttft"][alone], found["ttft_p95"][alone], rtol=1e-12)
 
@@ -268,16 +338,29 @@ def test_a_first_wave_is_a_share_of_a_benchmark(make: Make, scheduler: str) -> N
     """Without waves a service that runs on; with one wave all of it; in between in proportion. Cold starts are paid by the first wave alone."""
     made = make(scheduler=scheduler, concurrency=64)
     waves = np.array([0, 0.5, 1, 2, 10, 1000])
-    found = swept(made, ("ttft", "ttft_steady", "burst", "burst_wait", "ramp", "e2e", "requests_per_s", "ttft_p50"), waves=waves)
+    found = swept(
+        made,
+        ("ttft", "ttft_steady", "burst", "burst_wait", "ramp", "e2e", "requests_per_s", "ttft_p50"),
+        waves=waves,
+    )
     assert found["burst_wait"][0] == 0 and found["ttft"][0] == found["ttft_steady"][0]
     assert found["ramp"][0] == 1
     assert len(set(found["ttft_steady"])) == len(set(found["burst"])) == 1
     share = np.array([0, 1, 1, 1 / 2, 1 / 10, 1 / 1000])
-    np.testing.assert_allclose(found["ttft"], found["ttft_steady"] + share * (found["burst"] - found["ttft_steady"]), rtol=1e-12)
+    np.testing.assert_allclose(
+        found["ttft"], found["ttft_steady"] + share * (found["burst"] - found["ttft_steady"]), rtol=1e-12
+    )
     np.testing.assert_allclose(found["requests_per_s"] * found["e2e"], 64 * (1 - share / 4), rtol=1e-12)
     assert found["burst"][0] > found["ttft_steady"][0]
-    cold = swept(made, ("ttft", "ttft_steady", "burst", "tpot"), waves=waves, efficiency__cold_start__override=7_000_000)
-    none = swept(made, ("ttft", "ttft_steady", "burst", "tpot"), waves=waves, efficiency__cold_start__override=0)
+    cold = swept(
+        made,
+        ("ttft", "ttft_steady", "burst", "tpot"),
+        waves=waves,
+        efficiency__cold_start__override=7_000_000,
+    )
+    none = swept(
+        made, ("ttft", "ttft_steady", "burst", "tpot"), waves=waves, efficiency__cold_start__override=0
+    )
     np.testing.assert_allclose(cold["ttft"] - none["ttft"], share * 7, rtol=1e-9, atol=1e-12)
     for name in ("ttft_steady", "tpot"):
         np.testing.assert_array_equal(cold[name], none[name])
@@ -291,7 +374,9 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
     found = swept(made, names, receive_interval=intervals)
     assert len(set(found["tpot"])) == 1
     for name in ("ttft", "ttft_p50", "ttft_p95"):
-        np.testing.assert_allclose(found[name] - found[name][0], intervals / 2 * found["tpot"], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            found[name] - found[name][0], intervals / 2 * found["tpot"], rtol=1e-9, atol=1e-12
+        )
     steps = np.array([0, 1, 5, 20, 10_000])
     found = swept(made, names, batch_wait=steps)
     assert len(set(found["tpot"])) == 1
@@ -301,10 +386,14 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
     assert found["prompts_per_step"][0] == 4 and 5 < most < 20
     waited = np.minimum(steps, most)
     expected = waited * (1 + rate * waited / 2) / (1 + rate * waited)
-    np.testing.assert_allclose(found["ttft"] - found["ttft"][0], expected * found["tpot"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        found["ttft"] - found["ttft"][0], expected * found["tpot"], rtol=1e-9, atol=1e-12
+    )
     assert (np.diff(found["ttft"])[:3] > 0).all()
     assert (np.diff(expected) >= 0).all()
-    static = swept(make(batching="static"), ("held_back", "first_step"), receive_interval=intervals, batch_wait=20)
+    static = swept(
+        make(batching="static"), ("held_back", "first_step"), receive_interval=intervals, batch_wait=20
+    )
     assert not static["held_back"].any() and not static["first_step"].any()
 
 
@@ -345,20 +434,28 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
         inputs, _, _ = workload(library, build_ir(model), False)
         assert ("release" in inputs.named()) == bool(model.architecture.value("experts")), name
     made = make(model="gpt-oss-120b", tp=1)
-    now, then = (made.program.run(made.inputs(0) | {"inputs.release": release}) for release in ("current", "before 2025-12"))
+    now, then = (
+        made.program.run(made.inputs(0) | {"inputs.release": release})
+        for release in ("current", "before 2025-12")
+    )
     slower = float(then[made.figure("efficiency.moe_slower")])
     assert slower == float(then[made.figure("efficiency.moe_early")]) > 1.05
     assert now[made.figure("efficiency.moe_slower")] == 1
     for phase in (made.equations.prefill, made.equations.decode):
         for block in phase.blocks:
             factor = slower if block.id in ("experts_up", "experts_down") else 1
-            assert float(then[block.time]) == pytest.approx(factor * float(now[block.time]), rel=1e-12), block.id
+            assert float(then[block.time]) == pytest.approx(factor * float(now[block.time]), rel=1e-12), (
+                block.id
+            )
     for name in ("ttft", "tpot"):
         figure = made.figure(f"serving.{name}")
         assert now[figure] < then[figure] < slower * now[figure]
     with pytest.raises(InputError, match=r"field release: llama-3\.1-8b has no experts"):
         make(model="llama-3.1-8b", release="before 2025-12")
-    assert make(model="mixtral-8x7b", release="before 2025-12").results()["tpot_s"] > make(model="mixtral-8x7b").results()["tpot_s"]
+    assert (
+        make(model="mixtral-8x7b", release="before 2025-12").results()["tpot_s"]
+        > make(model="mixtral-8x7b").results()["tpot_s"]
+    )
 
 
 def test_a_framework_has_its_scheduler_unless_another_is_asked_for(make: Make, library: Library) -> None:
@@ -368,10 +465,14 @@ def test_a_framework_has_its_scheduler_unless_another_is_asked_for(make: Make, l
     assert (theirs["vllm"], theirs["sglang"], theirs["trtllm"]) == (MIXED, FIRST, WHOLE)
     for framework, usual in theirs.items():
         for asked in ("default", *SCHEDULERS):
-            values = made.program.run(made.inputs(0) | {"inputs.framework": framework, "inputs.scheduler": asked})
+            values = made.program.run(
+                made.inputs(0) | {"inputs.framework": framework, "inputs.scheduler": asked}
+            )
             used = values[made.figure("scheduler.in_use")]
             assert used == (usual if asked == "default" else asked)
             assert values[made.figure("scheduler.first")] == (used == FIRST)
-            for statistic, name in product(("mean", "p50", "p95", "benchmark"), ("factor", "share", "others")):
+            for statistic, name in product(
+                ("mean", "p50", "p95", "benchmark"), ("factor", "share", "others")
+            ):
                 mine = values[made.figure(f"scheduler.{statistic}.{name}")]
                 assert mine == made.figure(f"scheduler.{statistic}.{name}.{used}").value

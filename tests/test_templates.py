@@ -10,21 +10,28 @@ from typing import Any
 import pytest
 from live import loaded
 
-from mantile.drivers import drivers
-from mantile.estimation import Estimate, estimate
-from mantile.importing import import_workbook
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.sensitivity import drivers
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.library.scenario import parse_scenario
 from mantile.library.template import load_template
-from mantile.verification import verify
+from mantile.roundtrip.import_workbook import import_workbook
+from mantile.verify.verify import verify
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import COLLECTING, WORKINGS, lint
 from mantile.workbook.read import read_cells
-from mantile.workbook.rules import COLLECTING, WORKINGS, lint
 from mantile.workbook.write import build_workbook
 
-BASE: dict[str, Any] = {"model": "qwen3-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 256, "concurrency": 16, "date": "2026-11-21"}
+BASE: dict[str, Any] = {
+    "model": "qwen3-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1024,
+    "output_tokens": 256,
+    "concurrency": 16,
+    "date": "2026-11-21",
+}
 OWN = """\
 about: ours
 company: Q & A Ltd
@@ -48,7 +55,9 @@ def test_every_template_we_ship_is_read_and_says_what_it_is_for() -> None:
     names = {path.stem for path in data_folder("templates").glob("*.yaml")}
     assert names == {"standard", "executive", "audit"}
     assert all(load_template(name).about for name in names)
-    assert load_template("standard").model_dump(exclude={"about"}) == type(load_template("standard"))().model_dump(exclude={"about"})
+    assert load_template("standard").model_dump(exclude={"about"}) == type(
+        load_template("standard")
+    )().model_dump(exclude={"about"})
 
 
 @pytest.mark.parametrize("name", ["executive", "audit"])
@@ -74,12 +83,24 @@ def test_executives_see_what_they_decide_by() -> None:
     book = lay_out(made(template="executive", variants=[{"name": "TP2", "tp": 2}]))
     assert {"Cover", "Summary", "Compare", "Assumptions"} <= set(book.sheets)
     assert not {"Plan", "Layers", "Calibration", "Log"} & set(book.sheets)
-    text = {name: " ".join(book.printed(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None) for name, sheet in book.sheets.items()}
+    text = {
+        name: " ".join(
+            book.printed(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None
+        )
+        for name, sheet in book.sheets.items()
+    }
     named = {found for formulas in text.values() for found in re.findall(r"([A-Z][a-z]+)!", formulas)}
     assert named <= set(book.sheets)
-    links = {str(cell.link).removeprefix("internal:'").partition("'")[0] for sheet in book.sheets.values() for cell in sheet.cells.values() if cell.link}
+    links = {
+        str(cell.link).removeprefix("internal:'").partition("'")[0]
+        for sheet in book.sheets.values()
+        for cell in sheet.cells.values()
+        if cell.link
+    }
     assert links <= set(book.sheets)
-    assert {place.removeprefix("=").partition("!")[0].strip("'") for place in book.names.values()} <= set(book.sheets)
+    assert {place.removeprefix("=").partition("!")[0].strip("'") for place in book.names.values()} <= set(
+        book.sheets
+    )
 
 
 def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> None:
@@ -98,7 +119,14 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
                 seen += 1
     assert seen > 1000
     moving = [driver for driver in drivers(other) if driver.weight > 0]
-    assert sum(identifier in {driver.id for driver in moving} for identifier in book.sheets["Sensitivity"].ids.values()) == len(moving) > 20
+    assert (
+        sum(
+            identifier in {driver.id for driver in moving}
+            for identifier in book.sheets["Sensitivity"].ids.values()
+        )
+        == len(moving)
+        > 20
+    )
     path = build_workbook(made(template="audit"), tmp_path / "run.xlsx")
     shown = read_cells(path).workbook["Serving"]
     texts = [shown.cell(row, FIRST + 2) for row in range(5, 60) if shown.cell(row, FIRST + 2).value]
@@ -113,7 +141,9 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     file.unlink()
     book = read_cells(path).workbook
     assert book.properties.title == "Capacity plan" == book["Cover"]["B2"].value
-    assert book["Cover"]["B1"].value.startswith("Q & A LTD") and "Q &amp;&amp; A Ltd" in part(path, "xl/worksheets/sheet2.xml")
+    assert book["Cover"]["B1"].value.startswith("Q & A LTD") and "Q &amp;&amp; A Ltd" in part(
+        path, "xl/worksheets/sheet2.xml"
+    )
     styles, chart = part(path, "xl/styles.xml"), part(path, "xl/charts/chart1.xml")
     assert "5A1846" in styles and "17365D" not in styles and "7A0019" in chart and "234E9A" not in chart
     assert not lint(path)
@@ -133,22 +163,38 @@ def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
     def shown(sheet: str, wanted: str) -> list[float]:
         """Numbers on the rows that begin with these words."""
         cells = book.sheets[sheet].cells
-        rows = {row for (row, column), cell in cells.items() if column < 2 and cell.text is not None and wanted in cell.text}
-        found = [values[cell.column].get(cell.expression) for (row, _), cell in cells.items() if row in rows and cell.expression is not None]
+        rows = {
+            row
+            for (row, column), cell in cells.items()
+            if column < 2 and cell.text is not None and wanted in cell.text
+        }
+        found = [
+            values[cell.column].get(cell.expression)
+            for (row, _), cell in cells.items()
+            if row in rows and cell.expression is not None
+        ]
         return [value for value in found if isinstance(value, float)]
 
     assert float(values[0][book.sheets["Summary"].cells[10, 8].expression]) == pytest.approx(usd * 0.92)
-    assert usd * 0.92 == pytest.approx(next(value for value in shown("Compare", "Per million output tokens") if value > 0), rel=1e-9)
+    assert usd * 0.92 == pytest.approx(
+        next(value for value in shown("Compare", "Per million output tokens") if value > 0), rel=1e-9
+    )
     assert any(value == pytest.approx(usd * 0.92) for value in shown("Sweep", "now, live"))
     assert any(value == pytest.approx(usd * 0.92) for value in shown("Sensitivity", "As it is"))
     path = build_workbook(made(template=str(file)), tmp_path / "run.xlsx")
     assert not lint(path) and verify(path).ok and "€" in part(path, "xl/styles.xml")
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("sheets: [Cover, Sumary]", "unknown sheet 'Sumary'; did you mean Summary"), ("palette: {navy: blue}", "palette.navy"), ("drivers: 1", "drivers"),
-    ("colour: red", "colour"), ("[1]", "ours.yaml"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sheets: [Cover, Sumary]", "unknown sheet 'Sumary'; did you mean Summary"),
+        ("palette: {navy: blue}", "palette.navy"),
+        ("drivers: 1", "drivers"),
+        ("colour: red", "colour"),
+        ("[1]", "ours.yaml"),
+    ],
+)
 def test_a_template_that_cannot_be_is_refused(text: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "ours.yaml"
     file.write_text(text, encoding="utf-8")

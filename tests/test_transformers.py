@@ -27,11 +27,21 @@ pytestmark = pytest.mark.transformers
 Shape = tuple[int, ...]
 CLASSES = {"kimi_k2": "deepseek_v3"}  # a model type that transformers does not know by its name
 # transformers 5 stores some tensors otherwise than checkpoints do. Reversed by these rules, shapes are those of a checkpoint:
-FUSED = ("gpt_oss", "llama4", "llama4_text", "gemma4", "gemma4_text")  # 1. experts of a layer in one tensor, in checkpoints too;
+FUSED = (
+    "gpt_oss",
+    "llama4",
+    "llama4_text",
+    "gemma4",
+    "gemma4_text",
+)  # 1. experts of a layer in one tensor, in checkpoints too;
 TRANSPOSED = ("qwen3_vl_moe",)  # 2. in one tensor in checkpoints too, but input by output;
-EXPERTS = re.compile(r"\.experts\.(gate_up_proj|up_proj|down_proj)$")  # 3. elsewhere every expert has its own, gate and up apart.
+EXPERTS = re.compile(
+    r"\.experts\.(gate_up_proj|up_proj|down_proj)$"
+)  # 3. elsewhere every expert has its own, gate and up apart.
 CONVOLUTION = re.compile(r"\.conv1d\.weight$")  # 4. kimi_linear: convolutions of query, key and value apart.
-TOWER = re.compile(r"vision_tower\..*\.([qkv])_proj\.")  # 5. kimi_k25: query, key and value of its tower in one matrix.
+TOWER = re.compile(
+    r"vision_tower\..*\.([qkv])_proj\."
+)  # 5. kimi_k25: query, key and value of its tower in one matrix.
 
 
 def stored(family: str, name: str, shape: Shape) -> list[Shape]:
@@ -41,7 +51,11 @@ def stored(family: str, name: str, shape: Shape) -> list[Shape]:
         count, outputs, inputs = shape
         if family in TRANSPOSED:
             return [(count, inputs, outputs)]
-        return [(outputs // 2, inputs)] * (2 * count) if experts.group(1) == "gate_up_proj" else [(outputs, inputs)] * count
+        return (
+            [(outputs // 2, inputs)] * (2 * count)
+            if experts.group(1) == "gate_up_proj"
+            else [(outputs, inputs)] * count
+        )
     if family == "kimi_linear" and CONVOLUTION.search(name):
         return [(shape[0] // 3, *shape[1:])] * 3
     if family == "kimi_k25" and tower is not None:
@@ -62,7 +76,9 @@ def torch() -> ModuleType:
 def transformers(torch: ModuleType) -> Iterator[ModuleType]:
     """transformers without its remarks on our small sizes, or the test is skipped."""
     found: ModuleType = pytest.importorskip(
-        "transformers", minversion="5.23", reason="the model classes; the figures carried in test_ir.py still hold"
+        "transformers",
+        minversion="5.23",
+        reason="the model classes; the figures carried in test_ir.py still hold",
     )
     level = found.logging.get_verbosity()
     found.logging.set_verbosity_error()
@@ -76,7 +92,11 @@ def built(torch: ModuleType, transformers: ModuleType, config: dict[str, Any]) -
         warnings.simplefilter("ignore")  # of modules that transformers imports at first use
         kind = CLASSES.get(config["model_type"], config["model_type"])
         read = transformers.CONFIG_MAPPING[kind].from_dict(copy.deepcopy(config) | {"model_type": kind})
-        auto = transformers.AutoModelForImageTextToText if "vision_config" in config else transformers.AutoModelForCausalLM
+        auto = (
+            transformers.AutoModelForImageTextToText
+            if "vision_config" in config
+            else transformers.AutoModelForCausalLM
+        )
         with torch.device("meta"):
             return auto.from_config(read, experts_implementation="batched_mm").eval()
 
@@ -84,7 +104,12 @@ def built(torch: ModuleType, transformers: ModuleType, config: dict[str, Any]) -
 def ours(config: dict[str, Any]) -> ModelGraph:
     """The IR of a config."""
     return build_ir(
-        Model(id="small", name="small", source="test", architecture=parse_config(copy.deepcopy(config), "config.json"))
+        Model(
+            id="small",
+            name="small",
+            source="test",
+            architecture=parse_config(copy.deepcopy(config), "config.json"),
+        )
     )
 
 
@@ -99,8 +124,12 @@ def test_tensors_are_those_of_the_model_class(torch: ModuleType, transformers: M
     """Every parameter and stored buffer by shape and number; the LM head once where it is the embedding itself."""
     config = CONFIGS[name]
     model = built(torch, transformers, config)
-    tensors = {id(tensor): (key, tuple(tensor.shape)) for key, tensor in model.state_dict(keep_vars=True).items()}
-    theirs = Counter(shape for key, whole in tensors.values() for shape in stored(config["model_type"], key, whole))
+    tensors = {
+        id(tensor): (key, tuple(tensor.shape)) for key, tensor in model.state_dict(keep_vars=True).items()
+    }
+    theirs = Counter(
+        shape for key, whole in tensors.values() for shape in stored(config["model_type"], key, whole)
+    )
     ir = ours(config)
     mine: Counter[Shape] = Counter()
     for entry in tensor_list(ir):
@@ -112,7 +141,9 @@ def test_tensors_are_those_of_the_model_class(torch: ModuleType, transformers: M
 # --- work -------------------------------------------------------------------------------------------------------------------
 
 TOKENS = 24  # three chunks of the small state space models; no multiple of a chunk of the delta rules
-NOT_RUN = ("gemma4",)  # its class looks at values of the input, and a meta tensor has none; its decoder is gemma4_text
+NOT_RUN = (
+    "gemma4",
+)  # its class looks at values of the input, and a meta tensor has none; its decoder is gemma4_text
 
 
 def passing_of_states(ir: ModelGraph, tokens: int) -> int:
@@ -154,18 +185,27 @@ def test_flops_are_those_torch_counts(torch: ModuleType, transformers: ModuleTyp
     left_out = passing_of_states(ir, TOKENS)
     if config["model_type"].startswith("llama4"):
         left_out += experts_not_chosen(ir, TOKENS)
-    assert flops["linear"] + flops["attention_full_square"] + flops["other"] + left_out == counter.get_total_flops()
+    assert (
+        flops["linear"] + flops["attention_full_square"] + flops["other"] + left_out
+        == counter.get_total_flops()
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if name not in NOT_RUN])
-def test_the_cache_grows_as_that_of_the_model_class(torch: ModuleType, transformers: ModuleType, name: str) -> None:
+def test_the_cache_grows_as_that_of_the_model_class(
+    torch: ModuleType, transformers: ModuleType, name: str
+) -> None:
     """By so many bytes a token once every window is full. Recurrent states do not grow; entries stand for several tokens."""
     model = built(torch, transformers, CONFIGS[name])
 
     def held(tokens: int) -> int:
         with torch.no_grad():
             made = model(input_ids=torch.zeros((1, tokens), dtype=torch.long, device="meta"), use_cache=True)
-        return sum(values(vars(layer)) for layer in made.past_key_values.layers) if "past_key_values" in made else 0
+        return (
+            sum(values(vars(layer)) for layer in made.past_key_values.layers)
+            if "past_key_values" in made
+            else 0
+        )
 
     growth = 2 * (held(64) - held(32)) // 32
     if name == "falcon, grouped":  # its class keeps every KV head once for each query head that shares it

@@ -12,22 +12,37 @@ import openpyxl
 import pytest
 from live import edit, few
 
-from mantile.engines import recalculate, soffice, with_formulas
-from mantile.estimation import estimate
+from mantile.estimate.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
-from mantile.verification import verify
+from mantile.verify.engines import recalculate, soffice, with_formulas
+from mantile.verify.verify import verify
 from mantile.workbook.read import open_file
 from mantile.workbook.write import build_workbook
 
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 
-CONFIG = {"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "num_key_value_heads": 4, "num_hidden_layers": 3,
-          "intermediate_size": 5632, "vocab_size": 32000, "max_position_embeddings": 2048}  # fmt: skip
-BASE = {"model": "small", "accelerator": "h100-sxm", "tp": 2, "input_tokens": 500, "output_tokens": 100, "concurrency": 8}
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 4,
+    "num_hidden_layers": 3,
+    "intermediate_size": 5632,
+    "vocab_size": 32000,
+    "max_position_embeddings": 2048,
+}
+BASE = {
+    "model": "small",
+    "accelerator": "h100-sxm",
+    "tp": 2,
+    "input_tokens": 500,
+    "output_tokens": 100,
+    "concurrency": 8,
+}
 VARIANTS = {"variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}
 
 
@@ -63,7 +78,9 @@ def _corrupt(workbook: Path, target: Path) -> Path:
 
 
 def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
-    found = next(row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier)
+    found = next(
+        row for row in range(5, book[sheet].max_row + 1) if book[sheet].cell(row, 6).value == identifier
+    )
     return book[sheet].cell(found, column)
 
 
@@ -87,7 +104,9 @@ def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
         if isinstance(one, str):
             assert one == other
         else:
-            assert float(one) == pytest.approx(float(other), rel=1e-12, abs=1e-15)  # stock rounds constants to 15 decimals
+            assert float(one) == pytest.approx(
+                float(other), rel=1e-12, abs=1e-15
+            )  # stock rounds constants to 15 decimals
         compared += 1
     assert compared > 1500
 
@@ -106,8 +125,13 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
     assert report["ok"] and not report["stored_values_compared"]
     assert report["compared"] == report["formulas"] - 1  # the following cell holds a number now
     edits = {(item["id"], item["found"]) for item in report["edited"]["inputs"]}
-    assert edits == {("inputs.tp", 1), ("inputs.input_tokens", 700), ("efficiency.gemm_bandwidth.override", 0.5),
-                     ("library.h100-sxm.memory_bandwidth", 3000), ("inputs.concurrency", 3)}  # fmt: skip
+    assert edits == {
+        ("inputs.tp", 1),
+        ("inputs.input_tokens", 700),
+        ("efficiency.gemm_bandwidth.override", 0.5),
+        ("library.h100-sxm.memory_bandwidth", 3000),
+        ("inputs.concurrency", 3),
+    }
 
 
 def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> None:
@@ -118,15 +142,33 @@ def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> N
     assert [item["source"] for item in report["mismatches"]] == ["stored value"]
 
 
-@pytest.mark.parametrize(("change", "kind"), [
-    (lambda book: setattr(_cell(book, "Serving", "serving.tpot"), "value", "=H10"), "formulas"),
-    (lambda book: setattr(_cell(book, "Decode", "decode.ffn_up.flops"), "value",
-                          str(_cell(book, "Decode", "decode.ffn_up.flops").value).replace("*", "+", 1)), "formulas"),
-    (lambda book: setattr(_cell(book, "Prefill", "prefill.time"), "value", 0.001), "overwritten"),
-    (lambda book: setattr(_cell(book, "Inputs", "constant.flops_per_mac", 7), "value", 3), "overwritten"),
-    (lambda book: setattr(book["Serving"]["K3"], "value", "=1/3"), "formulas"),
-], ids=["changed formula", "broken operator", "constant over formula", "changed definition", "formula where none belongs"])  # fmt: skip
-def test_tampering_is_caught(workbook: Path, tmp_path: Path, change: Callable[[Any], None], kind: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda book: setattr(_cell(book, "Serving", "serving.tpot"), "value", "=H10"), "formulas"),
+        (
+            lambda book: setattr(
+                _cell(book, "Decode", "decode.ffn_up.flops"),
+                "value",
+                str(_cell(book, "Decode", "decode.ffn_up.flops").value).replace("*", "+", 1),
+            ),
+            "formulas",
+        ),
+        (lambda book: setattr(_cell(book, "Prefill", "prefill.time"), "value", 0.001), "overwritten"),
+        (lambda book: setattr(_cell(book, "Inputs", "constant.flops_per_mac", 7), "value", 3), "overwritten"),
+        (lambda book: setattr(book["Serving"]["K3"], "value", "=1/3"), "formulas"),
+    ],
+    ids=[
+        "changed formula",
+        "broken operator",
+        "constant over formula",
+        "changed definition",
+        "formula where none belongs",
+    ],
+)
+def test_tampering_is_caught(
+    workbook: Path, tmp_path: Path, change: Callable[[Any], None], kind: str
+) -> None:
     """Each kind of tampering fails verification and is named with its cell."""
     report = verify(edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
     assert not report["ok"]
@@ -144,11 +186,16 @@ def test_a_broken_operator_in_a_live_branch_changes_values_too(workbook: Path, t
     assert any(item["id"] == "serving.e2e" and item["source"] == "formulas" for item in report["mismatches"])
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    (b"not a workbook", "expected an .xlsx workbook"),
-    (None, "truncated"),
-])  # fmt: skip
-def test_what_is_no_workbook_is_refused(workbook: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not a workbook", "expected an .xlsx workbook"),
+        (None, "truncated"),
+    ],
+)
+def test_what_is_no_workbook_is_refused(
+    workbook: Path, tmp_path: Path, content: bytes | None, message: str
+) -> None:
     """A clear error, not a traceback."""
     path = tmp_path / "broken.xlsx"
     path.write_bytes(workbook.read_bytes()[:5000] if content is None else content)
@@ -159,9 +206,13 @@ def test_what_is_no_workbook_is_refused(workbook: Path, tmp_path: Path, content:
 def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
     """A text where a number belongs, an empty selector, a foreign workbook."""
     with pytest.raises(InputError, match=r"Summary!H7 \(inputs.input_tokens\): holds 'many'"):
-        verify(edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["H7"], "value", "many")))
+        verify(
+            edit(workbook, tmp_path / "a.xlsx", lambda book: setattr(book["Summary"]["H7"], "value", "many"))
+        )
     with pytest.raises(InputError, match=r"Summary!B5 \(inputs.accelerator\): the cell is empty"):
-        verify(edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None)))
+        verify(
+            edit(workbook, tmp_path / "b.xlsx", lambda book: setattr(book["Summary"]["B5"], "value", None))
+        )
     foreign = tmp_path / "c.xlsx"
     openpyxl.Workbook().save(foreign)
     with pytest.raises(InputError, match="_bundle is missing"):
@@ -172,7 +223,9 @@ def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Pat
 def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Path) -> None:
     """The same through LibreOffice; a stored value it echoed instead of recalculating would show."""
     assert verify(workbook, "libreoffice").to_dict()["ok"]
-    edited = edit(workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100))
+    edited = edit(
+        workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100)
+    )
     resaved = recalculate(edited, tmp_path)
     report = verify(resaved).to_dict()
     assert report["ok"] and report["stored_values_compared"] and report["compared"] == report["formulas"]

@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 from live import loaded
 
-from mantile.estimation import estimate
+from mantile.estimate.estimate import estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
@@ -23,10 +23,17 @@ from mantile.library.scenario import parse_scenario
 from mantile.workbook import style
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
-from mantile.workbook.rules import lint
+from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook, write_workbook
 
-BASE = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256, "concurrency": 16}
+BASE = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
 TWO = BASE | {"variants": [{"name": "2 x TP4", "tp": 4, "dp": 2}]}
 
 
@@ -36,25 +43,67 @@ def _read(path: Path) -> Any:
         return openpyxl.load_workbook(path)
 
 
-@pytest.mark.parametrize("fields", [
-    BASE, TWO,
-    {"model": "qwen3-32b", "accelerator": "b200-sxm", "weights_dtype": "fp8-block", "kv_dtype": "fp8", "tp": 2, "pp": 2,
-     "input_tokens": 8000, "output_tokens": 1000, "concurrency": 300},
-    {"model": "llama-3.2-1b", "accelerator": "rtx-4090", "weights_dtype": "int4", "input_tokens": 512, "output_tokens": 512,
-     "concurrency": 1, "batching": "static"},
-    {"model": "mistral-7b", "accelerator": "l40s", "framework": "sglang", "tp": 3, "input_tokens": 9000, "output_tokens": 100,
-     "concurrency": 64, "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}]},
-    {"model": "llama-3.1-405b", "accelerator": "a100-80gb-sxm", "tp": 8, "input_tokens": 1000, "output_tokens": 10, "concurrency": 1},
-    # Experts; latents with an indexer; compressed entries; recurrent mixers; images.
-    BASE | {"model": "mixtral-8x7b", "experts_dtype": "int4", "tp": 2, "variants": [{"experts_dtype": "fp8", "pp": 2}]},
-    BASE | {"model": "deepseek-v3.2", "accelerator": "b200-sxm", "variants": [{"tp": 4, "pp": 2}]},
-    BASE | {"model": "deepseek-v4-flash", "accelerator": "b200-sxm"},
-    BASE | {"model": "kimi-linear-48b-a3b"},
-    BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
-    BASE | {"model": "jamba-v0.1", "tp": 4},
-    BASE | {"model": "mamba-codestral-7b", "tp": 1},
-    BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
-], ids=lambda fields: f"{fields['model']}-{fields['accelerator']}")  # fmt: skip
+@pytest.mark.parametrize(
+    "fields",
+    [
+        BASE,
+        TWO,
+        {
+            "model": "qwen3-32b",
+            "accelerator": "b200-sxm",
+            "weights_dtype": "fp8-block",
+            "kv_dtype": "fp8",
+            "tp": 2,
+            "pp": 2,
+            "input_tokens": 8000,
+            "output_tokens": 1000,
+            "concurrency": 300,
+        },
+        {
+            "model": "llama-3.2-1b",
+            "accelerator": "rtx-4090",
+            "weights_dtype": "int4",
+            "input_tokens": 512,
+            "output_tokens": 512,
+            "concurrency": 1,
+            "batching": "static",
+        },
+        {
+            "model": "mistral-7b",
+            "accelerator": "l40s",
+            "framework": "sglang",
+            "tp": 3,
+            "input_tokens": 9000,
+            "output_tokens": 100,
+            "concurrency": 64,
+            "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}],
+        },
+        {
+            "model": "llama-3.1-405b",
+            "accelerator": "a100-80gb-sxm",
+            "tp": 8,
+            "input_tokens": 1000,
+            "output_tokens": 10,
+            "concurrency": 1,
+        },
+        # Experts; latents with an indexer; compressed entries; recurrent mixers; images.
+        BASE
+        | {
+            "model": "mixtral-8x7b",
+            "experts_dtype": "int4",
+            "tp": 2,
+            "variants": [{"experts_dtype": "fp8", "pp": 2}],
+        },
+        BASE | {"model": "deepseek-v3.2", "accelerator": "b200-sxm", "variants": [{"tp": 4, "pp": 2}]},
+        BASE | {"model": "deepseek-v4-flash", "accelerator": "b200-sxm"},
+        BASE | {"model": "kimi-linear-48b-a3b"},
+        BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
+        BASE | {"model": "jamba-v0.1", "tp": 4},
+        BASE | {"model": "mamba-codestral-7b", "tp": 1},
+        BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
+    ],
+    ids=lambda fields: f"{fields['model']}-{fields['accelerator']}",
+)
 def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) -> None:
     """Also where the plan is odd or does not fit: those are failing checks, not broken sheets."""
     path = build_workbook(estimate(parse_scenario(fields, "scenario")), tmp_path / "run.xlsx")
@@ -78,28 +127,46 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     book["Model"].merge_cells("A40:B41")
     book.save(path)
     found = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
-    for rule, cell in (("7", f"H{row}"), ("3", f"I{row + 1}"), ("6", f"H{row + 2}"), ("8", f"H{row + 3}"), ("1", f"H{row + 4}"),
-                       ("1", f"H{row + 5}"), ("4", "")):  # fmt: skip
+    for rule, cell in (
+        ("7", f"H{row}"),
+        ("3", f"I{row + 1}"),
+        ("6", f"H{row + 2}"),
+        ("8", f"H{row + 3}"),
+        ("1", f"H{row + 4}"),
+        ("1", f"H{row + 5}"),
+        ("4", ""),
+    ):
         assert (rule, "Prefill", cell) in found
     assert {("5", "Memory", ""), ("5", "Model", "A40:B41")} <= found
 
 
 def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
     """Every second of a pass stands in the list of layers, whatever the layers are made of; the steps of a layer are its time."""
-    made = estimate(parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario"))
+    made = estimate(
+        parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario")
+    )
     book = lay_out(made)
     values = book.values([made.inputs(0)])[0]
-    found: dict[str, Quantity] = {figure.id: figure for figure, home in book.homes.items()
-                                  if home.sheet == "Layers" and isinstance(figure, Quantity)}  # fmt: skip
+    found: dict[str, Quantity] = {
+        figure.id: figure
+        for figure, home in book.homes.items()
+        if home.sheet == "Layers" and isinstance(figure, Quantity)
+    }
     layers = made.model.architecture.sequence()
     for phase in (made.equations.prefill, made.equations.decode):
         name = phase.phase.id
         begin, time = found[f"layers.p2p.{name}.start"], found[f"layers.p2p.{name}.time"]
         assert values[begin.body] + values[time.body] == pytest.approx(values[phase.time] * 1000, rel=1e-12)
         for number, kind in enumerate(made.equations.ir.layers):
-            steps = [values[figure.body] for identifier, figure in found.items() if identifier.startswith(f"layers.step.{number}.{name}.")]
+            steps = [
+                values[figure.body]
+                for identifier, figure in found.items()
+                if identifier.startswith(f"layers.step.{number}.{name}.")
+            ]
             one = layers.index(kind.blocks) + 1
-            assert sum(steps) == pytest.approx(values[found[f"layers.layer.{one}.{name}.time"].body] * 1000, rel=1e-12)
+            assert sum(steps) == pytest.approx(
+                values[found[f"layers.layer.{one}.{name}.time"].body] * 1000, rel=1e-12
+            )
 
 
 def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> None:
@@ -114,7 +181,9 @@ def test_same_scenario_same_bytes(tmp_path: Path) -> None:
     first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")
     second = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "b.xlsx")
     assert first.read_bytes() == second.read_bytes()
-    third = build_workbook(estimate(parse_scenario(TWO | {"concurrency": 17}, "scenario")), tmp_path / "c.xlsx")
+    third = build_workbook(
+        estimate(parse_scenario(TWO | {"concurrency": 17}, "scenario")), tmp_path / "c.xlsx"
+    )
     assert third.read_bytes() != first.read_bytes()
 
 
@@ -128,20 +197,53 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
         values = openpyxl.load_workbook(path, data_only=True)
     results = made.results()
     expected = {
-        "in_accelerator": "h100-sxm", "in_framework": "vllm", "in_weights_dtype": "bf16", "in_kv_dtype": "bf16", "in_tp": 8, "in_pp": 1,
-        "in_dp": 1, "in_attention_dtype": "same", "in_ffn_dtype": "same", "in_head_dtype": "bf16", "in_token_budget": 8192,
-        "in_input_tokens": 2048, "in_output_tokens": 256, "in_concurrency": 16, "in_system": "default", "in_ep": 1, "in_attention_dp": 1,
-        "in_cp": 1, "in_sequence_parallel": "off", "in_microbatches": 0, "in_offload_weights": 0, "in_offload_kv": 0,
-        "in_price_basis": "cloud", "in_utilisation": 1, "in_electricity_price": 0.1, "in_pue": 1.3, "in_hours_per_day": 24, "ttft": results["ttft_s"],
-        "tpot": results["tpot_s"], "e2e": results["e2e_s"], "output_tokens_per_s": results["output_tokens_per_s"],
+        "in_accelerator": "h100-sxm",
+        "in_framework": "vllm",
+        "in_weights_dtype": "bf16",
+        "in_kv_dtype": "bf16",
+        "in_tp": 8,
+        "in_pp": 1,
+        "in_dp": 1,
+        "in_attention_dtype": "same",
+        "in_ffn_dtype": "same",
+        "in_head_dtype": "bf16",
+        "in_token_budget": 8192,
+        "in_input_tokens": 2048,
+        "in_output_tokens": 256,
+        "in_concurrency": 16,
+        "in_system": "default",
+        "in_ep": 1,
+        "in_attention_dp": 1,
+        "in_cp": 1,
+        "in_sequence_parallel": "off",
+        "in_microbatches": 0,
+        "in_offload_weights": 0,
+        "in_offload_kv": 0,
+        "in_price_basis": "cloud",
+        "in_utilisation": 1,
+        "in_electricity_price": 0.1,
+        "in_pue": 1.3,
+        "in_hours_per_day": 24,
+        "ttft": results["ttft_s"],
+        "tpot": results["tpot_s"],
+        "e2e": results["e2e_s"],
+        "output_tokens_per_s": results["output_tokens_per_s"],
         "output_tokens_per_s_per_accelerator": results["output_tokens_per_s_per_accelerator"],
-        "memory_per_accelerator": results["memory_per_accelerator_bytes"], "memory_capacity": results["memory_capacity_bytes"],
-        "fits": 1, "feasibility": "fits", "power": results["power_w"], "usd_per_hour": results["usd_per_hour"],
-        "usd_per_million_tokens": results["usd_per_million_tokens"]["output"], "interactivity": results["interactivity_tokens_per_s"],
-        "kv_capacity_sequences": results["kv_capacity_sequences"], "master_check": 1,
-    }  # fmt: skip
+        "memory_per_accelerator": results["memory_per_accelerator_bytes"],
+        "memory_capacity": results["memory_capacity_bytes"],
+        "fits": 1,
+        "feasibility": "fits",
+        "power": results["power_w"],
+        "usd_per_hour": results["usd_per_hour"],
+        "usd_per_million_tokens": results["usd_per_million_tokens"]["output"],
+        "interactivity": results["interactivity_tokens_per_s"],
+        "kv_capacity_sequences": results["kv_capacity_sequences"],
+        "master_check": 1,
+    }
     assert results["usd_per_hour"] > 0
-    assert {name for name in book.defined_names if name.startswith("in_")} == {f"in_{name}" for name in made.equations.inputs.named()}
+    assert {name for name in book.defined_names if name.startswith("in_")} == {
+        f"in_{name}" for name in made.equations.inputs.named()
+    }
     for name, value in expected.items():
         sheet, cell = book.defined_names[name].attr_text.replace("'", "").replace("$", "").split("!")
         found = values[sheet][cell].value
@@ -150,7 +252,12 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
 
 def test_names_that_look_like_formulas_stay_texts(tmp_path: Path) -> None:
     """Titles and names from outside are written as strings."""
-    fields = BASE | {"title": "=1+1", "name": "@SUM(A1)", "why": "+cmd|' /C calc'!A0", "variants": [{"name": "-2+3", "tp": 4}]}
+    fields = BASE | {
+        "title": "=1+1",
+        "name": "@SUM(A1)",
+        "why": "+cmd|' /C calc'!A0",
+        "variants": [{"name": "-2+3", "tp": 4}],
+    }
     path = build_workbook(estimate(parse_scenario(fields, "scenario")), tmp_path / "run.xlsx")
     book = _read(path)
     texts = {"=1+1": 0, "+cmd|' /C calc'!A0": 0}
@@ -162,8 +269,12 @@ def test_names_that_look_like_formulas_stay_texts(tmp_path: Path) -> None:
                     texts[cell.value] += 1
     assert min(texts.values()) > 0
     with zipfile.ZipFile(path) as archive:
-        formulas = [text for name in archive.namelist() if name.startswith("xl/worksheets/sheet")
-                    for text in re.findall(r"<f>([^<]*)</f>", archive.read(name).decode())]  # fmt: skip
+        formulas = [
+            text
+            for name in archive.namelist()
+            if name.startswith("xl/worksheets/sheet")
+            for text in re.findall(r"<f>([^<]*)</f>", archive.read(name).decode())
+        ]
     assert formulas and not any("cmd" in text or text in ("1+1", "SUM(A1)") for text in formulas)
 
 
@@ -179,22 +290,41 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
     assert bundle["model"]["architecture"]["stack"] == [{"times": 80, "layers": [["attention", "ffn"]]}]
     library = load_library()
     for name in ("accelerators", "systems", "prices", "frameworks", "efficiency"):
-        assert [item["id"] for item in bundle["library"][name]] == [item.id for item in getattr(library, name)]
+        assert [item["id"] for item in bundle["library"][name]] == [
+            item.id for item in getattr(library, name)
+        ]
     assert len(bundle["library"]["accelerators"]) >= 52
 
 
-@pytest.mark.parametrize(("model", "classes"), [
-    ("llama-3.3-70b", ["attention", "ffn"]), ("mixtral-8x7b", ["attention", "experts"]),
-    ("deepseek-v3.2", ["attention", "ffn", "experts"]), ("mamba-codestral-7b", ["attention"]),
-    ("qwen3-vl-8b", ["attention", "ffn"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        ("llama-3.3-70b", ["attention", "ffn"]),
+        ("mixtral-8x7b", ["attention", "experts"]),
+        ("deepseek-v3.2", ["attention", "ffn", "experts"]),
+        ("mamba-codestral-7b", ["attention"]),
+        ("qwen3-vl-8b", ["attention", "ffn"]),
+    ],
+)
 def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, classes: list[str]) -> None:
     """Every choice of the base scenario's selectors is a list; a model has selectors for the classes of its matrices only."""
     made = estimate(parse_scenario(BASE | {"model": model}, "scenario"))
     book = _read(build_workbook(made, tmp_path / "run.xlsx"))
-    rules = {(name, str(rule.sqref)): rule for name in ("Summary", "Inputs") for rule in book[name].data_validations.dataValidation}
+    rules = {
+        (name, str(rule.sqref)): rule
+        for name in ("Summary", "Inputs")
+        for rule in book[name].data_validations.dataValidation
+    }
     assert {cell for (sheet, cell), rule in rules.items() if sheet == "Summary" and rule.type == "list"} == {
-        "B5", "C5", "D5", "E5", "F5", "G5", "H5", "I5"}  # fmt: skip
+        "B5",
+        "C5",
+        "D5",
+        "E5",
+        "F5",
+        "G5",
+        "H5",
+        "I5",
+    }
     for name, figure in made.equations.inputs.named().items():
         place = tuple(book.defined_names[f"in_{name}"].attr_text.replace("$", "").split("!"))
         rule = rules[place]
@@ -213,7 +343,9 @@ def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, cla
             offered = ["default", *offered]
         assert tuple(offered) == figure.choices, name
     assert rules["Summary", "B5"].formula1.startswith("'Hardware'!$G$")
-    assert [name for name in ("attention", "ffn", "experts") if f"in_{name}_dtype" in book.defined_names] == classes
+    assert [
+        name for name in ("attention", "ffn", "experts") if f"in_{name}_dtype" in book.defined_names
+    ] == classes
     assert ("in_image_tokens" in book.defined_names) == (model == "qwen3-vl-8b")
 
 
@@ -223,7 +355,10 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "run.xlsx"
     path.write_text("kept")
     book = lay_out(made)
-    monkeypatch.setattr("mantile.workbook.write._Writer._bundle", lambda self: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(
+        "mantile.workbook.write._Writer._bundle",
+        lambda self: (_ for _ in ()).throw(OSError(28, "No space left")),
+    )
     with pytest.raises(InputError, match="No space left"):
         write_workbook(book, path)
     assert path.read_text() == "kept" and [item.name for item in tmp_path.iterdir()] == ["run.xlsx"]
@@ -233,9 +368,19 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
     """LayerNorm with bias, plain FFN, biases and QK norms change rows, not rules."""
-    for number, extra in enumerate(({"model_type": "starcoder2", "num_key_value_heads": 1}, {"model_type": "qwen3", "head_dim": 24})):
-        config = {"hidden_size": 96, "num_attention_heads": 4, "num_hidden_layers": 3, "intermediate_size": 200, "vocab_size": 500,
-                  "num_key_value_heads": 2, "max_position_embeddings": 4096, "tie_word_embeddings": True} | extra  # fmt: skip
+    for number, extra in enumerate(
+        ({"model_type": "starcoder2", "num_key_value_heads": 1}, {"model_type": "qwen3", "head_dim": 24})
+    ):
+        config = {
+            "hidden_size": 96,
+            "num_attention_heads": 4,
+            "num_hidden_layers": 3,
+            "intermediate_size": 200,
+            "vocab_size": 500,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 4096,
+            "tie_word_embeddings": True,
+        } | extra
         model = Model(id="odd", name="Odd", source="test", architecture=parse_config(config, "config.json"))
         fields = BASE | {"model": "odd", "tp": 2}
         made = estimate(parse_scenario(fields, "scenario"), model)
@@ -245,10 +390,15 @@ def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
 
 def test_the_log_tells_overrides_and_the_live_results(tmp_path: Path) -> None:
     """However many overrides stand above it, the live row holds both results before and after."""
-    overrides = [{"id": "efficiency.gemm_compute", "value": 0.72, "reason": "measured on our cluster"},
-                 {"id": "hardware.memory_bandwidth", "value": 2500, "reason": "throttled"}]  # fmt: skip
+    overrides = [
+        {"id": "efficiency.gemm_compute", "value": 0.72, "reason": "measured on our cluster"},
+        {"id": "hardware.memory_bandwidth", "value": 2500, "reason": "throttled"},
+    ]
     for count in range(3):
-        path = build_workbook(estimate(parse_scenario(BASE | {"overrides": overrides[:count]}, "scenario")), tmp_path / "run.xlsx")
+        path = build_workbook(
+            estimate(parse_scenario(BASE | {"overrides": overrides[:count]}, "scenario")),
+            tmp_path / "run.xlsx",
+        )
         sheet = _read(path)["Log"]
         told = [sheet.cell(row, 4).value for row in range(7, 7 + count)]
         assert told == [override["reason"] for override in overrides[:count]]
@@ -268,6 +418,7 @@ def test_the_cover_tells_where_a_model_comes_from_to_the_last_word(tmp_path: Pat
 
 def _contrast(text: str, ground: str) -> float:
     """Ratio of luminances, as WCAG 2 has it."""
+
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
         light = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
@@ -279,17 +430,49 @@ def _contrast(text: str, ground: str) -> float:
 
 def test_every_text_stands_out_from_its_ground() -> None:
     """At least 4.5 to 1, in cells, in what conditions make of them, on the bars behind numbers and in the labels of charts."""
-    book = lay_out(estimate(parse_scenario({"model": "mixtral-8x7b", "accelerator": "h100-sxm", "tp": 8, "input_tokens": 2048, "output_tokens": 256,
-                                            "concurrency": 16, "variants": [{"tp": 4, "dp": 2}]}, "test")))  # fmt: skip
-    pairs = {(cell.style.colour, cell.style.fill or style.WHITE, name) for name, sheet in book.sheets.items() for cell in sheet.cells.values()}
+    book = lay_out(
+        estimate(
+            parse_scenario(
+                {
+                    "model": "mixtral-8x7b",
+                    "accelerator": "h100-sxm",
+                    "tp": 8,
+                    "input_tokens": 2048,
+                    "output_tokens": 256,
+                    "concurrency": 16,
+                    "variants": [{"tp": 4, "dp": 2}],
+                },
+                "test",
+            )
+        )
+    )
+    pairs = {
+        (cell.style.colour, cell.style.fill or style.WHITE, name)
+        for name, sheet in book.sheets.items()
+        for cell in sheet.cells.values()
+    }
     for name, sheet in book.sheets.items():
         for (top, left, bottom, right), rule in sheet.conditional:
-            under = [sheet.cells[row, column].style for row in range(top, bottom + 1) for column in range(left, right + 1) if (row, column) in sheet.cells]
+            under = [
+                sheet.cells[row, column].style
+                for row in range(top, bottom + 1)
+                for column in range(left, right + 1)
+                if (row, column) in sheet.cells
+            ]
             made = rule.get("format")
-            pairs |= {(made.colour if made else cell.colour, ground, f"{name}, conditional") for cell in under
-                      for ground in ([made.fill or cell.fill or style.WHITE] if made else
-                                     [rule[key] for key in ("bar_color", "bar_negative_color") if key in rule])}  # fmt: skip
+            pairs |= {
+                (made.colour if made else cell.colour, ground, f"{name}, conditional")
+                for cell in under
+                for ground in (
+                    [made.fill or cell.fill or style.WHITE]
+                    if made
+                    else [rule[key] for key in ("bar_color", "bar_negative_color") if key in rule]
+                )
+            }
     pairs |= {(style.WHITE, ground, "label") for ground in (style.COMPUTE, style.NAVY)}
-    pairs |= {(style.INK, ground, "label") for ground in (style.MEMORY, style.NETWORK, style.OVERHEAD, *style.STAGES)}
+    pairs |= {
+        (style.INK, ground, "label")
+        for ground in (style.MEMORY, style.NETWORK, style.OVERHEAD, *style.STAGES)
+    }
     hidden = {pair for pair in pairs if pair[0] == pair[1]}  # on Plan, of accelerators that are not in use
     assert not {pair for pair in pairs - hidden if _contrast(pair[0], pair[1]) < 4.5}

@@ -1,6 +1,6 @@
 """From Python: build a workbook, change the scenario, build again, verify, compare, read the results into pandas.
 
-    python workbooks/from_python.py [FOLDER]
+python workbooks/from_python.py [FOLDER]
 """
 
 import sys

@@ -12,13 +12,17 @@ from typing import Annotated
 
 import typer
 
-import mantile
+from mantile.cli.gc_paused import gc_paused
 from mantile.library.errors import InputError
+from mantile.library.version import __version__
 
 app = typer.Typer(
     help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
-)  # fmt: skip
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
 
@@ -33,13 +37,15 @@ def must_exist(file: Path) -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"mantile {mantile.__version__}")
+        typer.echo(f"mantile {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None: ...
 
 
@@ -49,7 +55,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # names may hold characters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
     try:
-        app(prog_name="mantile")
+        with gc_paused():
+            app(prog_name="mantile")
     except InputError as error:
         _fail(str(error))
     except OSError as error:

@@ -8,26 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.flags import scenario as scenario_of
-from mantile.flags import with_flags
+from mantile.cli.flags import scenario as scenario_of
+from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
-    from mantile.estimation import Estimate
+    from mantile.estimate.estimate import Estimate
 
 EXAMPLE: dict[str, Any] = {
-    "model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1024, "output_tokens": 128, "concurrency": 8,
-}  # fmt: skip
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+}
 
 
 def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
     """The estimate of a model, a scenario file or a bundle, and flags."""
     scenario, name, bundle = scenario_of(what, flags)
-    from mantile.estimation import estimate
+    from mantile.estimate.estimate import estimate
 
     if bundle is None:
         return estimate(scenario, name=name)
-    return estimate(scenario, bundle.model, bundle.library, name, None if "template" in flags else bundle.template)
+    return estimate(
+        scenario, bundle.model, bundle.library, name, None if "template" in flags else bundle.template
+    )
 
 
 def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:
@@ -35,10 +41,14 @@ def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estim
     if what is not None:
         found = estimate_of(what, flags)
         return found, found.title
-    found = estimate_of(EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags)
+    found = estimate_of(
+        EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags
+    )
     values = found.columns[0].values
-    return found, (f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
-                   f"concurrency {values['concurrency']} (no MODEL given: the built-in example)")  # fmt: skip
+    return found, (
+        f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
+        f"concurrency {values['concurrency']} (no MODEL given: the built-in example)"
+    )
 
 
 def _exit_on_failed_checks(found: Estimate) -> None:
@@ -47,9 +57,17 @@ def _exit_on_failed_checks(found: Estimate) -> None:
         raise typer.Exit(1)
 
 
-What = Annotated[str, typer.Argument(metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder, scenario .yaml or bundle.")]
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder, scenario .yaml or bundle."
+    ),
+]
 Maybe = Annotated[
-    str | None, typer.Argument(metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out.")
+    str | None,
+    typer.Argument(
+        metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out."
+    ),
 ]
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
 
@@ -58,7 +76,9 @@ Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure,
 @with_flags
 def build(
     what: What,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")
+    ],
     flags: dict[str, Any],
 ) -> None:
     """Write the workbook of an estimate."""
@@ -66,7 +86,7 @@ def build(
         raise InputError(f"{output}: expected a file name that ends in .xlsx")
     if not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
-    from mantile.printing import print_built, working
+    from mantile.cli.output.tables import print_built, working
 
     with working(f"building {output.name}"):
         found = estimate_of(what, flags)
@@ -82,7 +102,7 @@ def build(
 def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print the results of an estimate, without a workbook."""
     found = estimate_of(what, flags)
-    from mantile.printing import print_estimate, print_json
+    from mantile.cli.output.tables import print_estimate, print_json
 
     if as_json:
         base, *variants = (found.results(column) for column in range(len(found.columns)))
@@ -97,8 +117,8 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
     found = estimate_of(what, flags)
-    from mantile import planning
-    from mantile.printing import print_json, print_plan
+    from mantile.cli.output.tables import print_json, print_plan
+    from mantile.estimate import plan as planning
 
     plans = [planning.plan(found, column) for column in range(len(found.columns))]
     if as_json:
@@ -115,8 +135,8 @@ def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
 def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
     found, title = _estimate_or_example(what, flags)
-    from mantile import explanation
-    from mantile.printing import print_explanation, print_json
+    from mantile.cli.output.tables import print_explanation, print_json
+    from mantile.estimate import explain as explanation
 
     explained = explanation.explain(found, quantity)
     if as_json:
@@ -132,28 +152,34 @@ def trace(
     flags: dict[str, Any],
     what: Maybe = None,
     depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 3,
-    dependents: Annotated[bool, typer.Option("--dependents", help="What follows from the figure instead.")] = False,
+    dependents: Annotated[
+        bool, typer.Option("--dependents", help="What follows from the figure instead.")
+    ] = False,
 ) -> None:
     """Show the figures that a figure follows from, as a tree."""
     found, title = _estimate_or_example(what, flags)
-    from mantile import explanation
-    from mantile.printing import print_trace
+    from mantile.cli.output.tables import print_trace
+    from mantile.estimate import explain as explanation
 
     print_trace(explanation.trace(found, quantity, depth=depth, forward=dependents), title)
 
 
 @app.command()
 def ir(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model id, config.json, model folder or hub id.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Model id, config.json, model folder or hub id.")
+    ],
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
-    tokens: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.cli.output.tables import print_description, print_json
     from mantile.ir.build import build_ir
     from mantile.ir.counts import describe
     from mantile.library.models import load_model
-    from mantile.printing import print_description, print_json
 
     description = describe(build_ir(load_model(model)), tokens, tensors)
     if as_json:

@@ -18,8 +18,8 @@ def _library(kind: str, text: str) -> typer.Typer:
     @group.command("list")
     def _list(as_json: AsJson = False) -> None:
         """List what we ship."""
-        from mantile import catalogue
-        from mantile.printing import print_json, print_rows
+        from mantile.cli.output.tables import print_json, print_rows
+        from mantile.estimate import catalogue
 
         rows = catalogue.listing(kind)
         if as_json:
@@ -30,8 +30,8 @@ def _library(kind: str, text: str) -> typer.Typer:
     @group.command("show")
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
         """Show one entry, every figure with its source."""
-        from mantile import catalogue
-        from mantile.printing import print_entry, print_json
+        from mantile.cli.output.tables import print_entry, print_json
+        from mantile.estimate import catalogue
 
         entry = catalogue.entry(kind, identifier)
         if as_json:
@@ -61,8 +61,13 @@ def _diff(
 @_hardware.command("diff")
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
-    right: Annotated[str | None, typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]")] = None,
-    version: Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")] = None,
+    right: Annotated[
+        str | None,
+        typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]"),
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="V", help="Take A in this version.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by figure."""
@@ -70,7 +75,9 @@ def _hardware_diff(
     if version is not None and named:
         raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
     if not (version or named or right):
-        raise InputError(f"missing B: expected what to compare {left} with, or --version to compare it with an older version of itself")
+        raise InputError(
+            f"missing B: expected what to compare {left} with, or --version to compare it with an older version of itself"
+        )
     _print_diff("hardware", f"{left}@{version}" if version else left, right or identifier, as_json)
 
 
@@ -79,19 +86,28 @@ def _add(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of the accelerator, such as my-chip.")],
     folder: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where ID.yaml lies.  [default: profiles/accelerators if there is one, else here]"),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where ID.yaml lies.  [default: profiles/accelerators if there is one, else here]",
+        ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")
+    ] = False,
 ) -> None:
     """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks. Exit status 1 if anything."""
+    from mantile.cli.output.tables import print_datasheet
     from mantile.library import datasheet
-    from mantile.printing import print_datasheet
 
     usual = Path("profiles", "accelerators")
     path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
     if not check and not path.exists():
         datasheet.write_skeleton(path.stem, path)
-        typer.echo(f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it still lacks")
+        typer.echo(
+            f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it still lacks"
+        )
         return
     problems, doubts = datasheet.check(path)
     print_datasheet(path, problems, doubts, f"--accelerator {path}")
@@ -100,8 +116,8 @@ def _add(
 
 
 def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:
-    from mantile import catalogue
-    from mantile.printing import print_differences, print_json
+    from mantile.cli.output.tables import print_differences, print_json
+    from mantile.estimate import catalogue
 
     found = catalogue.differences(kind, left, right)
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 from mantile.cli.app import AsJson, Workbook, app, must_exist
 from mantile.cli.estimates import estimate_of
-from mantile.flags import with_flags
+from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
 
 Compared = "Workbook, scenario .yaml, bundle, or a model with flags."
@@ -18,16 +18,30 @@ Compared = "Workbook, scenario .yaml, bundle, or a model with flags."
 @app.command("import")
 def import_(
     file: Workbook,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The scenario to write, .yaml; with --bundle .yaml or .json.")],
-    bundle: Annotated[bool, typer.Option("--bundle", help="Write model and library as well: needed where figures of the library were edited.")] = False,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The scenario to write, .yaml; with --bundle .yaml or .json.",
+        ),
+    ],
+    bundle: Annotated[
+        bool,
+        typer.Option(
+            "--bundle",
+            help="Write model and library as well: needed where figures of the library were edited.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read an edited workbook back into a scenario that `mantile build` takes, and say what was changed."""
     must_exist(file)
     _require_folder(output)
-    from mantile.importing import import_workbook
-    from mantile.printing import print_json, working
-    from mantile.printing_workbooks import print_import
+    from mantile.cli.output.tables import print_json, working
+    from mantile.cli.output.workbooks import print_import
+    from mantile.roundtrip.import_workbook import import_workbook
 
     with working(f"reading {file.name}"):
         found = import_workbook(file)
@@ -47,15 +61,20 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Compare inputs, formulas and results of two workbooks, scenarios, bundles or models; flags are for models. Exit status 1 if anything differs."""
-    from mantile import comparison
-    from mantile.printing import print_json, working
-    from mantile.printing_workbooks import print_comparison
+    from mantile.cli.output.tables import print_json, working
+    from mantile.cli.output.workbooks import print_comparison
+    from mantile.roundtrip import compare as comparison
 
     documents = [Path(what).suffix.lower() in (".xlsx", ".yaml", ".yml") for what in (a, b)]
     if flags and all(documents):
         raise InputError(f"{a}, {b}: flags are for models; what a file says is compared as it is")
     with working("comparing"):
-        found = comparison.compare(*(what if document else _model(what, flags) for what, document in zip((a, b), documents, strict=True)))
+        found = comparison.compare(
+            *(
+                what if document else _model(what, flags)
+                for what, document in zip((a, b), documents, strict=True)
+            )
+        )
     if as_json:
         print_json(found.to_dict())
     else:
@@ -76,7 +95,15 @@ def _model(what: str, flags: dict[str, Any]) -> Any:
 @app.command()
 def audit(
     file: Workbook,
-    output: Annotated[list[Path], typer.Option("--output", "-o", metavar="FILE", help="The audit, .xlsx or .json, or its table of rows, .csv; repeatable.")],
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The audit, .xlsx or .json, or its table of rows, .csv; repeatable.",
+        ),
+    ],
 ) -> None:
     """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides, edits, checks."""
     must_exist(file)
@@ -86,9 +113,9 @@ def audit(
         _require_folder(path)
         if path.exists() and path.samefile(file):
             raise InputError(f"{path}: this is the workbook; expected another name for the audit")
-    from mantile.auditing import audit as audit_file
-    from mantile.printing import working
-    from mantile.printing_workbooks import print_audit
+    from mantile.cli.output.tables import working
+    from mantile.cli.output.workbooks import print_audit
+    from mantile.roundtrip.audit import audit as audit_file
 
     with working(f"reading {file.name}"):
         found = audit_file(file)

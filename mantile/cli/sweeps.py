@@ -9,8 +9,8 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.estimates import What
-from mantile.flags import REQUIRED, swept_values, with_flags
-from mantile.flags import scenario as scenario_of
+from mantile.cli.flags import REQUIRED, swept_values, with_flags
+from mantile.cli.flags import scenario as scenario_of
 from mantile.library.errors import InputError
 
 
@@ -20,16 +20,22 @@ def sweep(
     what: What,
     over: Annotated[
         list[str],
-        typer.Option(metavar="NAME=VALUES", help="A field or figure and its values: tp=1,2,4..32 (doublings), input_tokens=512:8192:512, "
-                     "accelerator=h100-sxm,b200-sxm or all, efficiency.gemm_bandwidth=0.6:0.9:0.05; repeatable, the last runs fastest."),
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="A field or figure and its values: tp=1,2,4..32 (doublings), input_tokens=512:8192:512, "
+            "accelerator=h100-sxm,b200-sxm or all, efficiency.gemm_bandwidth=0.6:0.9:0.05; repeatable, the last runs fastest.",
+        ),
     ],
     flags: dict[str, Any],
     output: Annotated[
-        list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help="The table of all points, .csv or .parquet; repeatable.")
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The table of all points, .csv or .parquet; repeatable."
+        ),
     ] = None,
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Work every combination of values out: a table of all points, and which of them no other beats. Variants of a scenario are left out."""
     values: dict[str, tuple[Any, ...]] = {}
     for text in over:
@@ -39,18 +45,22 @@ def sweep(
         values[name] = found
     from contextlib import ExitStack
 
+    from mantile.cli.output.runs import progress
+    from mantile.cli.output.sweep import ROWS, print_sweep
+    from mantile.cli.output.tables import print_json
+    from mantile.estimate.sweep import FRAME, Digest, grid
+    from mantile.estimate.tables import table_file
     from mantile.library.scenario import field_name
-    from mantile.printing import print_json
-    from mantile.printing_runs import progress
-    from mantile.printing_sweep import ROWS, print_sweep
-    from mantile.sweeping import FRAME, Digest, grid
-    from mantile.tables import table_file
 
     first = {field_name(key): found[0] for key, found in values.items()}
-    scenario, name, bundle = scenario_of(what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags)
+    scenario, name, bundle = scenario_of(
+        what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags
+    )
     with ExitStack() as files:
         appends = [files.enter_context(table_file(path)) for path in output or ()]
-        points = grid(scenario, values, bundle.model if bundle else None, bundle.library if bundle else None, name)
+        points = grid(
+            scenario, values, bundle.model if bundle else None, bundle.library if bundle else None, name
+        )
         digest = Digest(ROWS)
         with progress("sweeping", max(1, len(points) // FRAME)) as step:
             for table in points.tables(feasible):

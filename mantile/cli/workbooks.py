@@ -12,14 +12,16 @@ from mantile.cli.app import AsJson, Workbook, app, must_exist
 @app.command()
 def verify(
     file: Workbook,
-    engine: Annotated[Literal["formulas", "libreoffice"], typer.Option(help="What re-evaluates the file.")] = "formulas",
+    engine: Annotated[
+        Literal["formulas", "libreoffice"], typer.Option(help="What re-evaluates the file.")
+    ] = "formulas",
     as_json: AsJson = False,
 ) -> None:
     """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything differs."""
     must_exist(file)
-    from mantile.printing import print_json, working
-    from mantile.printing_workbooks import print_report
-    from mantile.verification import verify as verify_file
+    from mantile.cli.output.tables import print_json, working
+    from mantile.cli.output.workbooks import print_report
+    from mantile.verify.verify import verify as verify_file
 
     with working(f"verifying {file.name} with {engine}"):
         report = verify_file(file, engine)
@@ -35,15 +37,21 @@ def verify(
 def lint(file: Workbook, as_json: AsJson = False) -> None:
     """Check a workbook against the rules of professional modelling. Exit status 1 if any is broken."""
     must_exist(file)
-    from mantile.printing import print_json, working
-    from mantile.printing_workbooks import print_findings
-    from mantile.workbook import rules
+    from mantile.cli.output.tables import print_json, working
+    from mantile.cli.output.workbooks import print_findings
+    from mantile.workbook import lint as rules
 
     with working(f"reading {file.name}"):
         findings = rules.lint(file)
     if as_json:
-        print_json({"findings": [{key: getattr(finding, key) for key in ("rule", "sheet", "cell", "message")}
-                                 for finding in findings]})  # fmt: skip
+        print_json(
+            {
+                "findings": [
+                    {key: getattr(finding, key) for key in ("rule", "sheet", "cell", "message")}
+                    for finding in findings
+                ]
+            }
+        )
     else:
         print_findings(findings, file)
     if findings:

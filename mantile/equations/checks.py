@@ -10,7 +10,7 @@ from mantile.equations.constants import ONE_REQUEST, RANKS_TO_ACCELERATORS
 from mantile.equations.cost import Cost
 from mantile.equations.forward import Pass
 from mantile.equations.serving import Serving
-from mantile.equations.side import Side
+from mantile.equations.workers import Workers
 from mantile.equations.workload import ON
 from mantile.graph.quantity import (
     Input,
@@ -20,9 +20,8 @@ from mantile.graph.quantity import (
     Row,
     Section,
     absolute,
-    added,
+    all_of,
     as_node,
-    both,
     equal,
     if_error,
     is_error,
@@ -30,15 +29,25 @@ from mantile.graph.quantity import (
     minimum,
     span,
     substitute,
-    total,
+    sum_of,
+    sum_range,
     where,
-)  # fmt: skip
-from mantile.ir.modules import Experts, ModelGraph, Product, Recurrence
+)
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 
 Rule = Literal["exactly", "within", "at most", "at least"]
 
-TOLERANCE = Input("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave", "definition",
-                  "defined", shared=True, fixed=True)  # fmt: skip
+TOLERANCE = Input(
+    "checks.tolerance",
+    "Tolerance",
+    "1",
+    1e-9,
+    "relative difference that rounding may leave",
+    "definition",
+    "defined",
+    shared=True,
+    fixed=True,
+)
 
 
 @dataclass(frozen=True)
@@ -71,8 +80,17 @@ class Check:
 
 def number(name: str, label: str, unit: str, value: float) -> Input:
     """The fixed side of a check."""
-    return Input(f"checks.{name}", label, unit, value, "fixed side of a check", "definition", "defined", shared=True,
-                 fixed=True)  # fmt: skip
+    return Input(
+        f"checks.{name}",
+        label,
+        unit,
+        value,
+        "fixed side of a check",
+        "definition",
+        "defined",
+        shared=True,
+        fixed=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -105,8 +123,17 @@ class _Sides:
         """A fixed side."""
         if (unit, value) not in self._fixed:
             words = label or f"{value:g}, {unit}" if unit != "1" else label or f"{value:g}"
-            figure = Input(f"checks.fixed.{unit.replace('/', '_per_')}.{value:g}", f"Fixed: {words}", unit, value, "fixed side of a check", "definition",
-                           "defined", shared=True, fixed=True)  # fmt: skip
+            figure = Input(
+                f"checks.fixed.{unit.replace('/', '_per_')}.{value:g}",
+                f"Fixed: {words}",
+                unit,
+                value,
+                "fixed side of a check",
+                "definition",
+                "defined",
+                shared=True,
+                fixed=True,
+            )
             self._fixed[unit, value] = figure
             self.rows.append(figure)
         return self._fixed[unit, value]
@@ -118,8 +145,17 @@ class _Sides:
         return figure
 
 
-def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, results: Serving, money: Cost, model_parameters: Quantity,
-           floor_ttft: Quantity, floor_tpot: Quantity) -> Checks:  # fmt: skip
+def checks(
+    ir: ModelGraph,
+    sides: dict[str, Workers],
+    prefill: Pass,
+    decode: Pass,
+    results: Serving,
+    money: Cost,
+    model_parameters: Quantity,
+    floor_ttft: Quantity,
+    floor_tpot: Quantity,
+) -> Checks:
     """The standing checks of one scenario.
 
     Args:
@@ -129,13 +165,33 @@ def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, 
     found: list[Check] = []
     main, last = next(iter(sides.values())), list(sides.values())[-1]
     one = made.fixed(1, "1")
-    far = made.fixed(200 if Experts in ir.operations() else 20, "1", "far from the floor")
-    prefill_sum = made.row("prefill_sum", "Prefill time by what binds", "s", added(list(prefill.parts.values())))
-    decode_sum = made.row("decode_sum", "Decode time by what binds", "s", added(list(decode.parts.values())))
+    far = made.fixed(200 if GroupedMatMul in ir.operations() else 20, "1", "far from the floor")
+    prefill_sum = made.row(
+        "prefill_sum", "Prefill time by what binds", "s", sum_of(list(prefill.parts.values()))
+    )
+    decode_sum = made.row("decode_sum", "Decode time by what binds", "s", sum_of(list(decode.parts.values())))
     found += [
-        Check("TENSORS_DIFFER", "Structure", "Tensors add up to the architecture", main.stored.parameters, "exactly", model_parameters, True),
-        Check("PREFILL_SUM", "Structure", "Limits add up to prefill time", prefill_sum, "within", prefill.time, True),
-        Check("DECODE_SUM", "Structure", "Limits add up to decode time", decode_sum, "within", decode.time, True),
+        Check(
+            "TENSORS_DIFFER",
+            "Structure",
+            "Tensors add up to the architecture",
+            main.stored.parameters,
+            "exactly",
+            model_parameters,
+            True,
+        ),
+        Check(
+            "PREFILL_SUM",
+            "Structure",
+            "Limits add up to prefill time",
+            prefill_sum,
+            "within",
+            prefill.time,
+            True,
+        ),
+        Check(
+            "DECODE_SUM", "Structure", "Limits add up to decode time", decode_sum, "within", decode.time, True
+        ),
     ]
     found += _structure(ir, made, last, decode)
     for words, side in sides.items():
@@ -143,76 +199,313 @@ def checks(ir: ModelGraph, sides: dict[str, Side], prefill: Pass, decode: Pass, 
     found += _workload(ir, made, main, last)
     ttft_times = made.row("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
     tpot_times = made.row("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
-    errors = made.row("errors", "Errors among the headline results", "flag",
-                      where(is_error(results.e2e / last.memory.used), 1, 0), "1 if end to end or memory is an error")  # fmt: skip
+    errors = made.row(
+        "errors",
+        "Errors among the headline results",
+        "flag",
+        where(is_error(results.e2e / last.memory.used), 1, 0),
+        "1 if end to end or memory is an error",
+    )
     found += [
-        Check("TTFT_BELOW_FLOOR", "Plausibility", "TTFT is above its independent floor", results.ttft, "at least", floor_ttft, True),
-        Check("TPOT_BELOW_FLOOR", "Plausibility", "TPOT is above its independent floor", results.tpot, "at least", floor_tpot, True),
-        Check("PREFILL_MFU", "Plausibility", "Compute used in prefill is at most 1", prefill.mfu, "at most", one, True),
-        Check("DECODE_MFU", "Plausibility", "Compute used in decode is at most 1", decode.mfu, "at most", one, True),
-        Check("PREFILL_MBU", "Plausibility", "Bandwidth used in prefill is at most 1", prefill.mbu, "at most", one, True),
-        Check("DECODE_MBU", "Plausibility", "Bandwidth used in decode is at most 1", decode.mbu, "at most", one, True),
-        Check("ERROR_VALUE", "Plausibility", "No error value among the results", errors, "exactly", made.fixed(0, "flag"), True),
-        *([Check("SATURATED", "Alerts", "The load can be borne", results.load.load, "at most", made.fixed(0.8, "1"), False)] if results.load is not None
-          else []),
-        Check("KV_QUEUE", "Alerts", "The KV cache holds all requests", last.memory.requests, "at most", last.memory.capacity_sequences, False),
-        Check("TTFT_FAR_FROM_FLOOR", "Alerts", f"TTFT is under {far.value} times its floor", ttft_times, "at most", far, False),
-        Check("TPOT_FAR_FROM_FLOOR", "Alerts", f"TPOT is under {far.value} times its floor", tpot_times, "at most", far, False),
-        Check("PRICE_UNKNOWN", "Alerts", "A price is known on the basis asked for", money.known, "at least", made.fixed(1, "flag"), False),
-        Check("POWER_UNKNOWN", "Alerts", "The power limit is stated", money.power_known, "at least", made.fixed(1, "flag"), False),
+        Check(
+            "TTFT_BELOW_FLOOR",
+            "Plausibility",
+            "TTFT is above its independent floor",
+            results.ttft,
+            "at least",
+            floor_ttft,
+            True,
+        ),
+        Check(
+            "TPOT_BELOW_FLOOR",
+            "Plausibility",
+            "TPOT is above its independent floor",
+            results.tpot,
+            "at least",
+            floor_tpot,
+            True,
+        ),
+        Check(
+            "PREFILL_MFU",
+            "Plausibility",
+            "Compute used in prefill is at most 1",
+            prefill.mfu,
+            "at most",
+            one,
+            True,
+        ),
+        Check(
+            "DECODE_MFU",
+            "Plausibility",
+            "Compute used in decode is at most 1",
+            decode.mfu,
+            "at most",
+            one,
+            True,
+        ),
+        Check(
+            "PREFILL_MBU",
+            "Plausibility",
+            "Bandwidth used in prefill is at most 1",
+            prefill.mbu,
+            "at most",
+            one,
+            True,
+        ),
+        Check(
+            "DECODE_MBU",
+            "Plausibility",
+            "Bandwidth used in decode is at most 1",
+            decode.mbu,
+            "at most",
+            one,
+            True,
+        ),
+        Check(
+            "ERROR_VALUE",
+            "Plausibility",
+            "No error value among the results",
+            errors,
+            "exactly",
+            made.fixed(0, "flag"),
+            True,
+        ),
+        *(
+            [
+                Check(
+                    "SATURATED",
+                    "Alerts",
+                    "The load can be borne",
+                    results.load.load,
+                    "at most",
+                    made.fixed(0.8, "1"),
+                    False,
+                )
+            ]
+            if results.load is not None
+            else []
+        ),
+        Check(
+            "KV_QUEUE",
+            "Alerts",
+            "The KV cache holds all requests",
+            last.memory.requests,
+            "at most",
+            last.memory.capacity_sequences,
+            False,
+        ),
+        Check(
+            "TTFT_FAR_FROM_FLOOR",
+            "Alerts",
+            f"TTFT is under {far.value} times its floor",
+            ttft_times,
+            "at most",
+            far,
+            False,
+        ),
+        Check(
+            "TPOT_FAR_FROM_FLOOR",
+            "Alerts",
+            f"TPOT is under {far.value} times its floor",
+            tpot_times,
+            "at most",
+            far,
+            False,
+        ),
+        Check(
+            "PRICE_UNKNOWN",
+            "Alerts",
+            "A price is known on the basis asked for",
+            money.known,
+            "at least",
+            made.fixed(1, "flag"),
+            False,
+        ),
+        Check(
+            "POWER_UNKNOWN",
+            "Alerts",
+            "The power limit is stated",
+            money.power_known,
+            "at least",
+            made.fixed(1, "flag"),
+            False,
+        ),
     ]
     order = ("Structure", PLAN, FEASIBILITY, "Plausibility", "Alerts")
     found.sort(key=lambda check: order.index(check.group))
     broken = [check for check in found if check.group == PLAN]
-    holds = made.row("plan_holds", "Plan checks that hold", "flag", total(span([check.result for check in broken])))
-    invalid = made.row("invalid", "Plan checks that do not hold", "flag", made.fixed(len(broken), "flag", "plan checks") - holds)
-    offloaded = added([side.memory.host_weights + side.memory.host_kv for side in sides.values()])
-    held = made.row("held", "Feasible in memory", "1", where(offloaded > 0, WITH_OFFLOAD, FITS), "offload if anything lies on the host")
-    room = made.row("room", "By memory", "1", where(minimum(*(side.memory.fits for side in sides.values())) > 0, held, INSUFFICIENT))
-    verdict = made.row("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, room), "invalid if a plan check fails; else what memory says")
-    return Checks(tuple(found), invalid, verdict, Section("Sides of checks", tuple(made.rows), "worked out for the Checks sheet only"))
+    holds = made.row(
+        "plan_holds", "Plan checks that hold", "flag", sum_range(span([check.result for check in broken]))
+    )
+    invalid = made.row(
+        "invalid",
+        "Plan checks that do not hold",
+        "flag",
+        made.fixed(len(broken), "flag", "plan checks") - holds,
+    )
+    offloaded = sum_of([side.memory.host_weights + side.memory.host_kv for side in sides.values()])
+    held = made.row(
+        "held",
+        "Feasible in memory",
+        "1",
+        where(offloaded > 0, WITH_OFFLOAD, FITS),
+        "offload if anything lies on the host",
+    )
+    room = made.row(
+        "room",
+        "By memory",
+        "1",
+        where(minimum(*(side.memory.fits for side in sides.values())) > 0, held, INSUFFICIENT),
+    )
+    verdict = made.row(
+        "feasibility",
+        "Feasibility",
+        "1",
+        where(invalid > 0, INVALID, room),
+        "invalid if a plan check fails; else what memory says",
+    )
+    return Checks(
+        tuple(found),
+        invalid,
+        verdict,
+        Section("Sides of checks", tuple(made.rows), "worked out for the Checks sheet only"),
+    )
 
 
-def _structure(ir: ModelGraph, made: _Sides, side: Side, done: Pass) -> list[Check]:
+def _structure(ir: ModelGraph, made: _Sides, side: Workers, done: Pass) -> list[Check]:
     """What must add up on the side that decodes."""
     inputs, plan, held = side.inputs, side.plan, side.memory
     multiplied, kept = _held(side, done)
     made.rows += multiplied
-    shards = made.row("multiplied", "Matrix weights on a rank, as multiplied", "parameter", total(span(multiplied)), "sum of the rows above")
+    shards = made.row(
+        "multiplied",
+        "Matrix weights on a rank, as multiplied",
+        "parameter",
+        sum_range(span(multiplied)),
+        "sum of the rows above",
+    )
     made.rows += kept
-    whole = made.row("held_weights", "Matrix weights on a rank, as held", "parameter", total(span(kept)), "sum of the rows above")
-    memory_sum = made.row("memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside)
-    of_ranks = [Quantity(f"checks.kv_of_ranks.{module.id}", f"{each.label}, on the ranks of an attention group", "B/token",
-                         each * inputs.tp * module.layers, note="KV bytes per token of a layer × TP × layers")
-                for module, _, each in held.caches.growing if module.layers is not None]  # fmt: skip
-    of_model = [Quantity(f"checks.kv_of_model.{module.id}", f"{each.label}, of the model with copies", "B/token",
-                         _with_copies(width, side) * side.formats.kv_bytes * module.layers, note="channels kept × copies × bytes per KV value × layers")
-                for module, width, each in held.caches.growing if module.layers is not None]  # fmt: skip
+    whole = made.row(
+        "held_weights",
+        "Matrix weights on a rank, as held",
+        "parameter",
+        sum_range(span(kept)),
+        "sum of the rows above",
+    )
+    memory_sum = made.row(
+        "memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside
+    )
+    of_ranks = [
+        Quantity(
+            f"checks.kv_of_ranks.{module.id}",
+            f"{each.label}, on the ranks of an attention group",
+            "B/token",
+            each * inputs.tp * module.layers,
+            note="KV bytes per token of a layer × TP × layers",
+        )
+        for module, _, each in held.caches.growing
+        if module.layers is not None
+    ]
+    of_model = [
+        Quantity(
+            f"checks.kv_of_model.{module.id}",
+            f"{each.label}, of the model with copies",
+            "B/token",
+            _with_copies(width, side) * side.formats.kv_bytes * module.layers,
+            note="channels kept × copies × bytes per KV value × layers",
+        )
+        for module, width, each in held.caches.growing
+        if module.layers is not None
+    ]
     made.rows += of_ranks
-    kv_left = made.row("kv_of_ranks", "KV bytes of a token on all ranks", "B/token", total(span(of_ranks)) if of_ranks else as_node(0))
+    kv_left = made.row(
+        "kv_of_ranks",
+        "KV bytes of a token on all ranks",
+        "B/token",
+        sum_range(span(of_ranks)) if of_ranks else as_node(0),
+    )
     made.rows += of_model
-    kv_right = made.row("kv_of_model", "KV bytes of a token, with copies", "B/token", total(span(of_model)) if of_model else as_node(0))
-    sums = [made.row(f"layers_on_stages.{kind.count.id.removeprefix('model.')}", f"Layers on all stages, {kind.name}", "layer",
-                     total(span(plan.stage_layers[kind.count]))) for kind in ir.layers]  # fmt: skip
-    every = made.row("layers_on_stages", "Layers on all stages", "layer", added(list(sums)))
+    kv_right = made.row(
+        "kv_of_model",
+        "KV bytes of a token, with copies",
+        "B/token",
+        sum_range(span(of_model)) if of_model else as_node(0),
+    )
+    sums = [
+        made.row(
+            f"layers_on_stages.{kind.count.id.removeprefix('model.')}",
+            f"Layers on all stages, {kind.name}",
+            "layer",
+            sum_range(span(plan.stage_layers[kind.count])),
+        )
+        for kind in ir.layers
+    ]
+    every = made.row("layers_on_stages", "Layers on all stages", "layer", sum_of(list(sums)))
     found = [
-        Check("SHARDS_DIFFER", "Structure", "Products use every matrix a rank holds", shards, "within", whole, True),
-        Check("MEMORY_SUM", "Structure", "Memory parts add up to capacity", memory_sum, "within", side.hardware.memory_capacity, True),
-        Check("KV_DIFFERS", "Structure", "KV bytes of the ranks equal the architecture", kv_left, "within", kv_right, True),
-        Check("STAGES_DIFFER", "Structure", "Stages hold every layer once", every, "exactly", ir.total_layers, True),
+        Check(
+            "SHARDS_DIFFER",
+            "Structure",
+            "Products use every matrix a rank holds",
+            shards,
+            "within",
+            whole,
+            True,
+        ),
+        Check(
+            "MEMORY_SUM",
+            "Structure",
+            "Memory parts add up to capacity",
+            memory_sum,
+            "within",
+            side.hardware.memory_capacity,
+            True,
+        ),
+        Check(
+            "KV_DIFFERS",
+            "Structure",
+            "KV bytes of the ranks equal the architecture",
+            kv_left,
+            "within",
+            kv_right,
+            True,
+        ),
+        Check(
+            "STAGES_DIFFER",
+            "Structure",
+            "Stages hold every layer once",
+            every,
+            "exactly",
+            ir.total_layers,
+            True,
+        ),
     ]
     sent = [block for block in done.blocks if block.id in ("dispatch", "combine")]
     if sent:
         there, back = (
-            made.row(f"tokens_{block.id}", f"Tokens of {block.label.lower()}, all ranks", "token",
-                     next(row for row in block.section.figures() if row.id.endswith(".own_tokens")) * side.ranks.stage)
+            made.row(
+                f"tokens_{block.id}",
+                f"Tokens of {block.label.lower()}, all ranks",
+                "token",
+                next(row for row in block.section.figures() if row.id.endswith(".own_tokens"))
+                * side.ranks.stage,
+            )
             for block in sent
-        )  # fmt: skip
-        found.append(Check("TOKENS_DIFFER", "Structure", "As many tokens come back from experts as are sent", there, "within", back, True))
+        )
+        found.append(
+            Check(
+                "TOKENS_DIFFER",
+                "Structure",
+                "As many tokens come back from experts as are sent",
+                there,
+                "within",
+                back,
+                True,
+            )
+        )
     return found
 
 
-def _plan(ir: ModelGraph, made: _Sides, side: Side, words: str) -> list[Check]:
+def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check]:
     """Whether accelerators can hold and run the model as it is spread over them."""
     inputs, plan, held, hardware, ranks = side.inputs, side.plan, side.memory, side.hardware, side.ranks
     code, suffix = (f"{words.upper()}_", f", {words}") if words else ("", "")
@@ -229,97 +522,330 @@ def _plan(ir: ModelGraph, made: _Sides, side: Side, words: str) -> list[Check]:
 
     one, yes, none = made.fixed(1, "rank"), made.fixed(1, "flag"), made.fixed(0, "flag")
     nothing = {unit: made.fixed(0, unit) for unit in ("head", "channel", "layer", "rank")}
-    replica = row("replica", "Accelerators of a replica", "accelerator", ranks.replica * RANKS_TO_ACCELERATORS)
-    reach = row("reach", "Accelerators the system can join", "accelerator", hardware.system_accelerators * maximum(1, hardware.domains),
-                "accelerators of a domain × domains")  # fmt: skip
+    replica = row(
+        "replica", "Accelerators of a replica", "accelerator", ranks.replica * RANKS_TO_ACCELERATORS
+    )
+    reach = row(
+        "reach",
+        "Accelerators the system can join",
+        "accelerator",
+        hardware.system_accelerators * maximum(1, hardware.domains),
+        "accelerators of a domain × domains",
+    )
     stages = row("stages", "Stages", "layer", inputs.pp * made.fixed(1, "layer"), "a layer for each at least")
-    found = [plans("SYSTEM_MISMATCH", "The system holds the accelerator", hardware.system_matches, "exactly", yes)]
+    found = [
+        plans("SYSTEM_MISMATCH", "The system holds the accelerator", hardware.system_matches, "exactly", yes)
+    ]
     if plan.heads_left is not None:
-        found.append(plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.heads_left, "exactly", nothing["head"]))
+        found.append(
+            plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.heads_left, "exactly", nothing["head"])
+        )
     if plan.kv_left is not None:
-        found.append(plans("KV_HEADS_NOT_DIVISIBLE", "KV heads and TP divide one another", plan.kv_left, "exactly", nothing["head"]))
+        found.append(
+            plans(
+                "KV_HEADS_NOT_DIVISIBLE",
+                "KV heads and TP divide one another",
+                plan.kv_left,
+                "exactly",
+                nothing["head"],
+            )
+        )
     found += [
-        plans("FFN_NOT_DIVISIBLE", "The ranks that share them divide the FFN sizes", plan.columns_left, "exactly", nothing["channel"]),
-        plans("EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.ranks_left, "exactly", nothing["rank"]),
+        plans(
+            "FFN_NOT_DIVISIBLE",
+            "The ranks that share them divide the FFN sizes",
+            plan.columns_left,
+            "exactly",
+            nothing["channel"],
+        ),
+        plans(
+            "EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.ranks_left, "exactly", nothing["rank"]
+        ),
         plans("PP_EXCEEDS_LAYERS", "There is a layer for every stage", stages, "at most", ir.total_layers),
-        plans("REPLICA_EXCEEDS_SYSTEM", "A replica lies within what the system can join", replica, "at most", reach),
+        plans(
+            "REPLICA_EXCEEDS_SYSTEM",
+            "A replica lies within what the system can join",
+            replica,
+            "at most",
+            reach,
+        ),
     ]
     if plan.experts is not None:
-        count = next(module.operation.count for module in ir.modules if isinstance(module.operation, Experts))
-        groups = row("expert_groups", "Expert-parallel groups", "expert", inputs.ep * made.fixed(1, "expert"), "an expert for each at least")
-        found.append(plans("EP_EXCEEDS_EXPERTS", "There is an expert for every rank of EP", groups, "at most", count))
+        count = next(
+            module.operation.count for module in ir.modules if isinstance(module.operation, GroupedMatMul)
+        )
+        groups = row(
+            "expert_groups",
+            "Expert-parallel groups",
+            "expert",
+            inputs.ep * made.fixed(1, "expert"),
+            "an expert for each at least",
+        )
+        found.append(
+            plans("EP_EXCEEDS_EXPERTS", "There is an expert for every rank of EP", groups, "at most", count)
+        )
         assert plan.experts_left is not None
-        found.append(alert("EXPERTS_UNEVEN", "EP divides the experts", plan.experts_left, "exactly", made.fixed(0, "expert")))
+        found.append(
+            alert(
+                "EXPERTS_UNEVEN",
+                "EP divides the experts",
+                plan.experts_left,
+                "exactly",
+                made.fixed(0, "expert"),
+            )
+        )
     else:
-        found.append(plans("EP_WITHOUT_EXPERTS", "EP is 1 in a model without experts", inputs.ep, "exactly", one))
+        found.append(
+            plans("EP_WITHOUT_EXPERTS", "EP is 1 in a model without experts", inputs.ep, "exactly", one)
+        )
     if any(isinstance(module.operation, Recurrence) for module in ir.modules):
-        found.append(plans("CP_WITH_STATE", "CP is 1 in a model with recurrent states", inputs.cp, "exactly", one))
+        found.append(
+            plans("CP_WITH_STATE", "CP is 1 in a model with recurrent states", inputs.cp, "exactly", one)
+        )
     host = row("host_used", "Bytes on the host", "B", held.host_weights + held.host_kv)
     asked = row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
-    possible = row("host_possible", "Host link, or none needed", "flag", where(both(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
-                   "1 if there is a link to host memory, or nothing is asked of it")  # fmt: skip
+    possible = row(
+        "host_possible",
+        "Host link, or none needed",
+        "flag",
+        where(all_of(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
+        "1 if there is a link to host memory, or nothing is asked of it",
+    )
     found += [
-        Check(f"{code}EFFICIENCY_ABOVE_ONE", "Plausibility", f"No fraction of a peak is above 1{suffix}", side.efficiency.largest, "at most",
-              made.fixed(1, "1"), True),
-        Check(f"{code}EFFICIENCY_NOT_POSITIVE", "Plausibility", f"Every fraction of a peak is above 0{suffix}", side.efficiency.smallest, "at least",
-              made.fixed(0.001, "1", "smallest sensible fraction"), True),
-        plans("OFFLOAD_WITHOUT_HOST", "There is a link to host memory where it is used", possible, "at least", yes),
-        Check(f"{code}MEMORY_EXCEEDED", FEASIBILITY, f"Memory used is at most usable memory{suffix}", held.used, "at most", held.limit, True),
+        Check(
+            f"{code}EFFICIENCY_ABOVE_ONE",
+            "Plausibility",
+            f"No fraction of a peak is above 1{suffix}",
+            side.efficiency.largest,
+            "at most",
+            made.fixed(1, "1"),
+            True,
+        ),
+        Check(
+            f"{code}EFFICIENCY_NOT_POSITIVE",
+            "Plausibility",
+            f"Every fraction of a peak is above 0{suffix}",
+            side.efficiency.smallest,
+            "at least",
+            made.fixed(0.001, "1", "smallest sensible fraction"),
+            True,
+        ),
+        plans(
+            "OFFLOAD_WITHOUT_HOST",
+            "There is a link to host memory where it is used",
+            possible,
+            "at least",
+            yes,
+        ),
+        Check(
+            f"{code}MEMORY_EXCEEDED",
+            FEASIBILITY,
+            f"Memory used is at most usable memory{suffix}",
+            held.used,
+            "at most",
+            held.limit,
+            True,
+        ),
         alert("OFFLOADED", "Nothing lies on the host", host, "at most", made.fixed(0, "B")),
         alert("LAYERS_UNEVEN", "PP divides the layers", plan.layers_left, "exactly", nothing["layer"]),
-        alert("TP_CROSSES_DOMAINS", "The TP ranks stand in one domain", side.network.tp_domains, "at most", made.fixed(1, "domain")),
-        alert("STAGE_CROSSES_DOMAINS", "The ranks of a stage stand in one domain", side.network.stage_domains, "at most", made.fixed(1, "domain")),
-        alert("REPLICA_CROSSES_DOMAINS", "A replica stands in one domain", replica, "at most", hardware.system_accelerators),
-        alert("FRAMEWORK_UNSUPPORTED", "The framework runs on this maker's chips", hardware.framework_runs, "at least", yes),
-        alert("NO_NATIVE_FORMAT", "The accelerator multiplies in the formats asked for", side.formats.native, "at least", yes),
+        alert(
+            "TP_CROSSES_DOMAINS",
+            "The TP ranks stand in one domain",
+            side.network.tp_domains,
+            "at most",
+            made.fixed(1, "domain"),
+        ),
+        alert(
+            "STAGE_CROSSES_DOMAINS",
+            "The ranks of a stage stand in one domain",
+            side.network.stage_domains,
+            "at most",
+            made.fixed(1, "domain"),
+        ),
+        alert(
+            "REPLICA_CROSSES_DOMAINS",
+            "A replica stands in one domain",
+            replica,
+            "at most",
+            hardware.system_accelerators,
+        ),
+        alert(
+            "FRAMEWORK_UNSUPPORTED",
+            "The framework runs on this maker's chips",
+            hardware.framework_runs,
+            "at least",
+            yes,
+        ),
+        alert(
+            "NO_NATIVE_FORMAT",
+            "The accelerator multiplies in the formats asked for",
+            side.formats.native,
+            "at least",
+            yes,
+        ),
     ]
     if plan.kv_copies is not None:
-        found.append(alert("KV_COPIED", "KV heads are not copied", plan.kv_copies, "at most", made.fixed(1, "1")))
+        found.append(
+            alert("KV_COPIED", "KV heads are not copied", plan.kv_copies, "at most", made.fixed(1, "1"))
+        )
     stored = [kind.stored_only for kind in side.formats.classes.values() if kind.stored_only is not None]
-    only = row("stored_only", "Weights in a native format multiplied in 16 bit", "flag", maximum(*stored),
-               "1 if some weights' format has a peak that wider activations leave unused")  # fmt: skip
-    found.append(alert("WEIGHT_ONLY_FORMAT", "Activations follow weights the accelerator can multiply", only, "exactly", none))
-    share = row("request_groups", "Groups that share the requests", "request", inputs.dp * inputs.attention_dp * ONE_REQUEST, "DP × attention-DP")
-    found.append(alert("MORE_GROUPS_THAN_REQUESTS", "There is a request for every group", share, "at most", inputs.concurrency))
+    only = row(
+        "stored_only",
+        "Weights in a native format multiplied in 16 bit",
+        "flag",
+        maximum(*stored),
+        "1 if some weights' format has a peak that wider activations leave unused",
+    )
+    found.append(
+        alert(
+            "WEIGHT_ONLY_FORMAT",
+            "Activations follow weights the accelerator can multiply",
+            only,
+            "exactly",
+            none,
+        )
+    )
+    share = row(
+        "request_groups",
+        "Groups that share the requests",
+        "request",
+        inputs.dp * inputs.attention_dp * ONE_REQUEST,
+        "DP × attention-DP",
+    )
+    found.append(
+        alert(
+            "MORE_GROUPS_THAN_REQUESTS",
+            "There is a request for every group",
+            share,
+            "at most",
+            inputs.concurrency,
+        )
+    )
     return found
 
 
-def _workload(ir: ModelGraph, made: _Sides, main: Side, last: Side) -> list[Check]:
+def _workload(ir: ModelGraph, made: _Sides, main: Workers, last: Workers) -> list[Check]:
     """Lengths, batching and the way prefill and decode go together."""
     inputs = main.inputs
     found: list[Check] = []
     if "max_positions" in ir.facts:
-        length = made.row("length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens)
-        found.append(Check("CONTEXT_EXCEEDS_MODEL", PLAN, "Input and output lie within the model's context", length, "at most",
-                           ir.facts["max_positions"], True))  # fmt: skip
-    groups = made.row("context_groups", "Groups that share a prompt", "token/request", inputs.cp * made.fixed(1, "token/request"), "a token for each at least")
-    found.append(Check("CP_EXCEEDS_INPUT", PLAN, "There is a token of the prompt for every CP rank", groups, "at most", inputs.input_tokens, True))
-    sequence = made.row("sequence_useless", "Sequence parallelism without TP", "flag",
-                        where(both(equal(inputs.sequence_parallel, ON), inputs.tp <= 1), 1, 0), "1 if asked for with one TP rank")  # fmt: skip
-    found.append(Check("SP_WITHOUT_TP", "Alerts", "Sequence parallelism has TP ranks", sequence, "exactly", made.fixed(0, "flag"), False))
+        length = made.row(
+            "length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens
+        )
+        found.append(
+            Check(
+                "CONTEXT_EXCEEDS_MODEL",
+                PLAN,
+                "Input and output lie within the model's context",
+                length,
+                "at most",
+                ir.facts["max_positions"],
+                True,
+            )
+        )
+    groups = made.row(
+        "context_groups",
+        "Groups that share a prompt",
+        "token/request",
+        inputs.cp * made.fixed(1, "token/request"),
+        "a token for each at least",
+    )
+    found.append(
+        Check(
+            "CP_EXCEEDS_INPUT",
+            PLAN,
+            "There is a token of the prompt for every CP rank",
+            groups,
+            "at most",
+            inputs.input_tokens,
+            True,
+        )
+    )
+    sequence = made.row(
+        "sequence_useless",
+        "Sequence parallelism without TP",
+        "flag",
+        where(all_of(equal(inputs.sequence_parallel, ON), inputs.tp <= 1), 1, 0),
+        "1 if asked for with one TP rank",
+    )
+    found.append(
+        Check(
+            "SP_WITHOUT_TP",
+            "Alerts",
+            "Sequence parallelism has TP ranks",
+            sequence,
+            "exactly",
+            made.fixed(0, "flag"),
+            False,
+        )
+    )
     apart = main.ranks.disaggregated
     if apart is None:
         return found
-    still = made.row("static_apart", "Static batching with workers apart", "flag", apart * (1 - main.ranks.continuous))
-    links = made.row("linked", "Workers reach one another", "flag", maximum(1 - apart, where(minimum(main.network.out, last.network.out) > 0, 1, 0)),
-                     "1 if both systems have a network, or serving is aggregated")  # fmt: skip
-    differ = [made.row(f"differs.{mine.id.removeprefix('inputs.')}", f"Prefill and decode differ, {mine.label}", "flag", where(equal(mine, own), 0, 1))
-              for mine, own in inputs.of_decode().items()]  # fmt: skip
-    different = made.row("differences", "Differences in aggregated serving", "flag", (1 - apart) * total(span(differ)), "0 if serving is disaggregated")
+    still = made.row(
+        "static_apart", "Static batching with workers apart", "flag", apart * (1 - main.ranks.continuous)
+    )
+    links = made.row(
+        "linked",
+        "Workers reach one another",
+        "flag",
+        maximum(1 - apart, where(minimum(main.network.out, last.network.out) > 0, 1, 0)),
+        "1 if both systems have a network, or serving is aggregated",
+    )
+    differ = [
+        made.row(
+            f"differs.{mine.id.removeprefix('inputs.')}",
+            f"Prefill and decode differ, {mine.label}",
+            "flag",
+            where(equal(mine, own), 0, 1),
+        )
+        for mine, own in inputs.of_decode().items()
+    ]
+    different = made.row(
+        "differences",
+        "Differences in aggregated serving",
+        "flag",
+        (1 - apart) * sum_range(span(differ)),
+        "0 if serving is disaggregated",
+    )
     found += [
-        Check("PHASES_DIFFER", PLAN, "The same accelerators prefill and decode", different, "exactly", made.fixed(0, "flag"), True),
-        Check("STATIC_DISAGGREGATED", PLAN, "Disaggregated serving batches continuously", still, "exactly", made.fixed(0, "flag"), True),
-        Check("NO_LINK_BETWEEN_WORKERS", PLAN, "Prefill and decode workers are linked", links, "at least", made.fixed(1, "flag"), True),
+        Check(
+            "PHASES_DIFFER",
+            PLAN,
+            "The same accelerators prefill and decode",
+            different,
+            "exactly",
+            made.fixed(0, "flag"),
+            True,
+        ),
+        Check(
+            "STATIC_DISAGGREGATED",
+            PLAN,
+            "Disaggregated serving batches continuously",
+            still,
+            "exactly",
+            made.fixed(0, "flag"),
+            True,
+        ),
+        Check(
+            "NO_LINK_BETWEEN_WORKERS",
+            PLAN,
+            "Prefill and decode workers are linked",
+            links,
+            "at least",
+            made.fixed(1, "flag"),
+            True,
+        ),
     ]
     return found
 
 
-def _with_copies(width: Node, side: Side) -> Node:
+def _with_copies(width: Node, side: Workers) -> Node:
     """What all TP ranks together hold of a dimension: itself where it is split, copies of KV heads counted, else one copy per rank."""
     return substitute(width, side.plan.copied) if side.plan.splits_of(width) else width * side.inputs.tp
 
 
-def _held(side: Side, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
+def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
     """Matrices of all layers on a rank, by class: as the products of a pass use them, and as the tensors hold them."""
     used, kept = [], []
     for held in side.stored.held:
@@ -329,17 +855,35 @@ def _held(side: Side, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
         products: list[Node] = []
         for block in done.blocks:
             work = block.module.operation if block.module is not None else None
-            tables = block.module is not None and block.module.tensors and not any(tensor.matrix for tensor in block.module.tensors)
-            if block.repeats is held.layers and isinstance(work, Product | Experts) and not tables:
+            tables = (
+                block.module is not None
+                and block.module.tensors
+                and not any(tensor.matrix for tensor in block.module.tensors)
+            )
+            if block.repeats is held.layers and isinstance(work, MatMul | GroupedMatMul) and not tables:
                 parameters = next(row for row in block.section.figures() if row.id.endswith(".parameters"))
-                if isinstance(work, Experts) and held.weights == "experts":
+                if isinstance(work, GroupedMatMul) and held.weights == "experts":
                     assert side.plan.experts is not None
                     products.append(side.plan.experts * parameters)
-                elif isinstance(work, Product) and work.weights == held.weights:
+                elif isinstance(work, MatMul) and work.weights == held.weights:
                     products.append(parameters)
         label = held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
-        used.append(Quantity(f"checks.used.{name}", f"{label}, as multiplied", "parameter", added(products) * held.layers,
-                             note="parameters of the products × layers"))  # fmt: skip
-        kept.append(Quantity(f"checks.held.{name}", f"{label}, as held", "parameter", held.parameters * held.layers,
-                             note="parameters of a layer on a rank × layers"))  # fmt: skip
+        used.append(
+            Quantity(
+                f"checks.used.{name}",
+                f"{label}, as multiplied",
+                "parameter",
+                sum_of(products) * held.layers,
+                note="parameters of the products × layers",
+            )
+        )
+        kept.append(
+            Quantity(
+                f"checks.held.{name}",
+                f"{label}, as held",
+                "parameter",
+                held.parameters * held.layers,
+                note="parameters of a layer on a rank × layers",
+            )
+        )
     return used, kept

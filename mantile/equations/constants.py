@@ -8,59 +8,210 @@ from mantile.graph.quantity import Input, Node, Section
 
 
 def _constant(name: str, label: str, unit: str, value: float, note: str, called: str = "") -> Input:
-    return Input(f"constant.{name}", label, unit, value, note, "definition", "defined", shared=True, fixed=True, name=called)
+    return Input(
+        f"constant.{name}",
+        label,
+        unit,
+        value,
+        note,
+        "definition",
+        "defined",
+        shared=True,
+        fixed=True,
+        name=called,
+    )
 
 
-FLOPS_PER_MAC = _constant("flops_per_mac", "FLOPs per weight and token", "FLOP/token", 2,
-                          "one multiplication and one addition", "FLOPs per MAC")  # fmt: skip
-FLOPS_PER_PAIR = _constant("flops_per_pair", "FLOPs per channel of a query-key pair", "FLOP/pair", 2,
-                           "one multiplication and one addition", "FLOPs per MAC")  # fmt: skip
+FLOPS_PER_MAC = _constant(
+    "flops_per_mac",
+    "FLOPs per weight and token",
+    "FLOP/token",
+    2,
+    "one multiplication and one addition",
+    "FLOPs per MAC",
+)
+FLOPS_PER_PAIR = _constant(
+    "flops_per_pair",
+    "FLOPs per channel of a query-key pair",
+    "FLOP/pair",
+    2,
+    "one multiplication and one addition",
+    "FLOPs per MAC",
+)
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
-QUARTER = _constant("quarter", "Quarter", "1", 0.25, "an all-to-all on a ring moves a quarter of what an all-gather does", "quarter")
-SMALLEST = _constant("smallest", "Smallest rate", "1", 0.000001, "keeps a quotient finite where nothing arrives", "smallest rate")
-ONE_IN_TWENTY = _constant("one_in_twenty", "One in twenty", "1", 0.05, "share of requests that wait longer than the ninety-fifth percentile", "0.05")
-HALF_LEFT = _constant("half_left", "One in two", "1", 0.5, "share of requests that wait longer than the median", "0.5")
-MOST_REQUESTS = _constant("most_requests", "Most requests in flight", "request", 1_000_000, "a limit of the Concurrency cell", "1,000,000")
-MOST_LOAD = _constant("most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8")
-NINETEEN_IN_TWENTY = _constant("nineteen_in_twenty", "Nineteen in twenty", "1", 0.95, "place of one request in twenty in a row of them", "0.95")
-SATURATED = _constant("saturated", "Mean tokens of an expert after which all are touched", "1", 40,
-                      "an expert without a token is then rarer than a cell can tell", "40 tokens an expert")  # fmt: skip
-NEVER = _constant("never", "Time of what cannot be", "s", 1_000_000, "stands for an algorithm that the links do not allow", "never")
-NO_LINK = _constant("no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link")
-BOTH_WAYS = _constant("both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write")
-ADD_NORM_PASSES = _constant("add_norm_passes", "Passes of a fused add and norm", "number", 4,
-                            "residual and input are read, residual and output are written", "4 passes")  # fmt: skip
-RING_PHASES = _constant("ring_phases", "Phases of an all-reduce", "number", 2, "reduce-scatter, then all-gather",
-                        "2 phases")  # fmt: skip
-TWO_KERNELS = _constant("two_kernels", "Kernels of a small module in two steps", "number", 2, "rotation and KV write; choice of experts and sorting",
-                         "kernels")  # fmt: skip
-VISION_PRODUCTS = _constant("vision_products", "Products in a vision layer", "number", 4, "QKV, output, and two of the FFN", "4 products")
-TOKENS_PER_STEP = _constant("tokens_per_step", "Tokens of a request in a decode step", "token/request", 1,
-                            "no speculative decoding", "tokens per step")  # fmt: skip
-RANKS_TO_ACCELERATORS = _constant("accelerators_per_rank", "Accelerators per rank", "accelerator", 1,
-                                  "one process drives one accelerator", "accelerators per rank")  # fmt: skip
-RESULT_BYTES = _constant("result_bytes", "Bytes of a kernel's result", "B/token", 2,
-                         "kernels hand on 16-bit values, per channel and token", "result bytes")  # fmt: skip
-VECTOR_BYTES = _constant("vector_bytes", "Bytes of a norm or bias weight", "B", 2, "norms and biases stay in 16 bit",
-                         "vector bytes")  # fmt: skip
-STATE_BYTES = _constant("state_bytes", "Bytes of a recurrent state's value", "B", 4, "recurrent states are kept in 32 bit", "state bytes")
-CONV_BYTES = _constant("conv_bytes", "Bytes of a convolution's input", "B", 2, "the last inputs of short convolutions are kept in 16 bit",
-                       "convolution bytes")  # fmt: skip
-LOGIT_BYTES = _constant("logit_bytes", "Bytes of a logit", "B/token", 4, "samplers work in 32 bit", "logit bytes")
+QUARTER = _constant(
+    "quarter",
+    "Quarter",
+    "1",
+    0.25,
+    "an all-to-all on a ring moves a quarter of what an all-gather does",
+    "quarter",
+)
+SMALLEST = _constant(
+    "smallest",
+    "Smallest rate",
+    "1",
+    0.000001,
+    "keeps a quotient finite where nothing arrives",
+    "smallest rate",
+)
+ONE_IN_TWENTY = _constant(
+    "one_in_twenty",
+    "One in twenty",
+    "1",
+    0.05,
+    "share of requests that wait longer than the ninety-fifth percentile",
+    "0.05",
+)
+HALF_LEFT = _constant(
+    "half_left", "One in two", "1", 0.5, "share of requests that wait longer than the median", "0.5"
+)
+MOST_REQUESTS = _constant(
+    "most_requests",
+    "Most requests in flight",
+    "request",
+    1_000_000,
+    "a limit of the Concurrency cell",
+    "1,000,000",
+)
+MOST_LOAD = _constant(
+    "most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8"
+)
+NINETEEN_IN_TWENTY = _constant(
+    "nineteen_in_twenty",
+    "Nineteen in twenty",
+    "1",
+    0.95,
+    "place of one request in twenty in a row of them",
+    "0.95",
+)
+SATURATED = _constant(
+    "saturated",
+    "Mean tokens of an expert after which all are touched",
+    "1",
+    40,
+    "an expert without a token is then rarer than a cell can tell",
+    "40 tokens an expert",
+)
+NEVER = _constant(
+    "never",
+    "Time of what cannot be",
+    "s",
+    1_000_000,
+    "stands for an algorithm that the links do not allow",
+    "never",
+)
+NO_LINK = _constant(
+    "no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link"
+)
+BOTH_WAYS = _constant(
+    "both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write"
+)
+ADD_NORM_PASSES = _constant(
+    "add_norm_passes",
+    "Passes of a fused add and norm",
+    "number",
+    4,
+    "residual and input are read, residual and output are written",
+    "4 passes",
+)
+RING_PHASES = _constant(
+    "ring_phases", "Phases of an all-reduce", "number", 2, "reduce-scatter, then all-gather", "2 phases"
+)
+TWO_KERNELS = _constant(
+    "two_kernels",
+    "Kernels of a small module in two steps",
+    "number",
+    2,
+    "rotation and KV write; choice of experts and sorting",
+    "kernels",
+)
+VISION_PRODUCTS = _constant(
+    "vision_products",
+    "Products in a vision layer",
+    "number",
+    4,
+    "QKV, output, and two of the FFN",
+    "4 products",
+)
+TOKENS_PER_STEP = _constant(
+    "tokens_per_step",
+    "Tokens of a request in a decode step",
+    "token/request",
+    1,
+    "no speculative decoding",
+    "tokens per step",
+)
+RANKS_TO_ACCELERATORS = _constant(
+    "accelerators_per_rank",
+    "Accelerators per rank",
+    "accelerator",
+    1,
+    "one process drives one accelerator",
+    "accelerators per rank",
+)
+RESULT_BYTES = _constant(
+    "result_bytes",
+    "Bytes of a kernel's result",
+    "B/token",
+    2,
+    "kernels hand on 16-bit values, per channel and token",
+    "result bytes",
+)
+VECTOR_BYTES = _constant(
+    "vector_bytes",
+    "Bytes of a norm or bias weight",
+    "B",
+    2,
+    "norms and biases stay in 16 bit",
+    "vector bytes",
+)
+STATE_BYTES = _constant(
+    "state_bytes",
+    "Bytes of a recurrent state's value",
+    "B",
+    4,
+    "recurrent states are kept in 32 bit",
+    "state bytes",
+)
+CONV_BYTES = _constant(
+    "conv_bytes",
+    "Bytes of a convolution's input",
+    "B",
+    2,
+    "the last inputs of short convolutions are kept in 16 bit",
+    "convolution bytes",
+)
+LOGIT_BYTES = _constant(
+    "logit_bytes", "Bytes of a logit", "B/token", 4, "samplers work in 32 bit", "logit bytes"
+)
 ONE_REQUEST = _constant("one_request", "One request", "request", 1, "turns requests into a plain number", "1")
-ONE_TOKEN = _constant("one_token", "One token", "token", 1, "activations and KV values are counted per token", "1 token")
+ONE_TOKEN = _constant(
+    "one_token", "One token", "token", 1, "activations and KV values are counted per token", "1 token"
+)
 BITS_PER_BYTE = _constant("bits_per_byte", "Bits per byte", "bit/B", 8, "definition", "bits per byte")
 HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600")
 YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 days", "hours per year")
-MONTH = _constant("days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month")
+MONTH = _constant(
+    "days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month"
+)
 KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "definition", "1000")
 MEGA = _constant("tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6")
-SLACK = _constant("slack", "Rounding in a sum of memory", "B", 1, "what a batch that fills the room exactly may be off by", "slack")
+SLACK = _constant(
+    "slack",
+    "Rounding in a sum of memory",
+    "B",
+    1,
+    "what a batch that fills the room exactly may be off by",
+    "slack",
+)
 GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9")
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30")
 TERA = _constant("flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12")
 MICRO = _constant("us_per_s", "Microseconds per second", "us/s", 1e6, "definition", "1E6")
-MILLI = _constant("ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000")
+MILLI = _constant(
+    "ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000"
+)
 
 _ALL = tuple(value for value in list(globals().values()) if isinstance(value, Input))
 
@@ -68,4 +219,8 @@ _ALL = tuple(value for value in list(globals().values()) if isinstance(value, In
 def section(used: Iterable[Node]) -> Section:
     """The constants that a model's equations use; MILLI serves the front sheets of every workbook."""
     found = set(used) | {MILLI}
-    return Section("Constants", tuple(constant for constant in _ALL if constant in found), "definitions, the same for all scenarios")
+    return Section(
+        "Constants",
+        tuple(constant for constant in _ALL if constant in found),
+        "definitions, the same for all scenarios",
+    )

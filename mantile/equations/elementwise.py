@@ -7,7 +7,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
 from mantile.graph.quantity import Node
-from mantile.ir.modules import Module, Small
+from mantile.ir.modules import Elementwise, Module
 
 _NOTES = {
     "norm": "on every rank: add residual, normalise",
@@ -20,7 +20,9 @@ _NOTES = {
 }
 
 
-def elementwise(phase: Phase, module: Module, work: Small, efficiency: Efficiency, plan: Sharding) -> Block:
+def elementwise(
+    phase: Phase, module: Module, work: Elementwise, efficiency: Efficiency, plan: Sharding
+) -> Block:
     """One small module: its kernels' overhead plus its bytes at streaming bandwidth."""
     width = plan.on_rank(work.width, module)
     kernels: Node = efficiency["small_kernel"]
@@ -32,6 +34,10 @@ def elementwise(phase: Phase, module: Module, work: Small, efficiency: Efficienc
     elif work.kind in ("rope", "routing"):
         kernels = TWO_KERNELS * kernels
     return operation(
-        phase, module=module, launch=kernels, traffic=phase.tokens_of(module) * values * RESULT_BYTES,
-        bandwidth=efficiency["streaming"], note=_NOTES[work.kind],
-    )  # fmt: skip
+        phase,
+        module=module,
+        launch=kernels,
+        traffic=phase.tokens_of(module) * values * RESULT_BYTES,
+        bandwidth=efficiency["streaming"],
+        note=_NOTES[work.kind],
+    )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.workload import Workload
-from mantile.graph.quantity import Input, Node, Quantity, Section, element, join, minimum, span, sum_where, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    index,
+    join,
+    minimum,
+    span,
+    sum_where,
+    where,
+)
 from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS
 from mantile.library.profiles import Library
 
@@ -26,7 +37,9 @@ class Evidence:
     section: Section
 
 
-def evidence(library: Library, inputs: Workload, apart: Node | None, results: dict[str, Quantity]) -> Evidence:
+def evidence(
+    library: Library, inputs: Workload, apart: Node | None, results: dict[str, Quantity]
+) -> Evidence:
     """The rows of the evidence block.
 
     Args:
@@ -35,47 +48,142 @@ def evidence(library: Library, inputs: Workload, apart: Node | None, results: di
         results: by metric, what the ranges are of.
     """
     known = library.evidence
-    pairs = tuple(_fact(f"evidence.pair.{one.accelerator}.{one.framework}", f"Measured: {one.accelerator}/{one.framework}", "1",
-                        f"{one.accelerator}/{one.framework}", "accelerator/framework", known.source, "measured pairs") for one in known.pairs)  # fmt: skip
-    counts = tuple(_fact(f"evidence.runs.{one.accelerator}.{one.framework}", f"Runs of {one.accelerator}/{one.framework}", "number", one.runs,
-                         "serving runs that factors were fitted to", known.source, "runs") for one in known.pairs)  # fmt: skip
-    frameworks = tuple(_fact(f"evidence.framework.{one.accelerator}.{one.framework}", f"Framework of {one.accelerator}/{one.framework}", "1", one.framework,
-                             "of the pair", known.source, "their frameworks") for one in known.pairs)  # fmt: skip
-    mine = Quantity("evidence.pair_runs", "Measured runs of the pair", "number",
-                    sum_where(span(counts), span(pairs), join(inputs.accelerator,
-                                                              "/", inputs.framework)), note="of this accelerator with this framework")  # fmt: skip
-    others = Quantity("evidence.framework_runs", "Measured runs of the framework", "number", sum_where(span(counts), span(frameworks), inputs.framework),
-                      note="on any accelerator")  # fmt: skip
-    stated = apart is not None and any(band.level == "apart" for band in known.bands)  # libraries of older bundles have no such ranges
+    pairs = tuple(
+        _fact(
+            f"evidence.pair.{one.accelerator}.{one.framework}",
+            f"Measured: {one.accelerator}/{one.framework}",
+            "1",
+            f"{one.accelerator}/{one.framework}",
+            "accelerator/framework",
+            known.source,
+            "measured pairs",
+        )
+        for one in known.pairs
+    )
+    counts = tuple(
+        _fact(
+            f"evidence.runs.{one.accelerator}.{one.framework}",
+            f"Runs of {one.accelerator}/{one.framework}",
+            "number",
+            one.runs,
+            "serving runs that factors were fitted to",
+            known.source,
+            "runs",
+        )
+        for one in known.pairs
+    )
+    frameworks = tuple(
+        _fact(
+            f"evidence.framework.{one.accelerator}.{one.framework}",
+            f"Framework of {one.accelerator}/{one.framework}",
+            "1",
+            one.framework,
+            "of the pair",
+            known.source,
+            "their frameworks",
+        )
+        for one in known.pairs
+    )
+    mine = Quantity(
+        "evidence.pair_runs",
+        "Measured runs of the pair",
+        "number",
+        sum_where(span(counts), span(pairs), join(inputs.accelerator, "/", inputs.framework)),
+        note="of this accelerator with this framework",
+    )
+    others = Quantity(
+        "evidence.framework_runs",
+        "Measured runs of the framework",
+        "number",
+        sum_where(span(counts), span(frameworks), inputs.framework),
+        note="on any accelerator",
+    )
+    stated = apart is not None and any(
+        band.level == "apart" for band in known.bands
+    )  # libraries of older bundles have no such ranges
     levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
     level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)
-    last = _fact("evidence.apart", "Level where decode is apart", "number", len(levels), "whatever was measured", "definition", "levels")
+    last = _fact(
+        "evidence.apart",
+        "Level where decode is apart",
+        "number",
+        len(levels),
+        "whatever was measured",
+        "definition",
+        "levels",
+    )
     body, said = level, ""
     if apart is not None:
-        body, said = ((level * (1 - apart) + last * apart, "; the last where decode is apart") if stated
-                      else (minimum(level, 1 + (1 - apart) + 1), "; at most 2 where decode is apart"))  # fmt: skip
-    held = Quantity("evidence.level", "Evidence level", "number", body,
-                    note=f"1, + 1 if the framework was measured, + 1 if on this accelerator{said}")
-    names = tuple(_fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
-                  for number, name in enumerate(levels.values(), 1))  # fmt: skip
-    name = Quantity("evidence.name", "Evidence", "1", element(span(names), held), note="the level in words")
+        body, said = (
+            (level * (1 - apart) + last * apart, "; the last where decode is apart")
+            if stated
+            else (minimum(level, 1 + (1 - apart) + 1), "; at most 2 where decode is apart")
+        )
+    held = Quantity(
+        "evidence.level",
+        "Evidence level",
+        "number",
+        body,
+        note=f"1, + 1 if the framework was measured, + 1 if on this accelerator{said}",
+    )
+    names = tuple(
+        _fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
+        for number, name in enumerate(levels.values(), 1)
+    )
+    name = Quantity("evidence.name", "Evidence", "1", index(span(names), held), note="the level in words")
     rows: list[Input | Quantity] = []
     bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
     for metric, label in BAND_METRICS.items():
         result = results[metric]
         found: list[Quantity] = []
         for percent in ("p10", "p50", "p90"):
-            ratios = [Input(f"evidence.{metric}.{percent}.{key}", f"{label}, {percent}, {words}", "1", getattr(known.band(metric, key), percent),
-                            "measured ÷ predicted", known.source, "fitted", shared=True, minimum=0.01, maximum=100, name=f"ratios {percent}")
-                      for key, words in levels.items()]  # fmt: skip
-            found.append(Quantity(f"evidence.{metric}.{percent}", f"{label}, {percent}", result.unit, result * element(span(ratios), held),
-                                  note="result × measured ÷ predicted of its evidence level"))  # fmt: skip
+            ratios = [
+                Input(
+                    f"evidence.{metric}.{percent}.{key}",
+                    f"{label}, {percent}, {words}",
+                    "1",
+                    getattr(known.band(metric, key), percent),
+                    "measured ÷ predicted",
+                    known.source,
+                    "fitted",
+                    shared=True,
+                    minimum=0.01,
+                    maximum=100,
+                    name=f"ratios {percent}",
+                )
+                for key, words in levels.items()
+            ]
+            found.append(
+                Quantity(
+                    f"evidence.{metric}.{percent}",
+                    f"{label}, {percent}",
+                    result.unit,
+                    result * index(span(ratios), held),
+                    note="result × measured ÷ predicted of its evidence level",
+                )
+            )
             rows += [*ratios, found[-1]]
         bands[metric] = (found[0], found[1], found[2])
-    section = Section("Evidence", (*pairs, *counts, *frameworks, mine, others, *([last] if stated else []), held, *names, name, *rows),
-                      "four in five measured runs that were not fitted lie between p10 and p90")  # fmt: skip
+    section = Section(
+        "Evidence",
+        (*pairs, *counts, *frameworks, mine, others, *([last] if stated else []), held, *names, name, *rows),
+        "four in five measured runs that were not fitted lie between p10 and p90",
+    )
     return Evidence(held, name, bands, section)
 
 
-def _fact(identifier: str, label: str, unit: str, value: float | str, note: str, source: str, name: str) -> Input:
-    return Input(identifier, label, unit, value, note, source, "measured" if unit == "number" else "defined", shared=True, fixed=True, name=name)
+def _fact(
+    identifier: str, label: str, unit: str, value: float | str, note: str, source: str, name: str
+) -> Input:
+    return Input(
+        identifier,
+        label,
+        unit,
+        value,
+        note,
+        source,
+        "measured" if unit == "number" else "defined",
+        shared=True,
+        fixed=True,
+        name=name,
+    )

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mantile.ir.modules import Attention, Experts, Indexer, LatentAttention, Recurrence, Vision
+from mantile.ir.modules import Attention, GroupedMatMul, Indexer, LatentAttention, Recurrence, Vision
 
 Condition = Literal["format", "kv", "ranks"]
 RANKS = (2, 4, 8)
 FORMATS = ("bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only")
 KV_FORMATS = ("bf16", "fp8")
-DOMAINS: dict[Condition | None, tuple[object, ...]] = {None: (None,), "format": FORMATS, "kv": KV_FORMATS, "ranks": RANKS}
+DOMAINS: dict[Condition | None, tuple[object, ...]] = {
+    None: (None,),
+    "format": FORMATS,
+    "kv": KV_FORMATS,
+    "ranks": RANKS,
+}
 CONDITIONS: dict[Condition | None, str] = {"format": "kernel format", "kv": "KV format", "ranks": "ranks"}
 
 
@@ -45,18 +50,18 @@ KINDS = (
     FactorKind("gemm_bandwidth_scale", "GEMM bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3),
     FactorKind("launch_scale", "Launch overhead scale", "1", "serving runs with graphs against kernel timings", 0.1, 5),
     FactorKind("moe_launch", "Expert launch overhead", "us", "time the grouped products of a layer's experts take before their first byte",
-               0, 1000, "format", needs=(Experts,)),
+               0, 1000, "format", needs=(GroupedMatMul,)),
     FactorKind("moe_compute", "Expert compute efficiency", "1", "share of the dense peak large grouped products reach", 0.01, 1,
-               "format", True, (Experts,)),
+               "format", True, (GroupedMatMul,)),
     FactorKind("moe_bandwidth", "Expert bandwidth efficiency", "1", "share of memory bandwidth grouped products reach that stream experts",
-               0.05, 1, "format", True, (Experts,)),
-    FactorKind("moe_launch_scale", "Expert launch scale", "1", "serving runs with graphs against kernel timings", 0.1, 5, needs=(Experts,)),
-    FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(Experts,)),
+               0.05, 1, "format", True, (GroupedMatMul,)),
+    FactorKind("moe_launch_scale", "Expert launch scale", "1", "serving runs with graphs against kernel timings", 0.1, 5, needs=(GroupedMatMul,)),
+    FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1", "serving runs against kernel timings", 0.3, 1.3, needs=(GroupedMatMul,)),
     FactorKind("moe_early", "Early expert kernels", "1", "time of grouped products in engines released before December 2025 against later ones",
-               1, 3, needs=(Experts,)),
+               1, 3, needs=(GroupedMatMul,)),
     FactorKind("routing_spread", "Routing spread", "1", "exponent of the tokens in the expert coverage; 1 if routing were uniform", 0.3, 20,
-               needs=(Experts,)),
-    FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(Experts,)),
+               needs=(GroupedMatMul,)),
+    FactorKind("expert_imbalance", "Expert imbalance", "1", "work of the busiest rank's experts against the mean", 1, 10, needs=(GroupedMatMul,)),
     FactorKind("attention_launch", "Attention launch overhead", "us", "time an attention kernel takes before its first byte",
                0, 500, needs=(Attention, Indexer, Vision)),
     FactorKind("attention_prefill", "Prefill attention efficiency", "1", "share of the bf16 peak in fused causal attention",
@@ -98,10 +103,10 @@ KINDS = (
                groups=("tp", "stage")),
     FactorKind("gather_bandwidth", "Gather bandwidth efficiency", "1", "share of the links an all-gather or a reduce-scatter reaches", 0.01, 1,
                "ranks", True, groups=("tp", "stage")),
-    FactorKind("all_to_all_latency", "All-to-all latency", "us", "fixed part of an all-to-all", 0, 1_000, "ranks", needs=(Experts,),
+    FactorKind("all_to_all_latency", "All-to-all latency", "us", "fixed part of an all-to-all", 0, 1_000, "ranks", needs=(GroupedMatMul,),
                groups=("stage",)),
     FactorKind("all_to_all_bandwidth", "All-to-all bandwidth efficiency", "1", "share of the links an all-to-all reaches", 0.01, 1, "ranks", True,
-               (Experts,), ("stage",)),
+               (GroupedMatMul,), ("stage",)),
     FactorKind("network_latency", "Network latency", "us", "fixed part of a step between domains", 0, 10_000),
     FactorKind("network_bandwidth", "Network efficiency", "1", "share of the network between domains that is reached", 0.01, 1, None, True),
     FactorKind("p2p_latency", "Point-to-point latency", "us", "fixed part of a message between pipeline stages", 0, 10_000),
@@ -109,7 +114,7 @@ KINDS = (
                None, True),
     FactorKind("all_reduce_overlap", "All-reduce overlap", "1", "share of all-reduce time hidden behind computation", 0, 1),
     FactorKind("gather_overlap", "Gather overlap", "1", "share of all-gather and reduce-scatter time hidden behind computation", 0, 1),
-    FactorKind("all_to_all_overlap", "All-to-all overlap", "1", "share of all-to-all time hidden behind computation", 0, 1, needs=(Experts,)),
+    FactorKind("all_to_all_overlap", "All-to-all overlap", "1", "share of all-to-all time hidden behind computation", 0, 1, needs=(GroupedMatMul,)),
     FactorKind("p2p_overlap", "Point-to-point overlap", "1", "share of the time between stages hidden behind computation", 0, 1),
     FactorKind("kv_transfer_overlap", "KV transfer overlap", "1", "share of the KV transfer that follows prefill layer by layer", 0, 1),
     FactorKind("host_link", "Host link efficiency", "1", "share of the link to host memory that is reached", 0.05, 1, None, True),

@@ -14,8 +14,8 @@ from mantile.equations.moe import experts
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
 from mantile.equations.sharding import Scope
-from mantile.equations.side import Side
 from mantile.equations.vision import vision_tower
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -24,26 +24,26 @@ from mantile.graph.quantity import (
     Row,
     Section,
     as_node,
-    element,
+    index,
+    match,
     maximum,
-    position,
     span,
+    sum_range,
     sum_where,
-    total,
     where,
-)  # fmt: skip
+)
 from mantile.ir.modules import (
     Attention,
-    Experts,
+    Elementwise,
+    GroupedMatMul,
     Indexer,
     LatentAttention,
+    MatMul,
     ModelGraph,
     Module,
-    Product,
     Recurrence,
-    Small,
     Vision,
-)  # fmt: skip
+)
 
 
 def group_names(ir: ModelGraph) -> dict[str, str]:
@@ -110,7 +110,7 @@ class Pass:
     sections: tuple[Section, ...]
 
 
-def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side: Side) -> Pass:
+def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side: Workers) -> Pass:
     """The rows of the Prefill or Decode sheet.
 
     Args:
@@ -122,9 +122,14 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
         blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
     sent, after, messages_section = messages(phase, side, ir)
     blocks += [*sent, _host(phase, side)]
-    step = Quantity(f"{phase.id}.step.time", "Time, step overhead", "s",
-                    efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST), name="step overhead",
-                    note="host time per step + host time per request × requests of an attention group")  # fmt: skip
+    step = Quantity(
+        f"{phase.id}.step.time",
+        "Time, step overhead",
+        "s",
+        efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
+        name="step overhead",
+        note="host time per step + host time per request × requests of an attention group",
+    )
     step_section = Section("Step overhead", (step,), "once per pass: scheduler, sampling", Section.SUBTOTAL)
 
     named = {block.id: (block.label, block.group) for block in blocks} | {"step": ("Step overhead", "step")}
@@ -133,86 +138,215 @@ def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side
     def by_module(kind: str, label: str, bodies: Mapping[str, Node | None], note: str) -> ByModule:
         found = {identifier: body for identifier, body in bodies.items() if body is not None}
         return ByModule(
-            tuple(Quantity(f"{phase.id}.{kind}.{identifier}", f"{label}, {named[identifier][0]}", "s", body, note=note,
-                           name=f"{label.lower()}, {named[identifier][0]}") for identifier, body in found.items()),
-            tuple(Input(f"{phase.id}.{kind}.group.{identifier}", f"{label}, group of {named[identifier][0]}", "1", called[named[identifier][1]],
-                        "what it is shown under on Summary and Layers", "definition", "defined", shared=True, fixed=True, name="groups")
-                  for identifier in found),
-        )  # fmt: skip
+            tuple(
+                Quantity(
+                    f"{phase.id}.{kind}.{identifier}",
+                    f"{label}, {named[identifier][0]}",
+                    "s",
+                    body,
+                    note=note,
+                    name=f"{label.lower()}, {named[identifier][0]}",
+                )
+                for identifier, body in found.items()
+            ),
+            tuple(
+                Input(
+                    f"{phase.id}.{kind}.group.{identifier}",
+                    f"{label}, group of {named[identifier][0]}",
+                    "1",
+                    called[named[identifier][1]],
+                    "what it is shown under on Summary and Layers",
+                    "definition",
+                    "defined",
+                    shared=True,
+                    fixed=True,
+                    name="groups",
+                )
+                for identifier in found
+            ),
+        )
 
-    times = by_module("pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step}, "time of the block above")
+    times = by_module(
+        "pass",
+        "Time in the pass",
+        {**{block.id: block.time for block in blocks}, "step": step},
+        "time of the block above",
+    )
     launches: dict[str, Node | None] = {
-        block.id: block.launch if block.launch is None or block.repeats is None else block.launch * block.repeats for block in blocks
+        block.id: block.launch
+        if block.launch is None or block.repeats is None
+        else block.launch * block.repeats
+        for block in blocks
     }
-    overhead = by_module("overhead", "Overhead", {**launches, "step": step}, "launch time × repeats; all of the step overhead")
-    rest: dict[str, Node] = {block.id: figure for block, figure in zip(blocks, times.figures[:-1], strict=True)}
+    overhead = by_module(
+        "overhead", "Overhead", {**launches, "step": step}, "launch time × repeats; all of the step overhead"
+    )
+    rest: dict[str, Node] = {
+        block.id: figure for block, figure in zip(blocks, times.figures[:-1], strict=True)
+    }
     for figure in overhead.figures[:-1]:
         identifier = figure.id.removeprefix(f"{phase.id}.overhead.")
         rest[identifier] = rest[identifier] - figure
     shares = {
-        kind: by_module(kind, kind.capitalize(), {block.id: limited(block, kind, rest[block.id]) for block in blocks}, note)
+        kind: by_module(
+            kind,
+            kind.capitalize(),
+            {block.id: limited(block, kind, rest[block.id]) for block in blocks},
+            note,
+        )
         for kind, note in ((COMPUTE, _BOUND), (MEMORY, _BOUND), (NETWORK, "messages between ranks"))
     } | {OVERHEAD: overhead}
 
-    time = Quantity(f"{phase.id}.time", f"{phase.id.capitalize()} time", "s", total(span(times.figures)), note="sum of the module times",
-                    name=f"{phase.id} time")  # fmt: skip
+    time = Quantity(
+        f"{phase.id}.time",
+        f"{phase.id.capitalize()} time",
+        "s",
+        sum_range(span(times.figures)),
+        note="sum of the module times",
+        name=f"{phase.id} time",
+    )
     parts = {
-        kind: Quantity(f"{phase.id}.bound.{kind}", f"{kind.capitalize()} time of {phase.id}", "s", total(span(held.figures)),
-                       note=f"sum of the {kind} rows above", name=f"{kind} time")
+        kind: Quantity(
+            f"{phase.id}.bound.{kind}",
+            f"{kind.capitalize()} time of {phase.id}",
+            "s",
+            sum_range(span(held.figures)),
+            note=f"sum of the {kind} rows above",
+            name=f"{kind} time",
+        )
         for kind, held in shares.items()
-    }  # fmt: skip
+    }
     kinds = tuple(
-        Input(f"{phase.id}.bound_name.{kind}", f"Bound {number}", "1", kind, "name of a limit", "definition", "defined",
-              shared=True, fixed=True, name="limits")
+        Input(
+            f"{phase.id}.bound_name.{kind}",
+            f"Bound {number}",
+            "1",
+            kind,
+            "name of a limit",
+            "definition",
+            "defined",
+            shared=True,
+            fixed=True,
+            name="limits",
+        )
         for number, kind in enumerate(parts, 1)
-    )  # fmt: skip
+    )
     part_span = span(parts.values())
-    bottleneck = Quantity(f"{phase.id}.bottleneck", "Bottleneck", "1", element(span(kinds), position(maximum(part_span), part_span)),
-                          note="the limit with the largest time")  # fmt: skip
+    bottleneck = Quantity(
+        f"{phase.id}.bottleneck",
+        "Bottleneck",
+        "1",
+        index(span(kinds), match(maximum(part_span), part_span)),
+        note="the limit with the largest time",
+    )
     computing = [block for block in blocks if block.flops is not None]
     flops = [
-        Quantity(f"{phase.id}.flops.{block.id}", f"FLOPs in the pass, {block.label}", "FLOP",
-                 block.flops * block.repeats if block.repeats is not None else block.flops,  # type: ignore[operator,arg-type]
-                 note="FLOPs × repeats")
+        Quantity(
+            f"{phase.id}.flops.{block.id}",
+            f"FLOPs in the pass, {block.label}",
+            "FLOP",
+            block.flops * block.repeats if block.repeats is not None else block.flops,  # type: ignore[operator,arg-type]
+            note="FLOPs × repeats",
+        )
         for block in computing
-    ]  # fmt: skip
-    all_flops = Quantity(f"{phase.id}.flops", "FLOPs of the pass", "FLOP", total(span(flops)), note="sum of the rows above, per rank")
+    ]
+    all_flops = Quantity(
+        f"{phase.id}.flops",
+        "FLOPs of the pass",
+        "FLOP",
+        sum_range(span(flops)),
+        note="sum of the rows above, per rank",
+    )
     reading = [
-        Quantity(f"{phase.id}.read.{block.id}", f"Read in the pass, {block.label}", "B",
-                 block.reads * block.repeats if block.repeats is not None else block.reads,
-                 note="weights, cache or state read × repeats")
-        for block in blocks if block.reads is not None
-    ]  # fmt: skip
-    read = Quantity(f"{phase.id}.bytes", "Weights and cache read in the pass", "B", total(span(reading)), name="bytes read",
-                    note="sum of the rows above, per rank")  # fmt: skip
-    peak = Quantity(f"{phase.id}.peak", "Largest peak of its products", "FLOP/s",
-                    maximum(*(kind.linear_peak for name, kind in side.formats.classes.items() if name != "router")))  # fmt: skip
+        Quantity(
+            f"{phase.id}.read.{block.id}",
+            f"Read in the pass, {block.label}",
+            "B",
+            block.reads * block.repeats if block.repeats is not None else block.reads,
+            note="weights, cache or state read × repeats",
+        )
+        for block in blocks
+        if block.reads is not None
+    ]
+    read = Quantity(
+        f"{phase.id}.bytes",
+        "Weights and cache read in the pass",
+        "B",
+        sum_range(span(reading)),
+        name="bytes read",
+        note="sum of the rows above, per rank",
+    )
+    peak = Quantity(
+        f"{phase.id}.peak",
+        "Largest peak of its products",
+        "FLOP/s",
+        maximum(*(kind.linear_peak for name, kind in side.formats.classes.items() if name != "router")),
+    )
     mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * peak), name="MFU")
-    mbu = Quantity(f"{phase.id}.mbu", "Bandwidth used, MBU", "1", read / (time * side.hardware.memory_bandwidth), name="MBU")
+    mbu = Quantity(
+        f"{phase.id}.mbu",
+        "Bandwidth used, MBU",
+        "1",
+        read / (time * side.hardware.memory_bandwidth),
+        name="MBU",
+    )
     sections = (
         Section("What enters", workload_rows, "workload of one pass"),
         *(block.section for block in blocks),
         messages_section,
         step_section,
-        Section("Time by module", (*times.rows(), time), "every module once; this is the number that Serving uses", Section.TOTAL),
+        Section(
+            "Time by module",
+            (*times.rows(), time),
+            "every module once; this is the number that Serving uses",
+            Section.TOTAL,
+        ),
         *(Section(f"Of it {kind}", shares[kind].rows(), words) for kind, words in _LIMITS.items()),
-        Section("What binds", (*kinds, *parts.values(), bottleneck), "the four add up to the pass", Section.SUBTOTAL),
-        Section("Use of the hardware", (*flops, all_flops, *reading, read, peak, mfu, mbu), "against the datasheet peaks"),
+        Section(
+            "What binds",
+            (*kinds, *parts.values(), bottleneck),
+            "the four add up to the pass",
+            Section.SUBTOTAL,
+        ),
+        Section(
+            "Use of the hardware",
+            (*flops, all_flops, *reading, read, peak, mfu, mbu),
+            "against the datasheet peaks",
+        ),
     )
-    return Pass(phase, tuple(blocks), time, all_flops, read, mfu, mbu, parts, bottleneck, times, shares, after, peak, sections)
+    return Pass(
+        phase,
+        tuple(blocks),
+        time,
+        all_flops,
+        read,
+        mfu,
+        mbu,
+        parts,
+        bottleneck,
+        times,
+        shares,
+        after,
+        peak,
+        sections,
+    )
 
 
 _BOUND = "time in the pass − overhead, where this is the larger time"
-_LIMITS = {OVERHEAD: "launch of kernels, host time", COMPUTE: "where the peak limits", MEMORY: "where bandwidth limits",
-           NETWORK: "messages between ranks"}  # fmt: skip
+_LIMITS = {
+    OVERHEAD: "launch of kernels, host time",
+    COMPUTE: "where the peak limits",
+    MEMORY: "where bandwidth limits",
+    NETWORK: "messages between ranks",
+}
 
 
-def _block(phase: Phase, module: Module, side: Side) -> Block:
+def _block(phase: Phase, module: Module, side: Workers) -> Block:
     formats, efficiency, plan = side.formats, side.efficiency, side.plan
     match module.operation:
-        case Product() as work:
+        case MatMul() as work:
             return product(phase, module, work, formats, efficiency, plan)
-        case Experts() as work:
+        case GroupedMatMul() as work:
             return experts(phase, module, work, formats, efficiency, plan)
         case Attention() as work:
             return attention(phase, module, work, formats, efficiency, plan)
@@ -222,24 +356,55 @@ def _block(phase: Phase, module: Module, side: Side) -> Block:
             return indexer(phase, module, work, formats, efficiency, plan)
         case Recurrence() as work:
             return recurrence(phase, module, work, side.memory.caches.states[module.id], efficiency, plan)
-        case Small() as work:
+        case Elementwise() as work:
             return elementwise(phase, module, work, efficiency, plan)
         case Vision():
             raise AssertionError("the vision tower is no module of the decoder")
 
 
-def _host(phase: Phase, side: Side) -> Block:
+def _host(phase: Phase, side: Workers) -> Block:
     """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass."""
     held, rate = side.memory, side.efficiency["host_bytes"]
 
     def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"{phase.id}.host.{name}", f"{title}, host memory", unit, body, note=note, name=title.lower())
+        return Quantity(
+            f"{phase.id}.host.{name}", f"{title}, host memory", unit, body, note=note, name=title.lower()
+        )
 
-    moved = row("bytes", "Bytes", "B", held.host_weights * side.inputs.pp + held.host_kv if phase.decode else held.host_weights * side.inputs.pp,
-                "weights on the host, of all stages" + (", and KV cache on the host" if phase.decode else ""))  # fmt: skip
-    slope = row("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK), "1 ÷ host link bandwidth reached")
+    moved = row(
+        "bytes",
+        "Bytes",
+        "B",
+        held.host_weights * side.inputs.pp + held.host_kv
+        if phase.decode
+        else held.host_weights * side.inputs.pp,
+        "weights on the host, of all stages" + (", and KV cache on the host" if phase.decode else ""),
+    )
+    slope = row(
+        "per_byte",
+        "Time per byte",
+        "s/B",
+        where(rate > 0, 1 / rate, NO_LINK),
+        "1 ÷ host link bandwidth reached",
+    )
     bound = row("bound", "Bound by", "1", as_node(MEMORY), "the host link")
     time = row("time", "Time", "s", moved * slope)
-    return Block("host", "Host memory", Section("Host memory", (moved, slope, bound, time),
-                                                "nothing unless weights or KV cache are offloaded", Section.SUBTOTAL),
-                 time, bound, time, None, None, time, None, None, None)  # fmt: skip
+    return Block(
+        "host",
+        "Host memory",
+        Section(
+            "Host memory",
+            (moved, slope, bound, time),
+            "nothing unless weights or KV cache are offloaded",
+            Section.SUBTOTAL,
+        ),
+        time,
+        bound,
+        time,
+        None,
+        None,
+        time,
+        None,
+        None,
+        None,
+    )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import BOTH_WAYS, CONV_BYTES, FLOPS_PER_MAC, ONE_REQUEST, RESULT_BYTES, STATE_BYTES
+from mantile.equations.constants import (
+    BOTH_WAYS,
+    CONV_BYTES,
+    FLOPS_PER_MAC,
+    ONE_REQUEST,
+    RESULT_BYTES,
+    STATE_BYTES,
+)
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.equations.sharding import Sharding
@@ -29,31 +36,62 @@ def state(module: Module, work: Recurrence, plan: Sharding) -> State:
     """Sizes of one layer's state."""
 
     def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(f"memory.{name}.{module.id}", f"{label}, {module.label}", unit, body, note=note, name=label.lower())
+        return Quantity(
+            f"memory.{name}.{module.id}",
+            f"{label}, {module.label}",
+            unit,
+            body,
+            note=note,
+            name=label.lower(),
+        )
 
     values = row("state_values", "State values per rank", "channel", plan.on_rank(work.state, module))
     conv = row("conv_channels", "Convolution channels per rank", "channel", plan.on_rank(work.conv, module))
-    size = row("layer_state", "State of a layer and request", "B/request",
-               (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
-               "recurrent state × state bytes + the convolution's last inputs × convolution bytes")  # fmt: skip
+    size = row(
+        "layer_state",
+        "State of a layer and request",
+        "B/request",
+        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
+        "recurrent state × state bytes + the convolution's last inputs × convolution bytes",
+    )
     return State(values, conv, size)
 
 
-def recurrence(phase: Phase, module: Module, work: Recurrence, kept: State, efficiency: Efficiency, plan: Sharding) -> Block:
+def recurrence(
+    phase: Phase, module: Module, work: Recurrence, kept: State, efficiency: Efficiency, plan: Sharding
+) -> Block:
     """Convolution and state update of one layer."""
     prefix = f"{phase.id}.{module.id}"
     here: dict[Node, Node] = {work.state: kept.values, work.conv: kept.conv}
     if phase.decode and work.chunk is not None:
         here[work.chunk] = as_node(1)  # a chunk of one token
     macs = plan.on_rank(substitute(work.macs, here), module)
-    products = Quantity(f"{prefix}.macs", f"Products per token and rank, {module.label}", "channel", macs, name="products",
-                        note="multiply-adds of one token, by itself" if phase.decode else "multiply-adds of one token in the chunked form")  # fmt: skip
-    moved = Quantity(f"{prefix}.state_moved", f"States read and written, {module.label}", "B", BOTH_WAYS * phase.rank_requests * kept.bytes,
-                     name="states read and written")  # fmt: skip
+    products = Quantity(
+        f"{prefix}.macs",
+        f"Products per token and rank, {module.label}",
+        "channel",
+        macs,
+        name="products",
+        note="multiply-adds of one token, by itself"
+        if phase.decode
+        else "multiply-adds of one token in the chunked form",
+    )
+    moved = Quantity(
+        f"{prefix}.state_moved",
+        f"States read and written, {module.label}",
+        "B",
+        BOTH_WAYS * phase.rank_requests * kept.bytes,
+        name="states read and written",
+    )
     return operation(
-        phase, module=module, launch=efficiency["state_launch_time"],
-        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + kept.conv * work.kernel), rate=efficiency["attention_flops"],
-        traffic=moved + phase.rank_tokens * kept.conv * BOTH_WAYS * RESULT_BYTES, bandwidth=efficiency["state_bytes"],
-        setup=(products, moved), reads=moved,
+        phase,
+        module=module,
+        launch=efficiency["state_launch_time"],
+        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + kept.conv * work.kernel),
+        rate=efficiency["attention_flops"],
+        traffic=moved + phase.rank_tokens * kept.conv * BOTH_WAYS * RESULT_BYTES,
+        bandwidth=efficiency["state_bytes"],
+        setup=(products, moved),
+        reads=moved,
         note="one update of the state per token" if phase.decode else "the prompt in chunks",
-    )  # fmt: skip
+    )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from mantile.equations.sharding import Scope, scope
 from mantile.graph.quantity import Node, Quantity, Row, Section, maximum, where
-from mantile.ir.modules import FULL, Indexer, ModelGraph, Module, Reach, Small
+from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, ModelGraph, Module
 
 if TYPE_CHECKING:
-    from mantile.equations.side import Side
+    from mantile.equations.workers import Workers
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 
@@ -38,7 +38,7 @@ class Phase:
     rank_requests: Quantity
     scoped: Mapping[Scope, Quantity]
     norm_tokens: Quantity
-    contexts: Mapping[Reach, Quantity]
+    contexts: Mapping[AttentionSpan, Quantity]
     decode: bool
     coverage: Quantity | None = None
 
@@ -49,7 +49,7 @@ class Phase:
 
     def tokens_of(self, module: Module) -> Quantity:
         """Tokens that a rank works on in a module."""
-        if isinstance(module.operation, Small) and module.operation.kind == "norm":
+        if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
             return self.norm_tokens
         return self.scoped[scope(module)]
 
@@ -88,8 +88,8 @@ class Block:
 
 
 def contexts(
-    phase: str, ir: ModelGraph, mean: Callable[[Reach, str, str], tuple[list[Quantity], Node, str]]
-) -> tuple[tuple[Quantity, ...], dict[Reach, Quantity]]:
+    phase: str, ir: ModelGraph, mean: Callable[[AttentionSpan, str, str], tuple[list[Quantity], Node, str]]
+) -> tuple[tuple[Quantity, ...], dict[AttentionSpan, Quantity]]:
     """Mean number of tokens attended to, for every reach of a model's attention and indexers; the rows, and the figures by reach.
 
     Args:
@@ -99,32 +99,63 @@ def contexts(
     if Indexer in ir.operations() and FULL not in reaches:
         reaches.append(FULL)
     rows: list[Quantity] = []
-    found: dict[Reach, Quantity] = {}
+    found: dict[AttentionSpan, Quantity] = {}
     for reach in reaches:
         alone = len(reaches) == 1
         limit = "" if reach.length is None else reach.length.id.removeprefix("model.")
-        row, words = ("", "") if alone else (f".{limit or reach.kind}", f", {reach.length.label.lower() if reach.length is not None else 'full'}")
+        row, words = (
+            ("", "")
+            if alone
+            else (
+                f".{limit or reach.kind}",
+                f", {reach.length.label.lower() if reach.length is not None else 'full'}",
+            )
+        )
         before, body, note = mean(reach, row, words)
-        found[reach] = Quantity(f"{phase}.context{row}", f"Mean tokens attended to{words}", "token/request", body, note=note,
-                                name=f"mean context{words}")  # fmt: skip
+        found[reach] = Quantity(
+            f"{phase}.context{row}",
+            f"Mean tokens attended to{words}",
+            "token/request",
+            body,
+            note=note,
+            name=f"mean context{words}",
+        )
         rows += [*before, found[reach]]
     return tuple(rows), found
 
 
-def tokens_by_scope(phase: str, tokens: Quantity, on_rank: Quantity, side: Side,
-                    ir: ModelGraph) -> tuple[dict[Scope, Quantity], Quantity, tuple[Quantity, ...]]:  # fmt: skip
+def tokens_by_scope(
+    phase: str, tokens: Quantity, on_rank: Quantity, side: Workers, ir: ModelGraph
+) -> tuple[dict[Scope, Quantity], Quantity, tuple[Quantity, ...]]:
     """Tokens that a rank works on, by the ranks a module is spread over; of a norm; and the rows for them."""
     found: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
     scopes = {scope(module) for module in ir.modules}
     if "shared" in scopes and side.plan.sends_tokens is not None:
-        found["shared"] = Quantity(f"{phase}.shared_tokens", "Tokens of a rank in shared experts", "token",
-                                   where(side.plan.sends_tokens > 0, on_rank, tokens), name="tokens of a rank in shared experts",
-                                   note="its own where tokens are sent to their experts, else all")  # fmt: skip
+        found["shared"] = Quantity(
+            f"{phase}.shared_tokens",
+            "Tokens of a rank in shared experts",
+            "token",
+            where(side.plan.sends_tokens > 0, on_rank, tokens),
+            name="tokens of a rank in shared experts",
+            note="its own where tokens are sent to their experts, else all",
+        )
     if "experts" in scopes and side.plan.expert_groups is not None:
-        found["experts"] = Quantity(f"{phase}.expert_tokens", "Tokens of a rank's experts", "token", tokens / side.plan.expert_groups,
-                                    note="tokens ÷ groups of experts, which are chosen evenly", name="tokens of a rank's experts")  # fmt: skip
-    norms = Quantity(f"{phase}.norm_tokens", "Tokens of a rank in norms", "token", on_rank / side.plan.sequence, name="tokens of a rank in norms",
-                     note="tokens of a rank ÷ ranks that share the tokens of a norm")  # fmt: skip
+        found["experts"] = Quantity(
+            f"{phase}.expert_tokens",
+            "Tokens of a rank's experts",
+            "token",
+            tokens / side.plan.expert_groups,
+            note="tokens ÷ groups of experts, which are chosen evenly",
+            name="tokens of a rank's experts",
+        )
+    norms = Quantity(
+        f"{phase}.norm_tokens",
+        "Tokens of a rank in norms",
+        "token",
+        on_rank / side.plan.sequence,
+        name="tokens of a rank in norms",
+        note="tokens of a rank ÷ ranks that share the tokens of a norm",
+    )
     return found, norms, (*(row for name, row in found.items() if name in ("shared", "experts")), norms)
 
 
@@ -168,7 +199,9 @@ def operation(
     low = _lower(label)
 
     def row(name: str, title: str, unit: str, body: Node, note: str = "", called: str = "") -> Quantity:
-        return Quantity(f"{prefix}.{name}", f"{title}, {low}", unit, body, note=note, name=called or _lower(title))
+        return Quantity(
+            f"{prefix}.{name}", f"{title}, {low}", unit, body, note=note, name=called or _lower(title)
+        )
 
     rows: list[Row] = list(setup)
     flops_row = bytes_row = compute = memory = None
@@ -185,25 +218,54 @@ def operation(
     rows.append(overhead)
     if compute is not None and memory is not None:
         busy: Node = maximum(compute, memory)
-        larger = row("limit", "Larger of compute and memory", "1", where(compute >= memory, COMPUTE, MEMORY),
-                     note="which of the two times is larger")  # fmt: skip
+        larger = row(
+            "limit",
+            "Larger of compute and memory",
+            "1",
+            where(compute >= memory, COMPUTE, MEMORY),
+            note="which of the two times is larger",
+        )
         rows.append(larger)
         name: Node | str = larger
     else:
         single = compute if compute is not None else memory
         assert single is not None, f"{prefix} neither computes nor moves anything"
         busy, name = single, COMPUTE if compute is not None else MEMORY
-    layer_time = row("layer_time", "Time per layer" if layers is not None else "Time of one run", "s", overhead + busy,
-                     called="time per layer" if layers is not None else "time of one run")  # fmt: skip
-    bound = row("bound", "Bound by", "1", where(overhead > busy, OVERHEAD, name),
-                note="the largest of launch, compute and memory time")  # fmt: skip
+    layer_time = row(
+        "layer_time",
+        "Time per layer" if layers is not None else "Time of one run",
+        "s",
+        overhead + busy,
+        called="time per layer" if layers is not None else "time of one run",
+    )
+    bound = row(
+        "bound",
+        "Bound by",
+        "1",
+        where(overhead > busy, OVERHEAD, name),
+        note="the largest of launch, compute and memory time",
+    )
     time = row("time", "Time", "s", layer_time * layers if layers is not None else layer_time)
     rows += [layer_time, bound, time]
     called = "" if layers is None else layers.name or layers.label.lower()  # type: ignore[attr-defined]
     title = "once per pass" if layers is None else "in every layer" if called == "layers" else f"in {called}"
     section = Section(label, tuple(rows), f"{title} · {note}" if note else title, Section.SUBTOTAL)
-    return Block(identifier, label, section, time, bound, layer_time, overhead, compute, memory, flops_row, bytes_row, layers,
-                 reads, module=module)  # fmt: skip
+    return Block(
+        identifier,
+        label,
+        section,
+        time,
+        bound,
+        layer_time,
+        overhead,
+        compute,
+        memory,
+        flops_row,
+        bytes_row,
+        layers,
+        reads,
+        module=module,
+    )
 
 
 def _lower(label: str) -> str:

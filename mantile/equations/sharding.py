@@ -17,18 +17,18 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
-    added,
-    both,
+    all_of,
     equal,
+    floor,
     maximum,
     minimum,
     remainder,
     round_up,
     substitute,
+    sum_of,
     where,
-    whole,
-)  # fmt: skip
-from mantile.ir.modules import Attention, Experts, ModelGraph, Module, Split
+)
+from mantile.ir.modules import Attention, GroupedMatMul, ModelGraph, Module, Split
 from mantile.library.scenario import MOST_STAGES
 
 Scope = Literal["attention", "stage", "shared", "experts"]
@@ -38,9 +38,13 @@ group where tokens are sent to experts."""
 
 def scope(module: Module) -> Scope:
     """The ranks a module is spread over."""
-    if isinstance(module.operation, Experts) or module.step == "experts_activation":
+    if isinstance(module.operation, GroupedMatMul) or module.step == "experts_activation":
         return "experts"
-    if module.step.startswith("shared_") and module.kind == "moe" and module.step in ("shared_up", "shared_activation", "shared_down"):
+    if (
+        module.step.startswith("shared_")
+        and module.kind == "moe"
+        and module.step in ("shared_up", "shared_activation", "shared_down")
+    ):
         return "shared"
     return "stage" if module.kind == "dense" else "attention"
 
@@ -96,40 +100,82 @@ class Sharding:
 
     def splits_of(self, *dimensions: Node) -> tuple[Split, ...]:
         """By what dimensions are split, each once."""
-        return tuple(dict.fromkeys(split for node, split in self.splits.items() for dimension in dimensions if mentions(dimension, node)))
+        return tuple(
+            dict.fromkeys(
+                split
+                for node, split in self.splits.items()
+                for dimension in dimensions
+                if mentions(dimension, node)
+            )
+        )
 
 
 def mentions(expression: Node, figure: Node) -> bool:
     """Whether a figure stands in an expression."""
-    return expression is figure or any(mentions(argument, figure) for argument in getattr(expression, "arguments", ()))
+    return expression is figure or any(
+        mentions(argument, figure) for argument in getattr(expression, "arguments", ())
+    )
 
 
 _CALLED = {"ffn_size": "plan.ffn", "vocabulary": "plan.vocabulary"}
 _COLUMNS = {"ffn_size": "FFN columns", "vocabulary": "Vocabulary rows"}
-_OVER = {"attention": "TP", "stage": "ranks of a stage", "shared": "ranks that share it", "experts": "ranks that share an expert"}
+_OVER = {
+    "attention": "TP",
+    "stage": "ranks of a stage",
+    "shared": "ranks that share it",
+    "experts": "ranks that share an expert",
+}
 
 
 def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
     """The rows of the plan, on the Memory sheet."""
     tp = inputs.tp
-    routed = Experts in ir.operations()
-    sequence = Quantity("plan.sequence", "Ranks that share the tokens of a norm", "rank", where(equal(inputs.sequence_parallel, ON), tp, 1),
-                        note="TP with sequence parallelism, else 1")  # fmt: skip
+    routed = GroupedMatMul in ir.operations()
+    sequence = Quantity(
+        "plan.sequence",
+        "Ranks that share the tokens of a norm",
+        "rank",
+        where(equal(inputs.sequence_parallel, ON), tp, 1),
+        note="TP with sequence parallelism, else 1",
+    )
     rows: list[Quantity] = [sequence]
     over: dict[Scope, Node] = {"attention": tp, "stage": ranks.stage}
     sends = expert_tp = groups = shared_copies = None
     if routed:
-        sends = Quantity("plan.sends_tokens", "Tokens are sent to their experts", "flag", where(both(inputs.ep > 1, ranks.groups > 1), 1, 0),
-                         note="1 with expert parallelism among several attention groups; else every rank sees all tokens")  # fmt: skip
-        expert_tp = Quantity("plan.expert_tp", "Ranks that share an expert", "rank", maximum(1, whole(ranks.stage / inputs.ep)),
-                             note="ranks of a stage ÷ EP, at least 1")  # fmt: skip
-        groups = Quantity("plan.expert_groups", "Groups of experts", "rank", minimum(inputs.ep, ranks.stage), note="EP, at most the ranks of a stage")
+        sends = Quantity(
+            "plan.sends_tokens",
+            "Tokens are sent to their experts",
+            "flag",
+            where(all_of(inputs.ep > 1, ranks.groups > 1), 1, 0),
+            note="1 with expert parallelism among several attention groups; else every rank sees all tokens",
+        )
+        expert_tp = Quantity(
+            "plan.expert_tp",
+            "Ranks that share an expert",
+            "rank",
+            maximum(1, floor(ranks.stage / inputs.ep)),
+            note="ranks of a stage ÷ EP, at least 1",
+        )
+        groups = Quantity(
+            "plan.expert_groups",
+            "Groups of experts",
+            "rank",
+            minimum(inputs.ep, ranks.stage),
+            note="EP, at most the ranks of a stage",
+        )
         over["experts"] = expert_tp
         rows += [sends, expert_tp, groups]
     if sends is not None and any(scope(module) == "shared" for module in ir.modules):
-        shared = Quantity("plan.shared_ranks", "Ranks that share a shared expert", "rank", where(sends > 0, tp, ranks.stage),
-                          note="those of a stage; of an attention group where tokens are sent to their experts")  # fmt: skip
-        shared_copies = Quantity("plan.shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared)
+        shared = Quantity(
+            "plan.shared_ranks",
+            "Ranks that share a shared expert",
+            "rank",
+            where(sends > 0, tp, ranks.stage),
+            note="those of a stage; of an attention group where tokens are sent to their experts",
+        )
+        shared_copies = Quantity(
+            "plan.shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared
+        )
         over["shared"] = shared
         rows += [shared, shared_copies]
     rank: dict[Scope, dict[Node, Node]] = {name: {} for name in ("attention", "stage", "shared", "experts")}
@@ -148,9 +194,13 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
             users = _users(ir, width.whole)
             for user in users:
                 alone = user == users[0]
-                here = Quantity(_CALLED.get(fact, f"plan.{fact}") + ("" if alone else f".{user}"),
-                                f"{_COLUMNS.get(fact, label)} per rank{'' if alone else f', {user}'}", width.units.unit, round_up(width.units / over[user]),
-                                note=f"{_COLUMNS.get(fact, label).lower().replace('ffn', 'FFN')} ÷ {_OVER[user]}, rounded up")  # fmt: skip
+                here = Quantity(
+                    _CALLED.get(fact, f"plan.{fact}") + ("" if alone else f".{user}"),
+                    f"{_COLUMNS.get(fact, label)} per rank{'' if alone else f', {user}'}",
+                    width.units.unit,
+                    round_up(width.units / over[user]),
+                    note=f"{_COLUMNS.get(fact, label).lower().replace('ffn', 'FFN')} ÷ {_OVER[user]}, rounded up",
+                )
                 rank[user][width.whole] = here
                 columns.setdefault(fact, here)
                 rows.append(here)
@@ -160,17 +210,30 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         if width.units not in units:
             held = round_up(width.units / tp)
             copying = width.split == "kv heads"
-            kept = any(isinstance(module.operation, Attention) and width.whole in (module.operation.key, module.operation.value)
-                       for module in ir.modules)  # fmt: skip
+            kept = any(
+                isinstance(module.operation, Attention)
+                and width.whole in (module.operation.key, module.operation.value)
+                for module in ir.modules
+            )
             units[width.units] = Quantity(
-                f"plan.{name}", f"{label} per rank", width.units.unit, maximum(1, held) if copying else held,
+                f"plan.{name}",
+                f"{label} per rank",
+                width.units.unit,
+                maximum(1, held) if copying else held,
                 note=f"{label[0].lower() if label[1:2].islower() else label[0]}{label[1:]} ÷ TP, rounded up, at least one: beyond that they are copied"
-                if copying else "")  # fmt: skip
+                if copying
+                else "",
+            )
             rows.append(units[width.units])
             if copying:
                 if kept:
-                    copies[width.units] = Quantity(f"plan.{'kv' if fact == 'kv_heads' else fact}_copies", f"Copies of each of {label}", "1",
-                                                   maximum(1, tp / width.units), note=f"TP ÷ {label} where there are more ranks")  # fmt: skip
+                    copies[width.units] = Quantity(
+                        f"plan.{'kv' if fact == 'kv_heads' else fact}_copies",
+                        f"Copies of each of {label}",
+                        "1",
+                        maximum(1, tp / width.units),
+                        note=f"TP ÷ {label} where there are more ranks",
+                    )
                     rows.append(copies[width.units])
                 left["kv heads"].append(remainder(maximum(width.units, tp), minimum(width.units, tp)))
             else:
@@ -178,43 +241,117 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
             rank["attention"][width.units] = units[width.units]
         if width.size is not None:
             identifier = width.whole.id.removeprefix("model.")
-            here = Quantity(f"plan.{identifier}", f"{width.whole.label} per rank", "channel", units[width.units] * width.size,
-                            note=f"{width.units.label} per rank × {width.size.label.lower()}")  # fmt: skip
+            here = Quantity(
+                f"plan.{identifier}",
+                f"{width.whole.label} per rank",
+                "channel",
+                units[width.units] * width.size,
+                note=f"{width.units.label} per rank × {width.size.label.lower()}",
+            )
             rank["attention"][width.whole] = here
             rows.append(here)
         if width.units in copies:
             copied[width.whole] = width.whole * copies[width.units]
     most = next(iter(copies.values()), None)
     if len(copies) > 1:
-        most = Quantity("plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind")
+        most = Quantity(
+            "plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind"
+        )
         rows.append(most)
     experts = experts_left = None
     if groups is not None:
-        count = next(module.operation.count for module in ir.modules if isinstance(module.operation, Experts))
-        experts = Quantity("plan.experts", "Experts per rank", "expert", round_up(count / groups), note="experts ÷ groups of experts, rounded up")
-        experts_left = Quantity("plan.experts_left", "Experts left over", "expert", remainder(count, inputs.ep), note="remainder of experts ÷ EP")
+        count = next(
+            module.operation.count for module in ir.modules if isinstance(module.operation, GroupedMatMul)
+        )
+        experts = Quantity(
+            "plan.experts",
+            "Experts per rank",
+            "expert",
+            round_up(count / groups),
+            note="experts ÷ groups of experts, rounded up",
+        )
+        experts_left = Quantity(
+            "plan.experts_left",
+            "Experts left over",
+            "expert",
+            remainder(count, inputs.ep),
+            note="remainder of experts ÷ EP",
+        )
         rank["experts"][count] = experts
         rows.append(experts)
     stage_section, numbers, stage_layers, layers = _stages(ir, inputs)
 
     def remains(split: Split, name: str, label: str, unit: str, note: str = "") -> Quantity | None:
         parts = left[split]
-        return Quantity(f"plan.{name}", label, unit, added(parts), note=note) if parts else None
+        return Quantity(f"plan.{name}", label, unit, sum_of(parts), note=note) if parts else None
 
-    heads_left = remains("heads", "heads_left", "Heads left over", "head", "remainder of heads ÷ TP, all kinds of head")
-    kv_left = remains("kv heads", "kv_left", "KV heads left over", "head", "remainder of KV heads and TP: one must divide the other")
-    columns_left = remains("columns", "ffn_left", "FFN columns left over", "channel", "remainder of columns ÷ ranks that share them, all FFNs")
+    heads_left = remains(
+        "heads", "heads_left", "Heads left over", "head", "remainder of heads ÷ TP, all kinds of head"
+    )
+    kv_left = remains(
+        "kv heads",
+        "kv_left",
+        "KV heads left over",
+        "head",
+        "remainder of KV heads and TP: one must divide the other",
+    )
+    columns_left = remains(
+        "columns",
+        "ffn_left",
+        "FFN columns left over",
+        "channel",
+        "remainder of columns ÷ ranks that share them, all FFNs",
+    )
     if columns_left is None:
-        columns_left = Quantity("plan.ffn_left", "FFN columns left over", "channel", tp - tp, note="there is no FFN")
-    layers_left = Quantity("plan.layers_left", "Layers left over", "layer", remainder(ir.total_layers, inputs.pp), note="remainder of layers ÷ PP")
-    ranks_left = Quantity("plan.ranks_left", "Ranks left over by EP", "rank", remainder(ranks.stage, inputs.ep), note="remainder of ranks of a stage ÷ EP")
-    rows += [row for row in (heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left) if row is not None]
+        columns_left = Quantity(
+            "plan.ffn_left", "FFN columns left over", "channel", tp - tp, note="there is no FFN"
+        )
+    layers_left = Quantity(
+        "plan.layers_left",
+        "Layers left over",
+        "layer",
+        remainder(ir.total_layers, inputs.pp),
+        note="remainder of layers ÷ PP",
+    )
+    ranks_left = Quantity(
+        "plan.ranks_left",
+        "Ranks left over by EP",
+        "rank",
+        remainder(ranks.stage, inputs.ep),
+        note="remainder of ranks of a stage ÷ EP",
+    )
+    rows += [
+        row
+        for row in (heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left)
+        if row is not None
+    ]
     by_name = {row.id: row for row in rows}
     return Sharding(
-        ranks, rank, copied, splits, numbers, stage_layers, layers, by_name.get("plan.heads"), by_name.get("plan.kv_heads"), most, columns,
-        experts, sends, expert_tp, groups, sequence, shared_copies, heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left,
+        ranks,
+        rank,
+        copied,
+        splits,
+        numbers,
+        stage_layers,
+        layers,
+        by_name.get("plan.heads"),
+        by_name.get("plan.kv_heads"),
+        most,
+        columns,
+        experts,
+        sends,
+        expert_tp,
+        groups,
+        sequence,
+        shared_copies,
+        heads_left,
+        kv_left,
+        columns_left,
+        experts_left,
+        layers_left,
+        ranks_left,
         (Section("Shards", tuple(rows), "of the fullest rank"), stage_section),
-    )  # fmt: skip
+    )
 
 
 def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
@@ -223,20 +360,38 @@ def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
     for module in ir.modules:
         shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
         work = module.operation
-        shapes += [getattr(work, name) for name in ("inputs", "outputs", "width") if isinstance(getattr(work, name, None), Node)]
-        if any(mentions(shape, whole) for shape in shapes) or (scope(module) == "attention" and any(
-            mentions(value, whole) for value in vars(work).values() if isinstance(value, Node))):  # fmt: skip
+        shapes += [
+            getattr(work, name)
+            for name in ("inputs", "outputs", "width")
+            if isinstance(getattr(work, name, None), Node)
+        ]
+        if any(mentions(shape, whole) for shape in shapes) or (
+            scope(module) == "attention"
+            and any(mentions(value, whole) for value in vars(work).values() if isinstance(value, Node))
+        ):
             found[scope(module)] = None
     return list(found)
 
 
-def _stages(ir: ModelGraph, inputs: Workload) -> tuple[Section, tuple[Input, ...], dict[Input, tuple[Quantity, ...]], Quantity]:
+def _stages(
+    ir: ModelGraph, inputs: Workload
+) -> tuple[Section, tuple[Input, ...], dict[Input, tuple[Quantity, ...]], Quantity]:
     """Layers of each kind on each stage: every stage has its share, and what is left over goes one by one to the stages after."""
     numbers = tuple(
-        Input(f"plan.stage.{number}", f"Stage {number}", "number", number, "number of a pipeline stage", "definition", "defined", shared=True,
-              fixed=True, name="stage")
+        Input(
+            f"plan.stage.{number}",
+            f"Stage {number}",
+            "number",
+            number,
+            "number of a pipeline stage",
+            "definition",
+            "defined",
+            shared=True,
+            fixed=True,
+            name="stage",
+        )
         for number in range(MOST_STAGES)
-    )  # fmt: skip
+    )
     rows: list[Quantity] = []
     found: dict[Input, tuple[Quantity, ...]] = {}
     before: Quantity | None = None
@@ -244,18 +399,49 @@ def _stages(ir: ModelGraph, inputs: Workload) -> tuple[Section, tuple[Input, ...
         name = kind.count.id.removeprefix("model.")
         words = "" if len(ir.layers) == 1 else f", {kind.name}"
         per_stage = tuple(
-            Quantity(f"plan.{name}.{number.value}", f"Layers on stage {number.value}{words}", "layer",
-                     where(number < inputs.pp, whole((kind.count + inputs.pp - 1 - (number if before is None else remainder(number - before, inputs.pp)))
-                                                     / inputs.pp), 0),
-                     note="layers ÷ PP, and one more on as many stages as the remainder; 0 beyond the last stage")
+            Quantity(
+                f"plan.{name}.{number.value}",
+                f"Layers on stage {number.value}{words}",
+                "layer",
+                where(
+                    number < inputs.pp,
+                    floor(
+                        (
+                            kind.count
+                            + inputs.pp
+                            - 1
+                            - (number if before is None else remainder(number - before, inputs.pp))
+                        )
+                        / inputs.pp
+                    ),
+                    0,
+                ),
+                note="layers ÷ PP, and one more on as many stages as the remainder; 0 beyond the last stage",
+            )
             for number in numbers
-        )  # fmt: skip
+        )
         found[kind.count] = per_stage
         rows += per_stage
         if kind is not ir.layers[-1]:
             extra = remainder(kind.count, inputs.pp)
-            before = Quantity(f"plan.{name}.after", f"Layers left over up to here{words}", "layer", extra if before is None else before + extra,
-                              note="remainder of layers ÷ PP, of all kinds so far: the next kind's go to the stages after")  # fmt: skip
+            before = Quantity(
+                f"plan.{name}.after",
+                f"Layers left over up to here{words}",
+                "layer",
+                extra if before is None else before + extra,
+                note="remainder of layers ÷ PP, of all kinds so far: the next kind's go to the stages after",
+            )
             rows.append(before)
-    fullest = Quantity("plan.layers", "Layers per stage", "layer", round_up(ir.total_layers / inputs.pp), note="layers ÷ PP, rounded up: the fullest stage")
-    return Section("Stages", (*numbers, *rows, fullest), "layers of each kind by pipeline stage"), numbers, found, fullest
+    fullest = Quantity(
+        "plan.layers",
+        "Layers per stage",
+        "layer",
+        round_up(ir.total_layers / inputs.pp),
+        note="layers ÷ PP, rounded up: the fullest stage",
+    )
+    return (
+        Section("Stages", (*numbers, *rows, fullest), "layers of each kind by pipeline stage"),
+        numbers,
+        found,
+        fullest,
+    )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS
-from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span, ancestors, children
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, ancestors, children
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
@@ -46,14 +46,14 @@ class Program:
         self.outputs = tuple(outputs)
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
-        self.across: list[At] = []
+        self.across: list[InCase] = []
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
                 self.inputs.append(node)
             elif isinstance(node, Literal):
                 self.literals.append(node)
-            elif isinstance(node, At):
+            elif isinstance(node, InCase):
                 self.across.append(node)
             elif isinstance(node, Apply):
                 self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
@@ -76,7 +76,9 @@ class Program:
         _execute(self.steps, values)
         return values
 
-    def partial(self, inputs: Mapping[str, Any], varying: Collection[str]) -> Callable[[Mapping[str, Any]], dict[Node, Any]]:
+    def partial(
+        self, inputs: Mapping[str, Any], varying: Collection[str]
+    ) -> Callable[[Mapping[str, Any]], dict[Node, Any]]:
         """The program with its inputs given, to be run again with other values of some of them.
 
         What does not follow from an input that varies is computed once.
@@ -117,7 +119,9 @@ class Program:
             return {node: values[node] for node in keep}
         count = len(next(iter(varying.values())))
         if any(len(value) != count for value in varying.values()):
-            raise ValueError(f"inputs vary over different numbers of cases: {({key: len(value) for key, value in varying.items()})}")
+            raise ValueError(
+                f"inputs vary over different numbers of cases: { ({key: len(value) for key, value in varying.items()}) }"
+            )
         first = {key: value[0].item() for key, value in varying.items()}
         again = self.partial({**inputs, **first}, varying)
 
@@ -128,7 +132,9 @@ class Program:
 
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             chunks = list(pool.map(work, range(0, count, CHUNK)))
-        return {node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)}
+        return {
+            node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)
+        }
 
 
 def _column(value: Any, count: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
-from mantile.graph.quantity import Apply, At, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
 
 
 class Cells(Protocol):
@@ -13,7 +13,7 @@ class Cells(Protocol):
 
     def cell(self, node: Input | Quantity) -> str: ...
 
-    def across(self, node: At) -> str: ...
+    def across(self, node: InCase) -> str: ...
 
     def range(self, members: Span) -> str: ...
 
@@ -26,7 +26,7 @@ def formula(node: Node, cells: Cells) -> str:
 def _expression(node: Node, cells: Cells) -> tuple[str, int]:
     if isinstance(node, Input | Quantity):
         return cells.cell(node), ATOM
-    if isinstance(node, At):
+    if isinstance(node, InCase):
         return cells.across(node), ATOM
     if isinstance(node, Span):
         return cells.range(node), ATOM

@@ -40,7 +40,9 @@ class Operation:
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:
-    return [item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])]
+    return [
+        item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])
+    ]
 
 
 def _logarithm(value: Any) -> Any:
@@ -67,7 +69,9 @@ def _both(*arguments: Any) -> Any:
 def _all_finite(value: Any) -> bool:
     """Whether no case is an error; the sum of an array says so in one pass."""
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "USbiu" or (value.dtype.kind == "f" and math.isfinite(np.add.reduce(value, axis=None)))
+        return value.dtype.kind in "USbiu" or (
+            value.dtype.kind == "f" and math.isfinite(np.add.reduce(value, axis=None))
+        )
     return isinstance(value, str) or math.isfinite(value)
 
 
@@ -119,8 +123,14 @@ def _element(members: list[Any], position: Any) -> Any:
 
 def _position(key: Any, members: list[Any], _exact: int) -> Any:
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
-        return next((i for i, member in enumerate(members, 1) if isinstance(member, str) == isinstance(key, str)
-                     and _same(member, key)), math.nan)
+        return next(
+            (
+                i
+                for i, member in enumerate(members, 1)
+                if isinstance(member, str) == isinstance(key, str) and _same(member, key)
+            ),
+            math.nan,
+        )
     found: Any = np.nan
     for i in range(len(members), 0, -1):
         found = np.where(np.equal(members[i - 1], key), i, found)
@@ -216,7 +226,7 @@ _TABLE = (
     Operation("greater",          _compare(np.greater),     "{0}>{1}",                 "{0} is above {1}",                         COMPARISON, "comparison"),
     Operation("greater_equal",    _compare(np.greater_equal), "{0}>={1}",              "{0} is at least {1}",                      COMPARISON, "comparison"),
     Operation("equal",            _compare(_same),          "{0}={1}",                 "{0} is {1}",                               COMPARISON, "comparison"),
-    Operation("both",             _both,                    "AND({all})",              "{all:and}",                                ATOM,       "truth"),
+    Operation("all_of",           _both,                    "AND({all})",              "{all:and}",                                ATOM,       "truth"),
     Operation("where",            _where,                   "IF({0},{1},{2})",         "{1} where {0}, else {2}",                  ATOM,       "branch"),
     Operation("maximum",          _maximum,                 "MAX({all})",              "the largest of {all:and}",                 ATOM,       "same"),
     Operation("minimum",          _minimum,                 "MIN({all})",              "the smallest of {all:and}",                ATOM,       "same"),
@@ -224,11 +234,11 @@ _TABLE = (
     Operation("absolute",         np.abs,                   "ABS({0})",                "size of {0}",                              ATOM,       "same"),
     Operation("logarithm",        _logarithm,               "LN({0})",                 "natural logarithm of {0}",                 ATOM,       "number"),
     Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
-    Operation("whole",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
+    Operation("floor",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
     Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),
-    Operation("element",          _element,                 "INDEX({0},{1})",          "entry {1} of {0}",                         ATOM,       "first"),
-    Operation("position",         _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
-    Operation("position_at_most", _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
+    Operation("index",            _element,                 "INDEX({0},{1})",          "entry {1} of {0}",                         ATOM,       "first"),
+    Operation("match",            _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
+    Operation("match_at_most",    _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
     Operation("sum_where",        _sum_where,               "SUMIFS({0},{1},{2})",     "{0} where {1} is {2}",                     ATOM,       "first"),
     Operation("count_where",      _count_where,             "COUNTIFS({0},{1})",       "how often {1} stands in {0}",              ATOM,       "number"),
     Operation("nth_largest",      _nth_largest,             "LARGE({0},{1})",          "number {1} in size of {0}",                ATOM,       "first"),

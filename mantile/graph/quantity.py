@@ -124,10 +124,20 @@ class Input(Node):
     def outside(self, value: Number) -> str:
         """What is expected instead of a number that it cannot be; empty where it can."""
         low, high = self.minimum, self.maximum
-        if (low is None or low <= value) and (high is None or value <= high) and not (self.integer and value != int(value)):
+        if (
+            (low is None or low <= value)
+            and (high is None or value <= high)
+            and not (self.integer and value != int(value))
+        ):
             return ""
         kind = "a whole number" if self.integer else "a number"
-        limits = f" from {low:,g} to {high:,g}" if low is not None and high is not None else f" of at least {low:,g}" if low is not None else ""
+        limits = (
+            f" from {low:,g} to {high:,g}"
+            if low is not None and high is not None
+            else f" of at least {low:,g}"
+            if low is not None
+            else ""
+        )
         return f"{kind}{limits}{'' if self.unit == '1' else f' in {self.unit}'}"
 
     def __repr__(self) -> str:
@@ -172,7 +182,7 @@ class Span(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class At(Node):
+class InCase(Node):
     """A figure as one case has it, for expressions that look across cases."""
 
     figure: Named
@@ -211,7 +221,9 @@ def as_node(operand: Operand) -> Node:
     """
     if isinstance(operand, Node):
         return operand
-    if isinstance(operand, str) or (operand in (0, 1) and isinstance(operand, int) and not isinstance(operand, bool)):
+    if isinstance(operand, str) or (
+        operand in (0, 1) and isinstance(operand, int) and not isinstance(operand, bool)
+    ):
         return Literal(operand)
     raise ValueError(f"{operand!r} is a magic number: state it as an Input with a label, a unit and a source")
 
@@ -243,11 +255,11 @@ def equal(left: Operand, right: Operand) -> Apply:
     return apply("equal", left, right)
 
 
-def both(*conditions: Operand) -> Apply:
-    return apply("both", *conditions)
+def all_of(*conditions: Operand) -> Apply:
+    return apply("all_of", *conditions)
 
 
-def added(parts: Sequence[Node]) -> Node:
+def sum_of(parts: Sequence[Node]) -> Node:
     """The sum of figures that do not stand below each other; `total` of a span where they do."""
     result: Node = parts[0]
     for part in parts[1:]:
@@ -255,7 +267,7 @@ def added(parts: Sequence[Node]) -> Node:
     return result
 
 
-def total(*operands: Operand) -> Apply:
+def sum_range(*operands: Operand) -> Apply:
     return apply("total", *operands)
 
 
@@ -268,24 +280,24 @@ def remainder(whole: Operand, divisor: Operand) -> Apply:
     return apply("remainder", whole, divisor)
 
 
-def whole(quotient: Node) -> Apply:
+def floor(quotient: Node) -> Apply:
     """The whole part. For whole-number quotients only."""
-    return apply("whole", quotient)
+    return apply("floor", quotient)
 
 
-def element(members: Span, position: Operand) -> Apply:
+def index(members: Span, position: Operand) -> Apply:
     """The member at a position counted from 1."""
-    return apply("element", members, position)
+    return apply("index", members, position)
 
 
-def position(key: Operand, members: Span) -> Apply:
+def match(key: Operand, members: Span) -> Apply:
     """Where a text or whole number stands in a span, counted from 1."""
-    return apply("position", key, members, 0)
+    return apply("match", key, members, 0)
 
 
-def position_at_most(key: Operand, members: Span) -> Apply:
+def match_at_most(key: Operand, members: Span) -> Apply:
     """Where the largest member not above the key stands, for ascending members."""
-    return apply("position_at_most", key, members, 1)
+    return apply("match_at_most", key, members, 1)
 
 
 def sum_where(values: Span, keys: Span, key: Operand) -> Apply:

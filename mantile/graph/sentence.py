@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.graph.operations import ATOM, OPERATIONS
-from mantile.graph.quantity import Apply, At, Input, Literal, Named, Node, Quantity, Span
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Named, Node, Quantity, Span
 
 
 def sentence(figure: Named) -> str:
@@ -25,7 +25,7 @@ def called(figure: Named) -> str:
 def _words(node: Node) -> tuple[str, int]:
     if isinstance(node, Input | Quantity):
         return called(node), ATOM
-    if isinstance(node, At):
+    if isinstance(node, InCase):
         return called(node.figure), ATOM
     if isinstance(node, Literal):
         return str(node.value), ATOM

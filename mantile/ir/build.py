@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mantile.graph.quantity import Input, Node, Quantity, Row, added, as_node
+from mantile.graph.quantity import Input, Node, Quantity, Row, as_node, sum_of
 from mantile.ir.attention import attention
-from mantile.ir.draft import Draft, Roles, signature, small, step
+from mantile.ir.draft import BlockFacts, DecoderBuilder, signature, small, step
 from mantile.ir.ffn import ffn, moe
 from mantile.ir.latent import compressed_attention, latent_attention
-from mantile.ir.modules import Layer, ModelGraph, Module, Product, Small, Tensor
+from mantile.ir.modules import Elementwise, Layer, MatMul, ModelGraph, Module, Tensor
 from mantile.ir.names import names_of
 from mantile.ir.prediction import prediction
 from mantile.ir.recurrent import delta, gated_delta, mamba, mamba2
@@ -18,7 +18,7 @@ from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
 from mantile.library.architecture import FFN_KINDS, Model
 
-_BLOCKS: dict[str, Callable[[Draft, Roles], list[Module]]] = {
+_BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "attention": attention,
     "latent_attention": latent_attention,
     "compressed_attention": compressed_attention,
@@ -41,7 +41,9 @@ ARRANGEMENTS = {
 def build_ir(model: Model) -> ModelGraph:
     """The modules of a model in execution order."""
     architecture = model.architecture
-    draft = Draft(architecture, names_of(architecture.choices["tensor_names"].value, architecture.model_type))
+    draft = DecoderBuilder(
+        architecture, names_of(architecture.choices["tensor_names"].value, architecture.model_type)
+    )
     groups = architecture.groups()
     blocks = {name: _block(draft, name) for name in dict.fromkeys(name for kind in groups for name in kind)}
     used = {name: tuple(kind for kind in groups if name in kind) for name in blocks}
@@ -50,7 +52,12 @@ def build_ir(model: Model) -> ModelGraph:
     for name, modules in blocks.items():
         for module in modules:
             merged.setdefault(signature(module), []).append(name)
-    steps = [module.step for name, modules in blocks.items() for module in modules if merged[signature(module)][0] == name]
+    steps = [
+        module.step
+        for name, modules in blocks.items()
+        for module in modules
+        if merged[signature(module)][0] == name
+    ]
     made: dict[object, Module] = {}
     for name, modules in blocks.items():
         for module in modules:
@@ -59,39 +66,65 @@ def build_ir(model: Model) -> ModelGraph:
                 kinds = tuple(kind for kind in groups if any(kind in used[block] for block in merged[key]))
                 made[key] = _placed(module, name, steps.count(module.step) > 1, counts.of(kinds))
     layers = tuple(
-        Layer(kind, draft.facts[fact], tuple(made[signature(module)] for name in kind for module in blocks[name]))
+        Layer(
+            kind,
+            draft.facts[fact],
+            tuple(made[signature(module)] for name in kind for module in blocks[name]),
+        )
         for kind, fact in groups.items()
-    )  # fmt: skip
+    )
     ordered = (*_start(draft), *_in_order(layers), *_end(draft))
-    sizes: tuple[Row, ...] = (*counts.rows(), *(width.whole for width in draft.widths.values() if isinstance(width.whole, Quantity)))
-    return ModelGraph(model, draft.facts, ordered, layers, tuple(draft.widths.values()), sizes, counts.total,
-                      vision(architecture.vision, draft.facts["hidden_size"]) if architecture.vision else None,
-                      prediction(draft, _block))  # fmt: skip
+    sizes: tuple[Row, ...] = (
+        *counts.rows(),
+        *(width.whole for width in draft.widths.values() if isinstance(width.whole, Quantity)),
+    )
+    return ModelGraph(
+        model,
+        draft.facts,
+        ordered,
+        layers,
+        tuple(draft.widths.values()),
+        sizes,
+        counts.total,
+        vision(architecture.vision, draft.facts["hidden_size"]) if architecture.vision else None,
+        prediction(draft, _block),
+    )
 
 
-def _block(draft: Draft, name: str) -> list[Module]:
+def _block(draft: DecoderBuilder, name: str) -> list[Module]:
     """A block's modules with norms and residual streams around it."""
     block = draft.architecture.blocks[name]
-    roles = Roles(draft, block)
+    roles = BlockFacts(draft, block)
     arrangement = ARRANGEMENTS[draft.architecture.choices["norms"].value]
     is_ffn = block.kind in FFN_KINDS
-    place, title = ("ffn", "FFN") if is_ffn else ("mixer", "Attention" if "attention" in block.kind else "Mixer")
+    place, title = (
+        ("ffn", "FFN") if is_ffn else ("mixer", "Attention" if "attention" in block.kind else "Mixer")
+    )
     modules = _BLOCKS[block.kind](draft, roles)
 
     def norm(where: str) -> Module:
         after = where == "after"
         stem = "ffn" if is_ffn else "attention" if title == "Attention" else "mixer"
-        return small(f"{stem}_norm{'_after' if after else ''}", f"{title} norm{' after' if after else ''}",
-                     ("norm 2" if is_ffn else "norm 1") + (" after" if after else ""), Small("norm", draft.facts["hidden_size"]),
-                     draft.norm(f"{place}_{where}", draft.facts["hidden_size"], draft.architecture.value("norm_bias")))  # fmt: skip
+        return small(
+            f"{stem}_norm{'_after' if after else ''}",
+            f"{title} norm{' after' if after else ''}",
+            ("norm 2" if is_ffn else "norm 1") + (" after" if after else ""),
+            Elementwise("norm", draft.facts["hidden_size"]),
+            draft.norm(f"{place}_{where}", draft.facts["hidden_size"], draft.architecture.value("norm_bias")),
+        )
 
     wanted = arrangement[1 if is_ffn else 0]
     if is_ffn and draft.architecture.value("layer_scale"):
         scale = draft.vector("layer_scale", as_node(1), suffix="", buffer=True)
         modules[-1] = replace(modules[-1], tensors=(*modules[-1].tensors, scale))
     before, after = streams(draft, place)
-    return [*before, *(norm(where) for where in wanted if where == "before"), *modules,
-            *(norm(where) for where in wanted if where == "after"), *after]  # fmt: skip
+    return [
+        *before,
+        *(norm(where) for where in wanted if where == "before"),
+        *modules,
+        *(norm(where) for where in wanted if where == "after"),
+        *after,
+    ]
 
 
 def _placed(module: Module, block: str, crowded: bool, layers: Node) -> Module:
@@ -99,7 +132,9 @@ def _placed(module: Module, block: str, crowded: bool, layers: Node) -> Module:
     tensors = tuple(replace(tensor, layers=layers) for tensor in module.tensors)
     if not crowded:
         return replace(module, tensors=tensors, layers=layers)
-    return replace(module, id=f"{block}.{module.step}", label=f"{module.label}, {block}", tensors=tensors, layers=layers)
+    return replace(
+        module, id=f"{block}.{module.step}", label=f"{module.label}, {block}", tensors=tensors, layers=layers
+    )
 
 
 def _in_order(layers: tuple[Layer, ...]) -> list[Module]:
@@ -121,12 +156,18 @@ def _in_order(layers: tuple[Layer, ...]) -> list[Module]:
 class _Counts:
     """How many layers there are of a kind, of several, and in all."""
 
-    def __init__(self, draft: Draft, groups: dict[tuple[str, ...], str]) -> None:
+    def __init__(self, draft: DecoderBuilder, groups: dict[tuple[str, ...], str]) -> None:
         self._inputs = {kind: draft.facts[fact] for kind, fact in groups.items()}
         self._sums: dict[tuple[tuple[str, ...], ...], Quantity] = {}
         self.total: Input | Quantity = next(iter(self._inputs.values()))
         if len(groups) > 1:
-            self.total = Quantity("model.layers", "Layers", "layer", added(list(self._inputs.values())), note="sum of the kinds of layer")
+            self.total = Quantity(
+                "model.layers",
+                "Layers",
+                "layer",
+                sum_of(list(self._inputs.values())),
+                note="sum of the kinds of layer",
+            )
             self._sums[tuple(groups)] = self.total
 
     def of(self, kinds: tuple[tuple[str, ...], ...]) -> Node:
@@ -140,7 +181,9 @@ class _Counts:
             identifier = f"model.layers_with.{name}"
             if identifier in taken:
                 identifier = "model.layers_with." + "+".join(".".join(kind) for kind in kinds)
-            self._sums[kinds] = Quantity(identifier, f"Layers with {name}", "layer", added([self._inputs[kind] for kind in kinds]))
+            self._sums[kinds] = Quantity(
+                identifier, f"Layers with {name}", "layer", sum_of([self._inputs[kind] for kind in kinds])
+            )
         return self._sums[kinds]
 
     def rows(self) -> tuple[Quantity, ...]:
@@ -148,20 +191,26 @@ class _Counts:
         return tuple(self._sums.values())
 
 
-def _start(draft: Draft) -> list[Module]:
+def _start(draft: DecoderBuilder) -> list[Module]:
     vocabulary, hidden = draft.columns(draft.facts["vocabulary"]), draft.facts["hidden_size"]
     top, names = draft.names.top, draft.names
     tensors = [Tensor(f"{top}{names.of('embedding')}.weight", (vocabulary, hidden), weights="head")]
     if draft.architecture.value("learned_positions"):
-        tensors.append(Tensor(f"{top}{names.of('positions')}.weight", (draft.facts["position_rows"], hidden), weights="head"))
-    return [small("embedding", "Embedding", "embedding", Small("embedding", hidden), tuple(tensors))]
+        tensors.append(
+            Tensor(
+                f"{top}{names.of('positions')}.weight", (draft.facts["position_rows"], hidden), weights="head"
+            )
+        )
+    return [small("embedding", "Embedding", "embedding", Elementwise("embedding", hidden), tuple(tensors))]
 
 
-def _end(draft: Draft) -> list[Module]:
+def _end(draft: DecoderBuilder) -> list[Module]:
     vocabulary, hidden = draft.columns(draft.facts["vocabulary"]), draft.facts["hidden_size"]
     facts, names = draft.architecture, draft.names
     kinds = ("weight", "bias") if facts.value("norm_bias") else ("weight",)
-    norm = tuple(Tensor(f"{names.top}{names.of('final_norm')}.{kind}", (hidden,), matrix=False) for kind in kinds)
+    norm = tuple(
+        Tensor(f"{names.top}{names.of('final_norm')}.{kind}", (hidden,), matrix=False) for kind in kinds
+    )
     head: tuple[Tensor, ...] = ()
     if not facts.value("tied_embeddings"):
         head = (Tensor(f"{names.outside}{names.of('head')}.weight", (vocabulary, hidden), weights="head"),)
@@ -169,6 +218,6 @@ def _end(draft: Draft) -> list[Module]:
         head += (Tensor(f"{names.outside}{names.of('head')}.bias", (vocabulary,), matrix=False),)
     return [
         *collapse(draft),
-        small("final_norm", "Final norm", "final norm", Small("norm", hidden), norm),
-        step("lm_head", "LM head", "LM head", "head", Product(hidden, vocabulary, "head", "requests"), head),
+        small("final_norm", "Final norm", "final norm", Elementwise("norm", hidden), norm),
+        step("lm_head", "LM head", "LM head", "head", MatMul(hidden, vocabulary, "head", "requests"), head),
     ]

@@ -16,14 +16,14 @@ from mantile.graph.quantity import Input, Node
 from mantile.ir.modules import (
     FULL,
     Attention,
-    Experts,
+    Elementwise,
+    GroupedMatMul,
     Indexer,
     LatentAttention,
+    MatMul,
     ModelGraph,
     Module,
-    Product,
     Recurrence,
-    Small,
     Tensor,
 )
 
@@ -39,10 +39,14 @@ def _whole(nodes: Iterable[Node]) -> dict[Node, int]:
 def _entries(tensors: Iterable[Tensor]) -> list[dict[str, Any]]:
     """Tensors as {name, shape, count}; the same name and shape in several kinds of layer is one entry."""
     held = list(tensors)
-    values = _whole(node for tensor in held for node in (*tensor.shape, tensor.layers, tensor.copies) if node is not None)
+    values = _whole(
+        node for tensor in held for node in (*tensor.shape, tensor.layers, tensor.copies) if node is not None
+    )
     found: dict[tuple[str, tuple[int, ...]], int] = {}
     for tensor in held:
-        count = (1 if tensor.layers is None else values[tensor.layers]) * (1 if tensor.copies is None else values[tensor.copies])
+        count = (1 if tensor.layers is None else values[tensor.layers]) * (
+            1 if tensor.copies is None else values[tensor.copies]
+        )
         key = tensor.name, tuple(values[dimension] for dimension in tensor.shape)
         found[key] = found.get(key, 0) + count
     return [{"name": name, "shape": list(shape), "count": count} for (name, shape), count in found.items()]
@@ -54,7 +58,10 @@ def tensor_list(ir: ModelGraph) -> list[dict[str, Any]]:
 
 
 def _size(tensors: Iterable[Tensor]) -> int:
-    return sum(prod(entry["shape"]) * entry["count"] for entry in _entries(tensor for tensor in tensors if not tensor.buffer))
+    return sum(
+        prod(entry["shape"]) * entry["count"]
+        for entry in _entries(tensor for tensor in tensors if not tensor.buffer)
+    )
 
 
 def parameters(ir: ModelGraph) -> dict[str, int]:
@@ -65,14 +72,20 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
     total = _size(ir.tensors())
     routed = _size(tensor for tensor in ir.tensors() if tensor.routed)
     facts = ir.model.architecture
-    active = total - routed + (routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0)
+    active = (
+        total
+        - routed
+        + (routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0)
+    )
     embedding = facts.value("vocabulary") * facts.value("hidden_size")
     vision = _size(ir.vision.tensors) if ir.vision else 0
     return {
-        "total": total + vision, "active": active + vision,
+        "total": total + vision,
+        "active": active + vision,
         "active_without_input_embedding": active if facts.value("tied_embeddings") else active - embedding,
-        "embedding": embedding, "vision": vision,
-    }  # fmt: skip
+        "embedding": embedding,
+        "vision": vision,
+    }
 
 
 def kv_bytes_per_token(ir: ModelGraph) -> dict[str, int]:
@@ -118,16 +131,34 @@ def caches(ir: ModelGraph) -> list[dict[str, Any]]:
         kept: dict[str, Any]
         if isinstance(work, Attention):
             size = _whole([work.query, work.key, work.value])
-            kept = {"layout": "keys and values", "values_per_token": size[work.key] + size[work.value], "reach": work.reach,
-                    "shared_by": f"{size[work.query] // size[work.key]} query heads each"}  # fmt: skip
+            kept = {
+                "layout": "keys and values",
+                "values_per_token": size[work.key] + size[work.value],
+                "reach": work.reach,
+                "shared_by": f"{size[work.query] // size[work.key]} query heads each",
+            }
         elif isinstance(work, LatentAttention):
-            kept = {"layout": "latent", "values_per_token": _whole([work.latent])[work.latent], "reach": work.reach, "shared_by": "all query heads"}
+            kept = {
+                "layout": "latent",
+                "values_per_token": _whole([work.latent])[work.latent],
+                "reach": work.reach,
+                "shared_by": "all query heads",
+            }
         elif isinstance(work, Indexer):
-            kept = {"layout": "indexer keys", "values_per_token": _whole([work.key])[work.key], "reach": FULL, "shared_by": "all indexer heads"}
+            kept = {
+                "layout": "indexer keys",
+                "values_per_token": _whole([work.key])[work.key],
+                "reach": FULL,
+                "shared_by": "all indexer heads",
+            }
         elif isinstance(work, Recurrence):
             size = _whole([work.state, work.conv, work.kernel])
-            kept = {"layout": "state", "values_per_request": size[work.state] + size[work.conv] * (size[work.kernel] - 1), "reach": FULL,
-                    "shared_by": "each head its own"}  # fmt: skip
+            kept = {
+                "layout": "state",
+                "values_per_request": size[work.state] + size[work.conv] * (size[work.kernel] - 1),
+                "reach": FULL,
+                "shared_by": "each head its own",
+            }
         else:
             continue
         reach = kept.pop("reach")
@@ -152,12 +183,19 @@ def prefill_flops(ir: ModelGraph, tokens: int) -> dict[str, int]:
     for module, layers in _in_layers(ir):
         operation = module.operation
         match operation:
-            case Product():
+            case MatMul():
                 size = _whole([operation.inputs, operation.outputs])
                 linear += 2 * tokens * size[operation.inputs] * size[operation.outputs] * layers
-            case Experts():
+            case GroupedMatMul():
                 size = _whole([operation.inputs, operation.outputs, operation.per_token])
-                linear += 2 * tokens * size[operation.inputs] * size[operation.outputs] * size[operation.per_token] * layers
+                linear += (
+                    2
+                    * tokens
+                    * size[operation.inputs]
+                    * size[operation.outputs]
+                    * size[operation.per_token]
+                    * layers
+                )
             case Attention():
                 size = _whole([operation.query, operation.result])
                 square += 2 * tokens * tokens * (size[operation.query] + size[operation.result]) * layers
@@ -170,12 +208,14 @@ def prefill_flops(ir: ModelGraph, tokens: int) -> dict[str, int]:
             case Indexer():
                 size = _whole([operation.query, operation.heads])
                 other += 2 * tokens * tokens * (size[operation.query] + size[operation.heads]) * layers
-            case Small() if module.kind == "streams":
+            case Elementwise() if module.kind == "streams":
                 size = _whole([operation.width, ir.facts["residual_streams"]])
                 other += 2 * tokens * size[operation.width] * size[ir.facts["residual_streams"]] * layers
             case Recurrence():
                 size = _whole([operation.conv, operation.kernel, operation.macs])
-                conv = 2 * size[operation.conv] * size[operation.kernel] * (tokens + size[operation.kernel] - 1)
+                conv = (
+                    2 * size[operation.conv] * size[operation.kernel] * (tokens + size[operation.kernel] - 1)
+                )
                 other += conv * layers
                 if operation.chunk is None:
                     linear += 2 * tokens * size[operation.macs] * layers
@@ -194,18 +234,31 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
         "parameters": parameters(ir),
         "layers": len(architecture.sequence()),
         "kv_bytes_per_token": kv_bytes_per_token(ir),
-        "facts": {name: fact.model_dump() for name, fact in (architecture.facts | architecture.choices).items()},
-        "layer_groups": [{"blocks": list(layer.blocks), "count": int(layer.count.value or 0),
-                          "modules": [module.id for module in layer.modules]} for layer in ir.layers],
+        "facts": {
+            name: fact.model_dump() for name, fact in (architecture.facts | architecture.choices).items()
+        },
+        "layer_groups": [
+            {
+                "blocks": list(layer.blocks),
+                "count": int(layer.count.value or 0),
+                "modules": [module.id for module in layer.modules],
+            }
+            for layer in ir.layers
+        ],
         "order": [".".join(layer) for layer in architecture.sequence()],
-        "modules": [{"id": module.id, "label": module.label, "kind": module.kind or module.step, "count": count}
-                    for module, count in _in_layers(ir)],
+        "modules": [
+            {"id": module.id, "label": module.label, "kind": module.kind or module.step, "count": count}
+            for module, count in _in_layers(ir)
+        ],
         "caches": caches(ir),
-    }  # fmt: skip
+    }
     if architecture.vision is not None:
         description["vision"] = {name: fact.model_dump() for name, fact in architecture.vision.facts.items()}
     if ir.extra:
-        description["multi_token_prediction"] = {"parameters": _size(ir.extra), "tensors": len(_entries(ir.extra))}
+        description["multi_token_prediction"] = {
+            "parameters": _size(ir.extra),
+            "tensors": len(_entries(ir.extra)),
+        }
     if tokens is not None:
         description["prefill_flops"] = prefill_flops(ir, tokens)
     if with_tensors:

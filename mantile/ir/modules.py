@@ -46,18 +46,18 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Reach:
+class AttentionSpan:
     """How far back attention looks: without limit, a window, a chunk, or the best tokens an indexer leaves."""
 
     kind: Literal["full", "sliding", "chunked", "selected"]
     length: Input | None = None
 
 
-FULL = Reach("full")
+FULL = AttentionSpan("full")
 
 
 @dataclass(frozen=True)
-class Product:
+class MatMul:
     """Rows times a matrix of `outputs` x `inputs` channels. `rows`: every token, or the last of each request."""
 
     inputs: Node
@@ -67,7 +67,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Experts:
+class GroupedMatMul:
     """A product of each token with `per_token` of `count` matrices of `outputs` x `inputs` channels."""
 
     inputs: Node
@@ -84,7 +84,7 @@ class Attention:
     result: Node
     key: Node
     value: Node
-    reach: Reach
+    reach: AttentionSpan
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class LatentAttention:
     expanded: Node
     absorbed: Node
     latent: Node
-    reach: Reach
+    reach: AttentionSpan
     every: Input | None = None
 
 
@@ -135,14 +135,12 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
-class Small:
+class Elementwise:
     """A streaming kernel: `passes` times `width` channels of every token are read or written, by `kernels` kernels."""
 
     kind: Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
     width: Node
     wide: bool = False
-
-
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ class Vision:
         return tuple(quantity for quantity in made if isinstance(quantity, Quantity))
 
 
-Operation = Product | Experts | Attention | LatentAttention | Indexer | Recurrence | Small | Vision
+Operation = MatMul | GroupedMatMul | Attention | LatentAttention | Indexer | Recurrence | Elementwise | Vision
 
 
 @dataclass(frozen=True)
@@ -263,11 +261,15 @@ class ModelGraph:
         """Which kinds of operation its modules are."""
         return frozenset(type(module.operation) for module in self.modules)
 
-    def reaches(self) -> tuple[Reach, ...]:
+    def reaches(self) -> tuple[AttentionSpan, ...]:
         """The different reaches of its attention layers, in order."""
-        return tuple(dict.fromkeys(
-            module.operation.reach for module in self.modules if isinstance(module.operation, Attention | LatentAttention)
-        ))  # fmt: skip
+        return tuple(
+            dict.fromkeys(
+                module.operation.reach
+                for module in self.modules
+                if isinstance(module.operation, Attention | LatentAttention)
+            )
+        )
 
     def module(self, identifier: str) -> Module:
         """A module by id."""

@@ -126,12 +126,22 @@ _DELTA = {
     "delta_norm": "linear_attn.norm", "delta_out": "linear_attn.out_proj",
 }  # fmt: skip
 _QWEN_PREDICTION = Prediction(
-    "mtp.layers.{}.", "mtp.", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "fc", norm="norm", embedding="", head="", once=True
+    "mtp.layers.{}.",
+    "mtp.",
+    "pre_fc_norm_embedding",
+    "pre_fc_norm_hidden",
+    "fc",
+    norm="norm",
+    embedding="",
+    head="",
+    once=True,
 )
 _DEEPSEEK_V4_PREDICTION = Prediction(
     "mtp.{}.", "mtp.{}.", join="e_proj", join_hidden="h_proj", norm="norm", embedding="", head=""
 )
-_NEMOTRON_PREDICTION = Prediction("mtp.layers.{}.", "mtp.layers.{}.", norm="final_layernorm", embedding="", head="")
+_NEMOTRON_PREDICTION = Prediction(
+    "mtp.layers.{}.", "mtp.layers.{}.", norm="final_layernorm", embedding="", head=""
+)
 _DEEPSEEK_V4 = {
     "embedding": "embed", "head": "head", "mixer_before": "attn_norm", "ffn_before": "ffn_norm", "q_a": "attn.wq_a",
     "kv": "attn.wkv", "q_a_norm": "attn.q_norm", "kv_norm": "attn.kv_norm", "q_b": "attn.wq_b", "sinks": "attn.attn_sink",
@@ -190,7 +200,14 @@ _GPT2 = {
     "embedding": "wte", "final_norm": "ln_f", "mixer_before": "ln_1", "ffn_before": "ln_2", "qkv": "attn.c_attn", "o": "attn.c_proj",
     "up": "mlp.c_fc", "down": "mlp.c_proj",
 }  # fmt: skip
-_GPTJ = _GPT2 | {"q": "attn.q_proj", "k": "attn.k_proj", "v": "attn.v_proj", "o": "attn.out_proj", "up": "mlp.fc_in", "down": "mlp.fc_out"}
+_GPTJ = _GPT2 | {
+    "q": "attn.q_proj",
+    "k": "attn.k_proj",
+    "v": "attn.v_proj",
+    "o": "attn.out_proj",
+    "up": "mlp.fc_in",
+    "down": "mlp.fc_out",
+}
 _NEOX = {
     "embedding": "embed_in", "final_norm": "final_layer_norm", "head": "embed_out", "qkv": "attention.query_key_value",
     "o": "attention.dense", "up": "mlp.dense_h_to_4h", "down": "mlp.dense_4h_to_h",
@@ -210,10 +227,14 @@ NAMES: dict[str, Names] = {
     "gemma3_text": Names(_SANDWICH),
     "gemma4_text": Names(_GEMMA4, experts="output first"),
     "glm": Names(fused_gate_up=True),
-    "glm4": Names({"mixer_after": "post_self_attn_layernorm", "ffn_after": "post_mlp_layernorm"}, fused_gate_up=True),
+    "glm4": Names(
+        {"mixer_after": "post_self_attn_layernorm", "ffn_after": "post_mlp_layernorm"}, fused_gate_up=True
+    ),
     "phi": Names(_PHI),
     "phi3": Names(fused_qkv=True, fused_gate_up=True),
-    "stablelm": Names({"q_norm": "self_attn.q_layernorm.norms.{}", "k_norm": "self_attn.k_layernorm.norms.{}"}),
+    "stablelm": Names(
+        {"q_norm": "self_attn.q_layernorm.norms.{}", "k_norm": "self_attn.k_layernorm.norms.{}"}
+    ),
     "phimoe": Names(_MIXTRAL),
     "minimax_m2": Names(_MIXTRAL),
     "gpt_oss": Names({"router": "mlp.router"}, experts="input first"),
@@ -224,7 +245,9 @@ NAMES: dict[str, Names] = {
     "gptj": Names(_GPTJ, _H, _TRANSFORMER),
     "gpt_neox": Names(_NEOX, layer="gpt_neox.layers.{}.", top="gpt_neox.", fused_qkv=True),
     "falcon": Names(_FALCON, _H, _TRANSFORMER, fused_qkv=True),
-    "falcon_grouped": Names(_FALCON | {"mixer_before": "ln_attn", "ffn_before": "ln_mlp"}, _H, _TRANSFORMER, fused_qkv=True),
+    "falcon_grouped": Names(
+        _FALCON | {"mixer_before": "ln_attn", "ffn_before": "ln_mlp"}, _H, _TRANSFORMER, fused_qkv=True
+    ),
     "starcoder2": Names({"up": "mlp.c_fc", "down": "mlp.c_proj"}),
     "mixtral": Names(_MIXTRAL),
     "qwen2_moe": Names(_QWEN_MOE),
@@ -236,7 +259,9 @@ NAMES: dict[str, Names] = {
     "glm_moe_dsa": Names(prediction=Prediction(embedding="", head="")),
     "kimi_linear": Names(_MIXTRAL | _KIMI_DELTA),
     "mamba2": Names(_MAMBA2, layer="backbone.layers.{}.", top="backbone."),
-    "nemotron_h": Names(_NEMOTRON, layer="backbone.layers.{}.", top="backbone.", prediction=_NEMOTRON_PREDICTION),
+    "nemotron_h": Names(
+        _NEMOTRON, layer="backbone.layers.{}.", top="backbone.", prediction=_NEMOTRON_PREDICTION
+    ),
     "jamba": Names(_JAMBA),
 }
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mantile.graph.quantity import Node
-from mantile.ir.draft import Draft
+from mantile.ir.draft import DecoderBuilder
 from mantile.ir.modules import Module, Tensor, Weights
 from mantile.ir.streams import collapsing
 
 
-def prediction(draft: Draft, drawn: Callable[[Draft, str], list[Module]]) -> tuple[Tensor, ...]:
+def prediction(
+    draft: DecoderBuilder, drawn: Callable[[DecoderBuilder, str], list[Module]]
+) -> tuple[Tensor, ...]:
     """Tensors of the prediction layers: norms of embedding and hidden state, what joins them, a decoder layer, a norm.
 
     The decoder layer is what the architecture says, else of the last kind. Some checkpoints hold copies of embedding and LM head.
@@ -29,19 +31,27 @@ def prediction(draft: Draft, drawn: Callable[[Draft, str], list[Module]]) -> tup
     table = (draft.columns(draft.facts["vocabulary"]), hidden)
 
     def stored(name: str, *shape: Node, weights: Weights = "attention") -> tuple[Tensor, ...]:
-        return (Tensor(f"{names.own}{name}.weight", shape, own, matrix=len(shape) > 1, weights=weights),) if name else ()
+        return (
+            (Tensor(f"{names.own}{name}.weight", shape, own, matrix=len(shape) > 1, weights=weights),)
+            if name
+            else ()
+        )
 
     inside = (
         replace(tensor, name=names.layer + tensor.name.removeprefix(draft.names.layer), layers=count)
-        for name in blocks for module in drawn(draft, name) for tensor in module.tensors
-    )  # fmt: skip
+        for name in blocks
+        for module in drawn(draft, name)
+        for tensor in module.tensors
+    )
     joined = hidden if names.join_hidden else hidden + hidden
     return (
         *stored(names.embedding, *table, weights="head"),
-        *stored(names.embedding_norm, hidden), *stored(names.hidden_norm, hidden),
-        *stored(names.join, hidden, joined), *stored(names.join_hidden, hidden, hidden),
+        *stored(names.embedding_norm, hidden),
+        *stored(names.hidden_norm, hidden),
+        *stored(names.join, hidden, joined),
+        *stored(names.join_hidden, hidden, hidden),
         *inside,
         *(replace(tensor, layers=own) for tensor in collapsing(draft, names.own)),
         *stored(names.norm, hidden),
         *stored(names.head, *table, weights="head"),
-    )  # fmt: skip
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from mantile.graph.quantity import Input, Node, Quantity, as_node, span, total, whole
+from mantile.graph.quantity import Input, Node, Quantity, as_node, floor, span, sum_range
 from mantile.ir.modules import Tensor, Vision
 from mantile.library.architecture import Tower
 from mantile.library.facts import VISION_FACTS
@@ -14,7 +14,7 @@ ONE = as_node(1)
 
 
 @dataclass
-class Sketch:
+class VisionBuilder:
     """A tower being drawn up.
 
     Args:
@@ -35,10 +35,19 @@ class Sketch:
         for name, fact in self.tower.facts.items():
             kind = VISION_FACTS[name]
             self.facts[name] = Input(
-                id=f"model.vision.{name}", label=kind.label, unit=kind.unit, value=fact.value, note=kind.note, shared=True,
-                integer=True, source=f"{fact.origin}: {fact.source}", status=fact.origin, fixed=kind.structural,
-                minimum=min(kind.least, 1), maximum=10_000_000,
-            )  # fmt: skip
+                id=f"model.vision.{name}",
+                label=kind.label,
+                unit=kind.unit,
+                value=fact.value,
+                note=kind.note,
+                shared=True,
+                integer=True,
+                source=f"{fact.origin}: {fact.source}",
+                status=fact.origin,
+                fixed=kind.structural,
+                minimum=min(kind.least, 1),
+                maximum=10_000_000,
+            )
 
     def __getitem__(self, name: str) -> Input:
         return self.facts[name]
@@ -62,7 +71,9 @@ class Sketch:
 
     def vector(self, name: str, *shape: Node, buffer: bool = False) -> None:
         """What no product reads: norms, biases, tables of positions."""
-        self.tensors.append(Tensor(f"{self.prefix}{name}", shape, layers=self.count, matrix=False, buffer=buffer))
+        self.tensors.append(
+            Tensor(f"{self.prefix}{name}", shape, layers=self.count, matrix=False, buffer=buffer)
+        )
 
     def norms(self, *names: str, width: Node | None = None, bias: bool = True) -> None:
         """Norms of the tower's width, LayerNorm with a bias."""
@@ -85,7 +96,7 @@ class Sketch:
 
     def grid(self) -> Node:
         """Patches along a side of the image."""
-        return whole(self["image_size"] / self["patch_size"])
+        return floor(self["image_size"] / self["patch_size"])
 
     def merged(self) -> Node:
         """Patches that become one token."""
@@ -97,7 +108,7 @@ class Sketch:
         return (self["channels"], *frames, self["patch_size"], self["patch_size"])
 
 
-def _clip(draft: Sketch) -> None:
+def _clip(draft: VisionBuilder) -> None:
     width = draft["hidden_size"]
     draft.within("vision_tower.embeddings.")
     draft.vector("class_embedding", width)
@@ -108,14 +119,14 @@ def _clip(draft: Sketch) -> None:
     _clip_layers(draft)
 
 
-def _clip_layers(draft: Sketch) -> None:
+def _clip_layers(draft: VisionBuilder) -> None:
     draft.within("vision_tower.encoder.layers.{}.", draft["layers"])
     draft.norms("layer_norm1", "layer_norm2")
     draft.attention("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj")
     draft.ffn("mlp.fc1", down="mlp.fc2")
 
 
-def _siglip(draft: Sketch) -> None:
+def _siglip(draft: VisionBuilder) -> None:
     width = draft["hidden_size"]
     draft.within("vision_tower.embeddings.")
     draft.matrix("patch_embedding", width, *draft.patch_pixels(), bias=width)
@@ -133,30 +144,42 @@ def _siglip(draft: Sketch) -> None:
         draft.ffn("mlp.fc1", down="mlp.fc2")
 
 
-def _pixtral(draft: Sketch) -> None:
+def _pixtral(draft: VisionBuilder) -> None:
     draft.within("vision_tower.")
     draft.matrix("patch_conv", draft["hidden_size"], *draft.patch_pixels())
     draft.norms("ln_pre", bias=False)
     draft.within("vision_tower.transformer.layers.{}.", draft["layers"])
     draft.norms("attention_norm", "ffn_norm", bias=False)
-    draft.attention("attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.o_proj", bias=False)
+    draft.attention(
+        "attention.q_proj", "attention.k_proj", "attention.v_proj", "attention.o_proj", bias=False
+    )
     draft.ffn("feed_forward.gate_proj", "feed_forward.up_proj", down="feed_forward.down_proj", bias=False)
 
 
-def _gemma4(draft: Sketch) -> None:
+def _gemma4(draft: VisionBuilder) -> None:
     width, inner, side, size = draft["hidden_size"], draft["ffn_size"], draft["patch_size"], draft["head_dim"]
     query, key = draft["heads"] * size, draft["kv_heads"] * size
     draft.within("model.vision_tower.patch_embedder.")
     draft.matrix("input_proj", width, draft["channels"] * side * side)
     draft.vector("position_embedding_table", draft["position_axes"], draft["positions"], width)
     draft.within("model.vision_tower.encoder.layers.{}.", draft["layers"])
-    draft.norms("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm", bias=False)
+    draft.norms(
+        "input_layernorm",
+        "post_attention_layernorm",
+        "pre_feedforward_layernorm",
+        "post_feedforward_layernorm",
+        bias=False,
+    )
     draft.norms("self_attn.q_norm", "self_attn.k_norm", width=size, bias=False)
     for name, outputs, inputs in (
-        ("self_attn.q_proj", query, width), ("self_attn.k_proj", key, width), ("self_attn.v_proj", key, width),
-        ("self_attn.o_proj", width, query), ("mlp.gate_proj", inner, width), ("mlp.up_proj", inner, width),
+        ("self_attn.q_proj", query, width),
+        ("self_attn.k_proj", key, width),
+        ("self_attn.v_proj", key, width),
+        ("self_attn.o_proj", width, query),
+        ("mlp.gate_proj", inner, width),
+        ("mlp.up_proj", inner, width),
         ("mlp.down_proj", width, inner),
-    ):  # fmt: skip
+    ):
         draft.matrix(f"{name}.linear", outputs, inputs)
         for limit in ("input_min", "input_max", "output_min", "output_max") if draft.has("clipped") else ():
             draft.vector(f"{name}.{limit}", buffer=True)
@@ -167,7 +190,7 @@ def _gemma4(draft: Sketch) -> None:
     draft.matrix("embedding_projection", draft.text, width)
 
 
-def _llama4(draft: Sketch) -> None:
+def _llama4(draft: VisionBuilder) -> None:
     width, side, adapter = draft["hidden_size"], draft["patch_size"], draft["adapter_size"]
     draft.within("vision_model.")
     draft.vector("class_embedding", width)
@@ -185,7 +208,7 @@ def _llama4(draft: Sketch) -> None:
     draft.matrix("linear_1", draft.text, draft["output_size"])
 
 
-def _qwen_blocks(draft: Sketch, root: str, *ffn: str, norm_bias: bool, patch_bias: bool) -> None:
+def _qwen_blocks(draft: VisionBuilder, root: str, *ffn: str, norm_bias: bool, patch_bias: bool) -> None:
     width = draft["hidden_size"]
     draft.within(f"{root}patch_embed.")
     draft.matrix("proj", width, *draft.patch_pixels(), bias=width if patch_bias else None)
@@ -196,28 +219,30 @@ def _qwen_blocks(draft: Sketch, root: str, *ffn: str, norm_bias: bool, patch_bia
     draft.ffn(*ffn[:-1], down=ffn[-1])
 
 
-def _qwen_merger(draft: Sketch, prefix: str, first: str, second: str) -> None:
+def _qwen_merger(draft: VisionBuilder, prefix: str, first: str, second: str) -> None:
     joined = draft["hidden_size"] * draft.merged()
     draft.within(prefix, draft.count, stage="token")
     draft.matrix(first, joined, joined, bias=joined)
     draft.matrix(second, draft["output_size"], joined, bias=draft["output_size"])
 
 
-def _qwen2_vl(draft: Sketch) -> None:
+def _qwen2_vl(draft: VisionBuilder) -> None:
     _qwen_blocks(draft, "visual.", "mlp.fc1", "mlp.fc2", norm_bias=True, patch_bias=False)
     draft.within("visual.merger.")
     draft.norms("ln_q")
     _qwen_merger(draft, "visual.merger.", "mlp.0", "mlp.2")
 
 
-def _qwen2_5_vl(draft: Sketch) -> None:
-    _qwen_blocks(draft, "visual.", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", norm_bias=False, patch_bias=False)
+def _qwen2_5_vl(draft: VisionBuilder) -> None:
+    _qwen_blocks(
+        draft, "visual.", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", norm_bias=False, patch_bias=False
+    )
     draft.within("visual.merger.")
     draft.norms("ln_q", bias=False)
     _qwen_merger(draft, "visual.merger.", "mlp.0", "mlp.2")
 
 
-def _qwen3_vl(draft: Sketch) -> None:
+def _qwen3_vl(draft: VisionBuilder) -> None:
     _qwen_blocks(draft, "model.visual.", "mlp.linear_fc1", "mlp.linear_fc2", norm_bias=True, patch_bias=True)
     draft.within("model.visual.")
     draft.vector("pos_embed.weight", draft["positions"], draft["hidden_size"])
@@ -230,8 +255,13 @@ def _qwen3_vl(draft: Sketch) -> None:
         _qwen_merger(draft, draft.prefix, "linear_fc1", "linear_fc2")
 
 
-def _glm4v(draft: Sketch) -> None:
-    width, merged, inner, side = draft["hidden_size"], draft["output_size"], draft["merger_size"], draft["merge"]
+def _glm4v(draft: VisionBuilder) -> None:
+    width, merged, inner, side = (
+        draft["hidden_size"],
+        draft["output_size"],
+        draft["merger_size"],
+        draft["merge"],
+    )
     draft.within("model.visual.")
     draft.matrix("patch_embed.proj", width, *draft.patch_pixels(), bias=width)
     draft.vector("embeddings.position_embedding.weight", draft.grid() * draft.grid(), width)
@@ -253,7 +283,7 @@ def _glm4v(draft: Sketch) -> None:
     draft.matrix("merger.down_proj", merged, inner)
 
 
-def _kimi(draft: Sketch) -> None:
+def _kimi(draft: VisionBuilder) -> None:
     width = draft["hidden_size"]
     draft.within("vision_tower.patch_embed.")
     draft.matrix("proj", width, *draft.patch_pixels(), bias=width)
@@ -272,7 +302,7 @@ def _kimi(draft: Sketch) -> None:
     draft.matrix("proj.2", draft.text, joined, bias=draft.text)
 
 
-def _two_matrices(draft: Sketch) -> None:
+def _two_matrices(draft: VisionBuilder) -> None:
     """LLaVA's projector."""
     bias = draft.text if draft.has("projector_bias") else None
     draft.within("multi_modal_projector.", stage="token")
@@ -280,7 +310,7 @@ def _two_matrices(draft: Sketch) -> None:
     draft.matrix("linear_2", draft.text, draft.text, bias=bias)
 
 
-def _patch_merger(draft: Sketch) -> None:
+def _patch_merger(draft: VisionBuilder) -> None:
     """Mistral's projector."""
     width = draft["hidden_size"]
     draft.within("multi_modal_projector.", stage="token")
@@ -289,7 +319,7 @@ def _patch_merger(draft: Sketch) -> None:
     _two_matrices(draft)
 
 
-def _averaged(draft: Sketch) -> None:
+def _averaged(draft: VisionBuilder) -> None:
     """Gemma 3's projector: one matrix, stored input by output."""
     weight = Tensor("multi_modal_projector.mm_input_projection_weight", (draft["hidden_size"], draft.text))
     draft.tensors.append(weight)
@@ -298,38 +328,74 @@ def _averaged(draft: Sketch) -> None:
     draft.norms("mm_soft_emb_norm", bias=False)
 
 
-_TOWERS: dict[str, Callable[[Sketch], None]] = {
-    "clip": _clip, "siglip": _siglip, "pixtral": _pixtral, "gemma4": _gemma4, "llama4": _llama4, "qwen2_vl": _qwen2_vl,
-    "qwen2_5_vl": _qwen2_5_vl, "qwen3_vl": _qwen3_vl, "glm4v": _glm4v, "kimi_k25": _kimi,
-}  # fmt: skip
+_TOWERS: dict[str, Callable[[VisionBuilder], None]] = {
+    "clip": _clip,
+    "siglip": _siglip,
+    "pixtral": _pixtral,
+    "gemma4": _gemma4,
+    "llama4": _llama4,
+    "qwen2_vl": _qwen2_vl,
+    "qwen2_5_vl": _qwen2_5_vl,
+    "qwen3_vl": _qwen3_vl,
+    "glm4v": _glm4v,
+    "kimi_k25": _kimi,
+}
 # Projectors that are no part of the tower's own class.
-_PROJECTORS: dict[str, Callable[[Sketch], None]] = {"llava": _two_matrices, "mistral3": _patch_merger, "gemma3": _averaged}
+_PROJECTORS: dict[str, Callable[[VisionBuilder], None]] = {
+    "llava": _two_matrices,
+    "mistral3": _patch_merger,
+    "gemma3": _averaged,
+}
 
 
 def vision(tower: Tower, text: Input) -> Vision:
     """A tower as tensors and what running it takes. `text` is the decoder's width."""
-    draft = Sketch(tower, text)
+    draft = VisionBuilder(tower, text)
     _TOWERS[tower.kind](draft)
     if tower.projector in _PROJECTORS:
         _PROJECTORS[tower.projector](draft)
     patches = _patches_per_image(draft)
-    merged = Quantity("model.vision.patches_per_token", "Patches per image token", "1", _patches_per_token(draft, patches))
+    merged = Quantity(
+        "model.vision.patches_per_token", "Patches per image token", "1", _patches_per_token(draft, patches)
+    )
     patch_rows, patch_size = _parameters(draft, "patch")
-    patch = Quantity("model.vision.patch_parameters", "Matrix parameters per patch", "parameter", patch_size,
-                     note="matrices of the tower that every patch goes through")  # fmt: skip
+    patch = Quantity(
+        "model.vision.patch_parameters",
+        "Matrix parameters per patch",
+        "parameter",
+        patch_size,
+        note="matrices of the tower that every patch goes through",
+    )
     token_rows, token_size = _parameters(draft, "token")
-    token = Quantity("model.vision.token_parameters", "Matrix parameters per image token", "parameter", token_size,
-                     note="matrices of merger and projector, behind the tower")  # fmt: skip
-    seen = Quantity("model.vision.attended", "Patches attended to, all layers", "1", _attended(draft, patches),
-                    note="summed over the tower's layers")  # fmt: skip
+    token = Quantity(
+        "model.vision.token_parameters",
+        "Matrix parameters per image token",
+        "parameter",
+        token_size,
+        note="matrices of merger and projector, behind the tower",
+    )
+    seen = Quantity(
+        "model.vision.attended",
+        "Patches attended to, all layers",
+        "1",
+        _attended(draft, patches),
+        note="summed over the tower's layers",
+    )
     return Vision(
-        facts=draft.facts, tensors=tuple(draft.tensors), patches_per_image=patches, patches_per_token=merged,
-        matrices=(*patch_rows, patch, *token_rows, token), patch_parameters=patch, token_parameters=token, attended=seen,
-        width=_width(draft), layers=draft["layers"],
-    )  # fmt: skip
+        facts=draft.facts,
+        tensors=tuple(draft.tensors),
+        patches_per_image=patches,
+        patches_per_token=merged,
+        matrices=(*patch_rows, patch, *token_rows, token),
+        patch_parameters=patch,
+        token_parameters=token,
+        attended=seen,
+        width=_width(draft),
+        layers=draft["layers"],
+    )
 
 
-def _patches_per_image(draft: Sketch) -> Input | Quantity:
+def _patches_per_image(draft: VisionBuilder) -> Input | Quantity:
     if "patches_per_image" in draft.facts:
         return draft["patches_per_image"]
     several = "tokens_per_image" in draft.facts and "merge" in draft.facts
@@ -338,32 +404,43 @@ def _patches_per_image(draft: Sketch) -> Input | Quantity:
     return Quantity("model.vision.patches_per_image", kind.label, kind.unit, body, note=kind.note)
 
 
-def _patches_per_token(draft: Sketch, patches: Node) -> Node:
+def _patches_per_token(draft: VisionBuilder, patches: Node) -> Node:
     if "merge" in draft.facts:
         return draft.merged()
     return patches / draft["tokens_per_image"] if "tokens_per_image" in draft.facts else ONE
 
 
-def _attended(draft: Sketch, patches: Node) -> Node:
+def _attended(draft: VisionBuilder, patches: Node) -> Node:
     if "window" not in draft.facts:
         return draft["layers"] * patches
-    side = whole(draft["window"] / draft["patch_size"])
+    side = floor(draft["window"] / draft["patch_size"])
     return draft["full_layers"] * patches + (draft["layers"] - draft["full_layers"]) * side * side
 
 
-def _width(draft: Sketch) -> Input | Quantity:
+def _width(draft: VisionBuilder) -> Input | Quantity:
     if "head_dim" in draft.facts:
-        return Quantity("model.vision.attention_width", "Width of all vision heads", "channel", draft["heads"] * draft["head_dim"])
+        return Quantity(
+            "model.vision.attention_width",
+            "Width of all vision heads",
+            "channel",
+            draft["heads"] * draft["head_dim"],
+        )
     return draft["hidden_size"]
 
 
-def _parameters(draft: Sketch, stage: str) -> tuple[tuple[Quantity, ...], Node]:
+def _parameters(draft: VisionBuilder, stage: str) -> tuple[tuple[Quantity, ...], Node]:
     """Values in the matrices of a stage: a row for each of them, and their sum."""
     rows = []
     for number, tensor in enumerate(draft.matrices[stage]):
         size = tensor.shape[0]
         for dimension in tensor.shape[1:]:
             size = size * dimension
-        rows.append(Quantity(f"model.vision.{stage}_matrix.{number}", f"Values of {tensor.name.removesuffix('.weight').replace('{}', 'n')}",
-                             "parameter", size if tensor.layers is None else size * tensor.layers))  # fmt: skip
-    return tuple(rows), total(span(rows)) if rows else as_node(0)
+        rows.append(
+            Quantity(
+                f"model.vision.{stage}_matrix.{number}",
+                f"Values of {tensor.name.removesuffix('.weight').replace('{}', 'n')}",
+                "parameter",
+                size if tensor.layers is None else size * tensor.layers,
+            )
+        )
+    return tuple(rows), sum_range(span(rows)) if rows else as_node(0)

@@ -11,7 +11,17 @@ from mantile.library.documents import Strict
 from mantile.library.facts import VISION_FACTS, fact_kind, fact_order
 
 Origin = Literal["config", "default", "derived", "override"]
-BlockKind = Literal["attention", "latent_attention", "compressed_attention", "gated_delta", "delta", "mamba", "mamba2", "ffn", "moe"]
+BlockKind = Literal[
+    "attention",
+    "latent_attention",
+    "compressed_attention",
+    "gated_delta",
+    "delta",
+    "mamba",
+    "mamba2",
+    "ffn",
+    "moe",
+]
 FFN_KINDS = ("ffn", "moe")
 
 
@@ -65,7 +75,10 @@ class Tower(Strict):
     def _in_order(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
         """One order of facts, whatever the order of the document."""
         order = list(VISION_FACTS)
-        return {name: facts[name] for name in sorted(facts, key=lambda name: order.index(name) if name in order else -1)}
+        return {
+            name: facts[name]
+            for name in sorted(facts, key=lambda name: order.index(name) if name in order else -1)
+        }
 
     @model_validator(mode="after")
     def _consistent(self) -> Tower:
@@ -73,7 +86,9 @@ class Tower(Strict):
             if name not in VISION_FACTS:
                 raise ValueError(f"vision.facts.{name}: no such fact")
             if fact.value < VISION_FACTS[name].least:
-                raise ValueError(f"vision {name}: expected at least {VISION_FACTS[name].least}, found {fact.value} ({fact.source})")
+                raise ValueError(
+                    f"vision {name}: expected at least {VISION_FACTS[name].least}, found {fact.value} ({fact.source})"
+                )
         return self
 
 
@@ -100,14 +115,24 @@ class Architecture(Strict):
             if kind is None:
                 raise ValueError(f"facts.{name}: no such fact")
             if fact.value < kind.least:
-                raise ValueError(f"{name}: expected a whole number of at least {kind.least}, found {fact.value} ({fact.source})")
+                raise ValueError(
+                    f"{name}: expected a whole number of at least {kind.least}, found {fact.value} ({fact.source})"
+                )
         sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
-        for heads, kv in (("attention_heads", "kv_heads"), ("attention_heads", "global_kv_heads"), (sliding, "sliding_kv_heads")):
+        for heads, kv in (
+            ("attention_heads", "kv_heads"),
+            ("attention_heads", "global_kv_heads"),
+            (sliding, "sliding_kv_heads"),
+        ):
             if self.value(kv) > self.value(heads):
-                raise ValueError(f"{kv}: {self.value(kv)} ({self.facts[kv].source}) is more than the {self.value(heads)} attention heads")
+                raise ValueError(
+                    f"{kv}: {self.value(kv)} ({self.facts[kv].source}) is more than the {self.value(heads)} attention heads"
+                )
         if self.value("experts_per_token") > self.value("experts"):
-            raise ValueError(f"experts_per_token: {self.value('experts_per_token')} ({self.facts['experts_per_token'].source}) is more than "
-                             f"the {self.value('experts')} experts")  # fmt: skip
+            raise ValueError(
+                f"experts_per_token: {self.value('experts_per_token')} ({self.facts['experts_per_token'].source}) is more than "
+                f"the {self.value('experts')} experts"
+            )
         for block in self.blocks.values():
             missing = [fact for fact in block.uses.values() if fact not in self.facts]
             if missing:
@@ -115,7 +140,9 @@ class Architecture(Strict):
         for layer in (layer for run in self.stack for layer in run.layers):
             unknown = [name for name in layer if name not in self.blocks]
             if unknown or not layer:
-                raise ValueError(f"stack: {unknown[0] if unknown else 'an empty layer'} is not among the blocks")
+                raise ValueError(
+                    f"stack: {unknown[0] if unknown else 'an empty layer'} is not among the blocks"
+                )
         missing = [name for name in self.groups().values() if name not in self.facts]
         if missing:
             raise ValueError(f"facts.{missing[0]}: expected the number of such layers")

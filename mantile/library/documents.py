@@ -41,7 +41,9 @@ class _Loader(_Base):  # type: ignore[misc]  # the base is C where PyYAML was bu
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is given twice", key_node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
             seen.add(key if isinstance(key, str) else str(key))
         return super().construct_mapping(node, deep=deep)
 
@@ -50,10 +52,13 @@ for _tag, _pattern, _first in (
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    ("float", r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
-     "-+0123456789."),
+    (
+        "float",
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
+        "-+0123456789.",
+    ),
     ("merge", r"^(?:<<)$", "<"),
-):  # fmt: skip
+):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
 
 
@@ -107,13 +112,17 @@ def parse_json(text: str, name: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise InputError(f"{name}: the key {next(key for key in keys if keys.count(key) > 1)!r:.60} is given twice")
+            raise InputError(
+                f"{name}: the key {next(key for key in keys if keys.count(key) > 1)!r:.60} is given twice"
+            )
         return found
 
     try:
         return json.loads(text, object_pairs_hook=mapping)
     except json.JSONDecodeError as error:
-        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}") from error
+        raise InputError(
+            f"{name}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
+        ) from error
     except RecursionError as error:
         raise InputError(f"{name}: not valid JSON: nested too deeply") from error
     except InputError:
@@ -151,7 +160,11 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
         for problem in error.errors(include_url=False):
             field = ".".join(str(part) for part in problem["loc"]) or "document"
             given = problem.get("input")
-            shown = "" if isinstance(given, dict | list) or problem["type"] == "missing" else f" (found {given!r:.60})"
+            shown = (
+                ""
+                if isinstance(given, dict | list) or problem["type"] == "missing"
+                else f" (found {given!r:.60})"
+            )
             problems.append(f"{name}: field {field}: {problem['msg']}{shown}")
         raise InputError("\n".join(problems)) from error
 

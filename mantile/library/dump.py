@@ -20,9 +20,27 @@ from mantile.library.scenario import APART, Case, Scenario
 
 _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")
-_TAIL = ("decode", "profiles", "input_tokens", "output_tokens", "concurrency", "request_rate", "overrides", "without", "measured",
-         "sweep", "sensitivity", "variants", "versions")
-_ORDER = (*_HEAD, *APART, *(name for name in Case.model_fields if name not in (*_HEAD, *APART, *_TAIL)), *_TAIL)
+_TAIL = (
+    "decode",
+    "profiles",
+    "input_tokens",
+    "output_tokens",
+    "concurrency",
+    "request_rate",
+    "overrides",
+    "without",
+    "measured",
+    "sweep",
+    "sensitivity",
+    "variants",
+    "versions",
+)
+_ORDER = (
+    *_HEAD,
+    *APART,
+    *(name for name in Case.model_fields if name not in (*_HEAD, *APART, *_TAIL)),
+    *_TAIL,
+)
 assert set(_ORDER) == set(Scenario.model_fields)
 
 
@@ -30,7 +48,9 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
     """Quotes every text that YAML 1.1 or 1.2 would read as something else, such as no, 1e5 or a date."""
 
 
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+.0-9][-+.0-9eE]*$"), list("-+.0123456789"))
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+.0-9][-+.0-9eE]*$"), list("-+.0123456789")
+)
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:
@@ -39,16 +59,23 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
     A field is a line; what holds no further collections stands on one line in braces.
     """
     flat: Any = None  # as the library has it: braces where nothing is nested
-    node: Any = yaml.representer.SafeRepresenter(default_flow_style=flat, sort_keys=False).represent_data(dict(data))
+    node: Any = yaml.representer.SafeRepresenter(default_flow_style=flat, sort_keys=False).represent_data(
+        dict(data)
+    )
     node.flow_style = False
     return str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=_WIDTH))
 
 
 def dump_scenario(data: Mapping[str, Any]) -> str:
     """The fields of a scenario that are given, as a scenario file in the order people write them: `load_scenario` reads it back."""
+
     def ordered(case: Mapping[str, Any]) -> dict[str, Any]:
         found = {name: case[name] for name in _ORDER if name in case}
-        return found | {"variants": [ordered(variant) for variant in found["variants"]]} if found.get("variants") else found
+        return (
+            found | {"variants": [ordered(variant) for variant in found["variants"]]}
+            if found.get("variants")
+            else found
+        )
 
     return dump_yaml(ordered(data))
 
@@ -86,8 +113,11 @@ def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
 
 def dump_profile(profile: EfficiencyProfile) -> str:
     """A profile as YAML that `load` reads back: one line a factor, below them how they were fitted."""
-    lines = [f"{name}: {_scalar(value)}" for name in ("id", "version", "generation", "accelerator", "framework", "topology", "link")
-             if (value := getattr(profile, name)) is not None]  # fmt: skip
+    lines = [
+        f"{name}: {_scalar(value)}"
+        for name in ("id", "version", "generation", "accelerator", "framework", "topology", "link")
+        if (value := getattr(profile, name)) is not None
+    ]
     lines.append("factors:" if profile.factors else "factors: []")
     lines += [f"  - {_flow(factor.model_dump(exclude_none=True))}" for factor in profile.factors]
     if profile.fit is not None:
@@ -113,7 +143,11 @@ def _fit(fit: FitReport) -> Iterator[str]:
 
 def _errors(name: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """Errors by metric; fractions with as many digits as mean something."""
-    known = {metric: figures for metric, figures in found.items() if figures.get("n") and all(map(math.isfinite, figures.values()))}
+    known = {
+        metric: figures
+        for metric, figures in found.items()
+        if figures.get("n") and all(map(math.isfinite, figures.values()))
+    }
     yield f"{name}:" if known else f"{name}: {{}}"
     for metric, figures in known.items():
         yield f"  {metric}: {_flow({key: int(value) if key == 'n' else float(f'{value:.4g}') for key, value in figures.items()})}"
@@ -135,7 +169,11 @@ def _scalar(value: Any, quoted: bool = False) -> str:
         return f"{value:.12g}"
     if not isinstance(value, str):
         return str(value)
-    plain = not quoted and value.replace("-", "").replace(".", "").replace("_", "").isalnum() and not value.replace(".", "").replace("-", "").isdigit()
+    plain = (
+        not quoted
+        and value.replace("-", "").replace(".", "").replace("_", "").isalnum()
+        and not value.replace(".", "").replace("-", "").isdigit()
+    )
     if plain and value[0].isalpha() and value.lower() not in ("true", "false", "null", "nan", "inf"):
         return value
     return str(yaml.safe_dump(value, default_style='"', width=math.inf, allow_unicode=True)).rstrip("\n")

@@ -10,9 +10,11 @@ from mantile.library.documents import Strict
 
 # From the least that bears on a case to the most; last, with workers of their own for decode, what holds whatever was measured of framework and accelerator.
 EVIDENCE_LEVELS = {
-    "unseen": "no serving runs of the framework", "framework": "serving runs of the framework on other accelerators",
-    "pair": "serving runs of framework and accelerator", "apart": "decode apart: TPOT measured, the rest not",
-}  # fmt: skip
+    "unseen": "no serving runs of the framework",
+    "framework": "serving runs of the framework on other accelerators",
+    "pair": "serving runs of framework and accelerator",
+    "apart": "decode apart: TPOT measured, the rest not",
+}
 BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
 
 
@@ -39,8 +41,11 @@ class EvidenceBase(Strict):
 
     source: str = "no evidence given"
     pairs: tuple[Pair, ...] = (Pair(accelerator="none", framework="none", runs=1),)
-    bands: tuple[Band, ...] = tuple(Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
-                                    for metric in BAND_METRICS for level in EVIDENCE_LEVELS)  # fmt: skip
+    bands: tuple[Band, ...] = tuple(
+        Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
+        for metric in BAND_METRICS
+        for level in EVIDENCE_LEVELS
+    )
 
     def band(self, metric: str, level: str) -> Band:
         """The percentiles of a metric at a level."""

@@ -51,19 +51,29 @@ def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
             "path of its config.json"
         ) from error
     except RepositoryNotFoundError as error:
-        raise InputError(f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`") from error
+        raise InputError(
+            f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`"
+        ) from error
     except LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
-        raise InputError(f"{hub_id}: the hub cannot be reached and the config is not in its cache; give the path of its config.json") from error
+        raise InputError(
+            f"{hub_id}: the hub cannot be reached and the config is not in its cache; give the path of its config.json"
+        ) from error
     except EntryNotFoundError as error:
         raise InputError(f"{hub_id}: has no config.json on the hub") from error
     except (HfHubHTTPError, OSError, ValueError) as error:
-        raise InputError(f"{hub_id}: reading it from the hub failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
+        raise InputError(
+            f"{hub_id}: reading it from the hub failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        ) from error
     try:
         return config, download(sidecar)
     except LocalEntryNotFoundError as error:
-        raise InputError(f"{hub_id}: the hub cannot be reached, so whether a {sidecar} says how it is quantised is unknown; give the path of its "
-                         "config.json") from error  # fmt: skip
+        raise InputError(
+            f"{hub_id}: the hub cannot be reached, so whether a {sidecar} says how it is quantised is unknown; give the path of its "
+            "config.json"
+        ) from error
     except EntryNotFoundError:
         return config, None  # most models have none
     except (HfHubHTTPError, OSError) as error:
-        raise InputError(f"{hub_id}: reading its {sidecar} from the hub failed: {type(error).__name__}") from error
+        raise InputError(
+            f"{hub_id}: reading its {sidecar} from the hub failed: {type(error).__name__}"
+        ) from error

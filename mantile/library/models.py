@@ -41,7 +41,9 @@ def load_model(name: str) -> Model:
     if name in model_ids():
         model = load(Model, data_folder("models") / f"{name}.yaml")
         if model.id != name:
-            raise InputError(f"models/{name}.yaml: field id: expected {name!r} as the file is called, found {model.id!r}")
+            raise InputError(
+                f"models/{name}.yaml: field id: expected {name!r} as the file is called, found {model.id!r}"
+            )
         return model
     if name in _hub_ids():
         return load_model(_hub_ids()[name])
@@ -51,9 +53,19 @@ def load_model(name: str) -> Model:
     except OSError:
         is_folder = False
     if is_folder or path.suffix == ".json":
-        title = path.resolve().name if path.is_dir() else path.resolve().parent.name if path.stem == "config" else path.stem
-        return Model(id=_identifier(title), name=title[:120] or "model", source=f"{path.name} given by the user",
-                     architecture=read_config(path))  # fmt: skip
+        title = (
+            path.resolve().name
+            if path.is_dir()
+            else path.resolve().parent.name
+            if path.stem == "config"
+            else path.stem
+        )
+        return Model(
+            id=_identifier(title),
+            name=title[:120] or "model",
+            source=f"{path.name} given by the user",
+            architecture=read_config(path),
+        )
     if is_hub_id(name):
         return _from_hub(name)
     raise unknown("model", name[:120], model_ids())
@@ -62,10 +74,17 @@ def load_model(name: str) -> Model:
 def _from_hub(hub_id: str) -> Model:
     config, sidecar = fetch_config(hub_id, SIDECAR)
     beside = parse_json(read_text(sidecar), f"{hub_id}/{SIDECAR}") if sidecar is not None else None
-    architecture = parse_config(parse_json(read_text(config), f"{hub_id}/config.json"), f"{hub_id}/config.json", beside)
+    architecture = parse_config(
+        parse_json(read_text(config), f"{hub_id}/config.json"), f"{hub_id}/config.json", beside
+    )
     title = hub_id.partition("/")[2]
-    return Model(id=_identifier(title), name=title, hub_id=hub_id, source=f"config.json of {hub_id}, read from the hub",
-                 architecture=architecture)  # fmt: skip
+    return Model(
+        id=_identifier(title),
+        name=title,
+        hub_id=hub_id,
+        source=f"config.json of {hub_id}, read from the hub",
+        architecture=architecture,
+    )
 
 
 def _identifier(title: str) -> str:

@@ -18,8 +18,11 @@ from mantile.library.figure import Figure, Profile, Topology
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
 SchedulerKind = Literal["mixed", "prefill-first", "whole-prompts"]
-SCHEDULERS: dict[str, str] = {"mixed": "chunks of prompts ride in decode steps", "prefill-first": "decode stops until prompts are done",
-                              "whole-prompts": "prompts join decode steps undivided"}  # fmt: skip
+SCHEDULERS: dict[str, str] = {
+    "mixed": "chunks of prompts ride in decode steps",
+    "prefill-first": "decode stops until prompts are done",
+    "whole-prompts": "prompts join decode steps undivided",
+}
 
 
 class Accelerator(Profile):
@@ -50,9 +53,17 @@ class Accelerator(Profile):
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("peak_fp32", "peak_tf32", "peak_bf16", "peak_fp16", "peak_fp8", "peak_fp6", "peak_fp4"), "TFLOP/s"),
-        "peak_int8": "TOP/s", "memory_capacity": "GiB", "memory_bandwidth": "GB/s", "host_bandwidth": "GB/s", "tdp": "W", "idle": "W",
-    }  # fmt: skip
+        **dict.fromkeys(
+            ("peak_fp32", "peak_tf32", "peak_bf16", "peak_fp16", "peak_fp8", "peak_fp6", "peak_fp4"),
+            "TFLOP/s",
+        ),
+        "peak_int8": "TOP/s",
+        "memory_capacity": "GiB",
+        "memory_bandwidth": "GB/s",
+        "host_bandwidth": "GB/s",
+        "tdp": "W",
+        "idle": "W",
+    }
 
     @model_validator(mode="after")
     def _complete(self) -> Accelerator:
@@ -65,7 +76,9 @@ class Accelerator(Profile):
         for field in self.UNITS:
             figure = getattr(self, field)
             if field.startswith("peak_") and figure is not None and figure.value is None and not figure.note:
-                raise ValueError(f"{field}: value is null, no native path; expected a note that says what is computed instead")
+                raise ValueError(
+                    f"{field}: value is null, no native path; expected a note that says what is computed instead"
+                )
         return self
 
 
@@ -103,9 +116,14 @@ class System(Profile):
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
-        "accelerators": "accelerator", "link_bandwidth": "GB/s", "pair_bandwidth": "GB/s", "torus_axes": "axis", "domains": "domain",
-        "scale_out_bandwidth": "GB/s", "node_power": "W",
-    }  # fmt: skip
+        "accelerators": "accelerator",
+        "link_bandwidth": "GB/s",
+        "pair_bandwidth": "GB/s",
+        "torus_axes": "axis",
+        "domains": "domain",
+        "scale_out_bandwidth": "GB/s",
+        "node_power": "W",
+    }
 
     @model_validator(mode="after")
     def _complete(self) -> System:
@@ -136,8 +154,10 @@ class Prices(Profile):
     provisioned_power: Figure | None = None
 
     UNITS: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("cloud", "rental", "owned"), "USD/h"), "purchase": "USD", "provisioned_power": "W",
-    }  # fmt: skip
+        **dict.fromkeys(("cloud", "rental", "owned"), "USD/h"),
+        "purchase": "USD",
+        "provisioned_power": "W",
+    }
 
     @model_validator(mode="after")
     def _complete(self) -> Prices:
@@ -198,8 +218,10 @@ class Library(Strict):
         for accelerator in self.accelerators:
             usual = self.usual_system(accelerator.id)
             if usual.id not in systems or usual.accelerator != accelerator.id:
-                raise ValueError(f"accelerator {accelerator.id}: field system: expected a system of profiles/systems with this accelerator, "
-                                 f"found {accelerator.system!r}")  # fmt: skip
+                raise ValueError(
+                    f"accelerator {accelerator.id}: field system: expected a system of profiles/systems with this accelerator, "
+                    f"found {accelerator.system!r}"
+                )
         for system in self.systems:
             if system.accelerator not in accelerators:
                 raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
@@ -207,12 +229,20 @@ class Library(Strict):
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")
         for profile in self.efficiency:
-            for field, known in (("accelerator", accelerators), ("generation", generations), ("link", {system.link for system in self.systems})):
+            for field, known in (
+                ("accelerator", accelerators),
+                ("generation", generations),
+                ("link", {system.link for system in self.systems}),
+            ):
                 if getattr(profile, field) and getattr(profile, field) not in known:
-                    raise ValueError(f"efficiency profile {profile.id}: unknown {field} {getattr(profile, field)}")
+                    raise ValueError(
+                        f"efficiency profile {profile.id}: unknown {field} {getattr(profile, field)}"
+                    )
         names = [_spelling(name) for kind in self.datatypes for name in (kind.id, *kind.aliases)]
         if len(set(names)) < len(names):
-            raise ValueError(f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two formats")
+            raise ValueError(
+                f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two formats"
+            )
         if "global" not in {profile.key for profile in self.efficiency}:
             raise ValueError("profiles/efficiency lacks global.yaml, the end of every fallback chain")
         return self
@@ -249,12 +279,26 @@ class Library(Strict):
 
 def alone(chip: Accelerator) -> System:
     """The system of an accelerator that names none: itself, without links."""
-    one, none = ({"unit": unit, "source": "an accelerator without a system", "date": chip.memory_capacity.date, "status": "defined"}
-                 for unit in ("accelerator", "GB/s"))  # fmt: skip
-    return System.model_validate({
-        "id": f"{chip.id}-alone", "version": chip.version, "name": f"One {chip.name}", "accelerator": chip.id, "topology": "single",
-        "accelerators": one | {"value": 1}, "link_bandwidth": none | {"value": None},
-    })  # fmt: skip
+    one, none = (
+        {
+            "unit": unit,
+            "source": "an accelerator without a system",
+            "date": chip.memory_capacity.date,
+            "status": "defined",
+        }
+        for unit in ("accelerator", "GB/s")
+    )
+    return System.model_validate(
+        {
+            "id": f"{chip.id}-alone",
+            "version": chip.version,
+            "name": f"One {chip.name}",
+            "accelerator": chip.id,
+            "topology": "single",
+            "accelerators": one | {"value": 1},
+            "link_bandwidth": none | {"value": None},
+        }
+    )
 
 
 def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator]:
@@ -273,10 +317,14 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     places = [path.with_name(f"{chip.system}.yaml"), path.parent.parent / "systems" / f"{chip.system}.yaml"]
     place = next((place for place in places if place.is_file()), None)
     if chip.system and place is None:
-        raise InputError(f"{path}: field system: expected the system in {places[0]} or {places[1]}, or no system: it then works alone")
+        raise InputError(
+            f"{path}: field system: expected the system in {places[0]} or {places[1]}, or no system: it then works alone"
+        )
     system = load(System, place) if chip.system and place is not None else alone(chip)
     if any(system.id == other.id for other in library.systems):
-        raise InputError(f"{path}: field system: the library has another {system.id}; expected an id of its own")
+        raise InputError(
+            f"{path}: field system: the library has another {system.id}; expected an id of its own"
+        )
     parts = {"accelerators": [*library.accelerators, chip], "systems": [*library.systems, system]}
     return validate(Library, dict(library) | parts, str(path)), chip
 
@@ -306,12 +354,17 @@ def _require_units(holder: Strict, expected: dict[str, str]) -> None:
 def data_folder(name: str) -> Path:
     """Where profiles/, models/ and templates/ lie: inside an installed wheel or beside the package in a checkout."""
     package = Path(__file__).resolve().parents[1]
-    return next((folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name)
+    return next(
+        (folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name
+    )
 
 
 FOLDERS: dict[str, type[Accelerator] | type[System] | type[Prices] | type[EfficiencyProfile]] = {
-    "accelerators": Accelerator, "systems": System, "prices": Prices, "efficiency": EfficiencyProfile,
-}  # fmt: skip
+    "accelerators": Accelerator,
+    "systems": System,
+    "prices": Prices,
+    "efficiency": EfficiencyProfile,
+}
 
 
 @cache
@@ -331,7 +384,9 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         for path in sorted((folder / name).glob("*.yaml")):
             item = load(kind, path)
             if item.id != path.stem:
-                raise InputError(f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}")
+                raise InputError(
+                    f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}"
+                )
             found[name][item.id] = item
     for pin in pins:
         if pin.lower().endswith((".yaml", ".yml")):
@@ -340,19 +395,26 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
             continue
         name, _, wanted = pin.partition("/")
         if name not in FOLDERS or "@" not in wanted:
-            raise InputError(f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of an efficiency profile")
+            raise InputError(
+                f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of an efficiency profile"
+            )
         item = load_version(name, wanted)
         found[name][item.id] = item
     chips = found["accelerators"].values()
     singles = [alone(chip) for chip in chips if chip.system is None]
     frameworks = [load(Framework, path) for path in sorted((folder / "frameworks").glob("*.yaml"))]
-    return Library.model_validate({
-        **{name: list(items.values()) for name, items in found.items()},
-        "systems": [*found["systems"].values(), *(single for single in singles if single.id not in found["systems"])],
-        "frameworks": frameworks,
-        "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
-        "evidence": load(EvidenceBase, folder / "evidence.yaml"),
-    })  # fmt: skip
+    return Library.model_validate(
+        {
+            **{name: list(items.values()) for name, items in found.items()},
+            "systems": [
+                *found["systems"].values(),
+                *(single for single in singles if single.id not in found["systems"]),
+            ],
+            "frameworks": frameworks,
+            "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
+            "evidence": load(EvidenceBase, folder / "evidence.yaml"),
+        }
+    )
 
 
 def versions(folder: str, identifier: str) -> list[str]:
@@ -363,7 +425,10 @@ def versions(folder: str, identifier: str) -> list[str]:
     """
     place = data_folder("profiles") / folder
     current = place / f"{identifier}.yaml"
-    older = sorted((path.stem.partition("@")[2] for path in (place / "versions").glob(f"{identifier}@*.yaml")), reverse=True)
+    older = sorted(
+        (path.stem.partition("@")[2] for path in (place / "versions").glob(f"{identifier}@*.yaml")),
+        reverse=True,
+    )
     if current.is_file():
         return [load(FOLDERS[folder], current).version, *older]
     if not older:  # a profile that is no longer in use still has its versions
@@ -380,7 +445,9 @@ def load_version(folder: str, name: str) -> Any:
     identifier, _, version = name.partition("@")
     known = versions(folder, identifier)
     if version and version not in known:
-        raise InputError(f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of {', '.join(known)}")
+        raise InputError(
+            f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of {', '.join(known)}"
+        )
     place = data_folder("profiles") / folder
     current = place / f"{identifier}.yaml"
     if current.is_file() and version in ("", known[0]):

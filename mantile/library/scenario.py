@@ -1,14 +1,14 @@
 """A scenario file: what is asked, in one column or several. The same fields as the command line's flags.
 
-    title: 70B chat service
-    model: llama-3.3-70b
-    accelerator: h100-sxm
-    tp: 8
-    input_tokens: 2048        # ISL and the serving engines' spellings work too
-    output_tokens: 256
-    concurrency: 16
-    variants:
-      - {name: 2 x TP4, tp: 4, dp: 2}
+title: 70B chat service
+model: llama-3.3-70b
+accelerator: h100-sxm
+tp: 8
+input_tokens: 2048        # ISL and the serving engines' spellings work too
+output_tokens: 256
+concurrency: 16
+variants:
+  - {name: 2 x TP4, tp: 4, dp: 2}
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Library, with_accelerator
 from mantile.library.template import STANDARD
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")]  # an id or a path
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
+]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 DEFAULT = "default"  # as the framework does
@@ -35,7 +37,10 @@ MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 
 def _degree(name: str, most: int, *spelled: str) -> Any:
     """A whole number from 1 that says into how many parts something is divided, under several spellings."""
-    return Annotated[Annotated[int, Field(ge=1, le=most, strict=True)] | None, Field(validation_alias=AliasChoices(name, *spelled))]
+    return Annotated[
+        Annotated[int, Field(ge=1, le=most, strict=True)] | None,
+        Field(validation_alias=AliasChoices(name, *spelled)),
+    ]
 
 
 class Override(Strict):
@@ -92,7 +97,9 @@ class Case(Deployment):
     name: Text | None = None
     weights_dtype: Text | None = None
     activation_dtype: Text | None = None
-    kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = None
+    kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = (
+        None
+    )
     head_dtype: Text | None = None
     attention_dtype: Text | None = None
     ffn_dtype: Text | None = None
@@ -102,8 +109,12 @@ class Case(Deployment):
     microbatches: Annotated[int | None, Field(ge=0, le=1024, strict=True)] = None
     batching: Literal["continuous", "static"] | None = None
     serving: Literal["aggregated", "disaggregated"] | None = None
-    input_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("input_tokens", "isl", "input_len"))] = None
-    output_tokens: Annotated[Tokens | None, Field(validation_alias=AliasChoices("output_tokens", "osl", "output_len"))] = None
+    input_tokens: Annotated[
+        Tokens | None, Field(validation_alias=AliasChoices("input_tokens", "isl", "input_len"))
+    ] = None
+    output_tokens: Annotated[
+        Tokens | None, Field(validation_alias=AliasChoices("output_tokens", "osl", "output_len"))
+    ] = None
     concurrency: Annotated[
         Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None,
         Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
@@ -112,7 +123,9 @@ class Case(Deployment):
         Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None,
         Field(validation_alias=AliasChoices("request_rate", "qps", "rps")),
     ] = None
-    token_budget: Annotated[Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))] = None
+    token_budget: Annotated[
+        Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))
+    ] = None
     max_requests: Annotated[
         Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None,
         Field(validation_alias=AliasChoices("max_requests", "max_num_seqs", "max_batch_size")),
@@ -120,11 +133,17 @@ class Case(Deployment):
     release: Literal["current", "before 2025-12"] | None = None
     waves: Annotated[float | None, Field(ge=0, le=1000, allow_inf_nan=False)] = None
     scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = None
-    receive_interval: Annotated[Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))] = None
-    batch_wait: Annotated[Steps, Field(validation_alias=AliasChoices("batch_wait", "batch_wait_timeout_iters"))] = None
+    receive_interval: Annotated[
+        Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))
+    ] = None
+    batch_wait: Annotated[
+        Steps, Field(validation_alias=AliasChoices("batch_wait", "batch_wait_timeout_iters"))
+    ] = None
     length_spread: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
     long_outputs: Annotated[float | None, Field(ge=1, le=100, allow_inf_nan=False)] = None
-    offload_weights: Annotated[Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))] = None
+    offload_weights: Annotated[
+        Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))
+    ] = None
     offload_kv: Annotated[Amount, Field(validation_alias=AliasChoices("offload_kv", "swap_space"))] = None
     price_basis: Literal["cloud", "rental", "owned"] | None = None
     utilisation: Share = None
@@ -139,7 +158,9 @@ class Case(Deployment):
 
 SAME = "same"  # a class of matrices that has the data type of the weights
 CLASS_DTYPES = ("attention_dtype", "ffn_dtype", "experts_dtype")
-FIELDS = tuple(name for name in Case.model_fields if name not in ("name", "decode", "overrides", "without", "measured"))
+FIELDS = tuple(
+    name for name in Case.model_fields if name not in ("name", "decode", "overrides", "without", "measured")
+)
 APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
 
 
@@ -171,13 +192,17 @@ class Scenario(Case):
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
-    sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(default_factory=dict, max_length=2)
+    sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(
+        default_factory=dict, max_length=2
+    )
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 
     @field_validator("sweep", mode="before")
     @classmethod
     def _of_pairs(cls, given: Any) -> Any:
-        pairs = isinstance(given, list) and all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in given)
+        pairs = isinstance(given, list) and all(
+            isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in given
+        )
         return dict(given) if pairs else given
 
     @model_validator(mode="after")
@@ -187,9 +212,10 @@ class Scenario(Case):
                 raise ValueError(f"{field} is missing")
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
-                raise ValueError(f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base")
+                raise ValueError(
+                    f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base"
+                )
         return self
-
 
     @property
     def open_loop(self) -> bool:
@@ -199,7 +225,9 @@ class Scenario(Case):
     @property
     def disaggregated(self) -> bool:
         """Whether decode workers have inputs of their own, in some column at least."""
-        return any(case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants))
+        return any(
+            case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants)
+        )
 
 
 class Column(Strict):
@@ -231,7 +259,14 @@ def parse_scenario(data: Any, name: str) -> Scenario:
 def field_name(spelling: str) -> str:
     """Our name of a field that goes by several; what is no field stays as it is."""
     given = spelling.replace("-", "_")
-    return next((field for field in FIELDS if given in getattr(Case.model_fields[field].validation_alias, "choices", (field,))), spelling)
+    return next(
+        (
+            field
+            for field in FIELDS
+            if given in getattr(Case.model_fields[field].validation_alias, "choices", (field,))
+        ),
+        spelling,
+    )
 
 
 def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Scenario:
@@ -241,10 +276,14 @@ def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Sce
         InputError: as if they stood in a file of that name.
     """
     data = scenario.model_dump(exclude={"variants"}, exclude_none=True)
-    decode = {field.removeprefix("decode_"): value for field, value in fields.items() if field.startswith("decode_")}
+    decode = {
+        field.removeprefix("decode_"): value for field, value in fields.items() if field.startswith("decode_")
+    }
     if decode:
         data["decode"] = data.get("decode", {}) | decode
-    return validate(Scenario, data | {field: value for field, value in fields.items() if field in FIELDS}, name)
+    return validate(
+        Scenario, data | {field: value for field, value in fields.items() if field in FIELDS}, name
+    )
 
 
 _Case = TypeVar("_Case", bound=Deployment)
@@ -272,7 +311,9 @@ def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenari
     return named(scenario), library
 
 
-def columns(scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False) -> tuple[Column, ...]:
+def columns(
+    scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False
+) -> tuple[Column, ...]:
     """The columns of a scenario with every default filled in and every name checked.
 
     Args:
@@ -282,13 +323,36 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
     defaults: dict[str, Any] = {
-        "system": DEFAULT_SYSTEM, "framework": "vllm", "kv_dtype": "bf16", "head_dtype": "bf16", "batching": "continuous", "token_budget": 8192,
-        "image_tokens": 0, "sequence_parallel": "off", "microbatches": 0, "offload_weights": 0, "offload_kv": 0, "price_basis": "cloud",
-        "max_requests": 0, "release": "current", "request_rate": 0, "concurrency": 1, "waves": 0, "scheduler": DEFAULT, "receive_interval": 0,
-        "batch_wait": 0, "length_spread": 0.2, "long_outputs": 1.1,
-        "utilisation": 1, "electricity_price": 0.1, "pue": 1.3, "hours_per_day": 24,
-        **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1), **dict.fromkeys(CLASS_DTYPES, SAME), **_stored(model, scenario),
-    }  # fmt: skip
+        "system": DEFAULT_SYSTEM,
+        "framework": "vllm",
+        "kv_dtype": "bf16",
+        "head_dtype": "bf16",
+        "batching": "continuous",
+        "token_budget": 8192,
+        "image_tokens": 0,
+        "sequence_parallel": "off",
+        "microbatches": 0,
+        "offload_weights": 0,
+        "offload_kv": 0,
+        "price_basis": "cloud",
+        "max_requests": 0,
+        "release": "current",
+        "request_rate": 0,
+        "concurrency": 1,
+        "waves": 0,
+        "scheduler": DEFAULT,
+        "receive_interval": 0,
+        "batch_wait": 0,
+        "length_spread": 0.2,
+        "long_outputs": 1.1,
+        "utilisation": 1,
+        "electricity_price": 0.1,
+        "pue": 1.3,
+        "hours_per_day": 24,
+        **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1),
+        **dict.fromkeys(CLASS_DTYPES, SAME),
+        **_stored(model, scenario),
+    }
     base = defaults | _given(scenario)
     if scenario.activation_dtype is None:
         follows = str(base.get("activation_dtype", base["weights_dtype"]))
@@ -298,7 +362,9 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
         given = _given(case)
         values = base | given
         if number and "weights_dtype" in given and "activation_dtype" not in given:
-            given["activation_dtype"] = _activations(str(values["weights_dtype"]), str(values["accelerator"]), library, name)
+            given["activation_dtype"] = _activations(
+                str(values["weights_dtype"]), str(values["accelerator"]), library, name
+            )
             values |= given
         if apart or scenario.disaggregated:
             values = {f"decode_{field}": values[field] for field in APART} | values
@@ -306,14 +372,27 @@ def columns(scenario: Scenario, model: Model, library: Library, name: str = "sce
                 values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
-        for field, has in (("experts_dtype", model.architecture.value("experts")), ("release", model.architecture.value("experts")), ("image_tokens",
-                                                                                                                                      model.architecture.vision)):
+        for field, has in (
+            ("experts_dtype", model.architecture.value("experts")),
+            ("release", model.architecture.value("experts")),
+            ("image_tokens", model.architecture.vision),
+        ):
             if field in given and not has:
-                raise InputError(f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}")
+                raise InputError(
+                    f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}"
+                )
         _check(values, library, where)
-        result.append(Column(name=case.name or _label(values), values=values, given=tuple(given),
-                             measured=case.measured,
-                             overrides=case.overrides if number == 0 else _merge(scenario.overrides, case.overrides, case.without)))  # fmt: skip
+        result.append(
+            Column(
+                name=case.name or _label(values),
+                values=values,
+                given=tuple(given),
+                measured=case.measured,
+                overrides=case.overrides
+                if number == 0
+                else _merge(scenario.overrides, case.overrides, case.without),
+            )
+        )
     return tuple(result)
 
 
@@ -321,7 +400,11 @@ def _given(case: Case) -> dict[str, Any]:
     """The fields a column states itself. Decode workers of its own make it disaggregated unless it says otherwise."""
     found = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
     if case.decode is not None:
-        found |= {f"decode_{field}": getattr(case.decode, field) for field in APART if getattr(case.decode, field) is not None}
+        found |= {
+            f"decode_{field}": getattr(case.decode, field)
+            for field in APART
+            if getattr(case.decode, field) is not None
+        }
         found.setdefault("serving", "disaggregated")
     return found
 
@@ -331,11 +414,19 @@ def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
     stored = {field: choice.value for field, choice in model.architecture.choices.items() if field in FIELDS}
     if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
         return dict(stored)
-    return {field: value for field, value in stored.items() if value in ("bf16", "fp16") and field != "activation_dtype"}
+    return {
+        field: value
+        for field, value in stored.items()
+        if value in ("bf16", "fp16") and field != "activation_dtype"
+    }
 
 
-def _merge(base: tuple[Override, ...], own: tuple[Override, ...], without: tuple[str, ...]) -> tuple[Override, ...]:
-    merged = {override.id: override for override in base if override.id not in without} | {override.id: override for override in own}
+def _merge(
+    base: tuple[Override, ...], own: tuple[Override, ...], without: tuple[str, ...]
+) -> tuple[Override, ...]:
+    merged = {override.id: override for override in base if override.id not in without} | {
+        override.id: override for override in own
+    }
     return tuple(override for override in merged.values() if not override.id.startswith("model."))
 
 
@@ -349,8 +440,13 @@ def _activations(weights: str, accelerator: str, library: Library, name: str) ->
     return str(kind.id if "activations" in kind.roles else kind.peak)
 
 
-_DTYPES = {"weights_dtype": "weights", "head_dtype": "weights", "activation_dtype": "activations", "kv_dtype": "kv",
-           **dict.fromkeys(CLASS_DTYPES, "weights")}  # fmt: skip
+_DTYPES = {
+    "weights_dtype": "weights",
+    "head_dtype": "weights",
+    "activation_dtype": "activations",
+    "kv_dtype": "kv",
+    **dict.fromkeys(CLASS_DTYPES, "weights"),
+}
 
 
 def _check(values: dict[str, Any], library: Library, name: str) -> None:
@@ -362,7 +458,9 @@ def _check(values: dict[str, Any], library: Library, name: str) -> None:
             _named(name, lambda prefix=prefix: library.system(str(values[f"{prefix}system"])))
     for field, role in _DTYPES.items():
         if values[field] != SAME or field not in CLASS_DTYPES:
-            values[field] = _named(name, lambda field=field, role=role: library.datatype(str(values[field]), role)).id
+            values[field] = _named(
+                name, lambda field=field, role=role: library.datatype(str(values[field]), role)
+            ).id
 
 
 def _named(name: str, look: Any) -> Any:
@@ -383,7 +481,9 @@ def _label(values: dict[str, Any]) -> str:
                 parts.append(f"{short}{values[f'{prefix}{field}']}")
         return " ".join(parts)
 
-    return f"{degrees('')} → {degrees('decode_')}" if values.get("serving") == "disaggregated" else degrees("")
+    return (
+        f"{degrees('')} → {degrees('decode_')}" if values.get("serving") == "disaggregated" else degrees("")
+    )
 
 
 _VISION = "vision."  # after "model." in the ids of facts of the vision tower
@@ -393,21 +493,30 @@ def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: s
     """The model with facts replaced by those of a scenario, marked as overrides."""
     known = model.architecture.facts
     if model.architecture.vision is not None:
-        known = known | {f"{_VISION}{fact}": figure for fact, figure in model.architecture.vision.facts.items()}
+        known = known | {
+            f"{_VISION}{fact}": figure for fact, figure in model.architecture.vision.facts.items()
+        }
     facts: dict[str, Any] = {}
     for override in overrides:
         fact = override.id.removeprefix("model.")
         if not override.id.startswith("model."):
             continue
         if fact not in known or not float(override.value).is_integer():
-            raise InputError(f"{name}: overrides: {override.id} = {override.value}: expected a whole number for one of "
-                             + ", ".join(f"model.{fact}" for fact in known))  # fmt: skip
-        facts[fact] = {"value": int(override.value), "origin": "override",
-                       "source": f"{override.reason}; was {known[fact].value} ({known[fact].source})"}  # fmt: skip
+            raise InputError(
+                f"{name}: overrides: {override.id} = {override.value}: expected a whole number for one of "
+                + ", ".join(f"model.{fact}" for fact in known)
+            )
+        facts[fact] = {
+            "value": int(override.value),
+            "origin": "override",
+            "source": f"{override.reason}; was {known[fact].value} ({known[fact].source})",
+        }
     if not facts:
         return model
     data = model.architecture.model_dump()
     data["facts"] |= {fact: figure for fact, figure in facts.items() if not fact.startswith(_VISION)}
     if data["vision"]:
-        data["vision"]["facts"] |= {fact.removeprefix(_VISION): figure for fact, figure in facts.items() if fact.startswith(_VISION)}
+        data["vision"]["facts"] |= {
+            fact.removeprefix(_VISION): figure for fact, figure in facts.items() if fact.startswith(_VISION)
+        }
     return model.model_copy(update={"architecture": validate(Architecture, data, f"{name}: overrides")})

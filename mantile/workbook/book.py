@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import At, Input, Named, Node, Quantity, Span, ancestors, span
+from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, ancestors, span
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
@@ -120,7 +120,9 @@ class Sheet:
         """A label. Always written as text, whatever it begins with."""
         self.put(row, column, Cell(style, text=text, link=link))
 
-    def formula(self, row: int, column: int, expression: Node, style: Style, of: int = 0, link: str | None = None) -> None:
+    def formula(
+        self, row: int, column: int, expression: Node, style: Style, of: int = 0, link: str | None = None
+    ) -> None:
         """A live cell for scenario `of`."""
         self.put(row, column, Cell(style, expression=expression, column=of, link=link))
 
@@ -148,8 +150,24 @@ class Book:
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
         self.cases: list[Case] = []
         currency = estimate.template.currency
-        self.money = Money() if currency is None else Money(currency.code, currency.symbol, Input(
-            "template.exchange_rate", f"{currency.code} per USD", "1", currency.per_usd, "of the template", "assumed", shared=True, fixed=True))  # fmt: skip
+        self.money = (
+            Money()
+            if currency is None
+            else Money(
+                currency.code,
+                currency.symbol,
+                Input(
+                    "template.exchange_rate",
+                    f"{currency.code} per USD",
+                    "1",
+                    currency.per_usd,
+                    "of the template",
+                    "assumed",
+                    shared=True,
+                    fixed=True,
+                ),
+            )
+        )
         self.own: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.columns = len(estimate.columns)
 
@@ -157,7 +175,11 @@ class Book:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
         name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
         hardware = self.estimate.equations.side.hardware
-        return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name]) if name in ("accelerator", "system") else None
+        return (
+            span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
+            if name in ("accelerator", "system")
+            else None
+        )
 
     def case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
         """A further case of the base scenario in a column of a sheet; what its cells take as `column`."""
@@ -166,7 +188,11 @@ class Book:
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""
-        return self.estimate.inputs(column) if column < self.columns else self.cases[column - self.columns].inputs
+        return (
+            self.estimate.inputs(column)
+            if column < self.columns
+            else self.cases[column - self.columns].inputs
+        )
 
     def add(self, sheet: Sheet) -> Sheet:
         """Append a sheet."""
@@ -179,7 +205,16 @@ class Book:
             raise AssertionError(f"{figure.id} stands in two places")
         self.homes[figure] = home
 
-    def place(self, sheet: Sheet, row: int, column: int, figure: Quantity, style: Style, of: int = 0, link: str | None = None) -> None:
+    def place(
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        figure: Quantity,
+        style: Style,
+        of: int = 0,
+        link: str | None = None,
+    ) -> None:
         """A quantity at a place of its own, on sheets that are not in scenario columns."""
         self.settle(figure, Home(sheet.name, row, column))
         sheet.put(row, column, Cell(style, expression=figure.body, column=of, link=link))
@@ -188,15 +223,31 @@ class Book:
         """A fixed number or text that formulas refer to."""
         self.settle(figure, Home(sheet.name, row, column, absolute=True))
         is_text = isinstance(figure.value, str)
-        sheet.put(row, column, Cell(style, text=str(figure.value) if is_text else None,
-                                    number=None if is_text else float(figure.value or 0)))  # fmt: skip
+        sheet.put(
+            row,
+            column,
+            Cell(
+                style,
+                text=str(figure.value) if is_text else None,
+                number=None if is_text else float(figure.value or 0),
+            ),
+        )
 
     def type(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:
         """A cell in which an input of the workbook itself is typed: of all scenarios, or of a further case, whose value it then has."""
         value = figure.value if case is None else self.inputs(case)[figure.id]
         look = value_style(figure.unit, is_text=isinstance(value, str), role="input", integer=figure.integer)
-        sheet.put(row, column, Cell(look, text=value if isinstance(value, str) else None, number=None if isinstance(value, str) else float(value or 0),
-                                    column=case or 0, entry=figure))  # fmt: skip
+        sheet.put(
+            row,
+            column,
+            Cell(
+                look,
+                text=value if isinstance(value, str) else None,
+                number=None if isinstance(value, str) else float(value or 0),
+                column=case or 0,
+                entry=figure,
+            ),
+        )
         if case is None:
             self.settle(figure, Home(sheet.name, row, column, absolute=True))
         self.own[figure.id] = figure
@@ -247,7 +298,7 @@ class Book:
                 if cell.expression is not None:
                     found[cell.column].append(cell.expression)
         for node in ancestors(*found[ACROSS]):
-            if isinstance(node, At):
+            if isinstance(node, InCase):
                 found[node.case].append(node.figure)
         made: dict[tuple[Node, ...], Program] = {}  # the cases of one variation show the same
         for nodes in found:
@@ -259,7 +310,10 @@ class Book:
         """Native values of every expression, for the given inputs of each scenario, and of each further case; last those across them."""
         *each, across = self.program
         cases = inputs[self.columns :] or [case.inputs for case in self.cases]
-        given = [*(values | stamps for values, stamps in zip(inputs[: self.columns], self.stamps, strict=True)), *(inputs[0] | case for case in cases)]
+        given = [
+            *(values | stamps for values, stamps in zip(inputs[: self.columns], self.stamps, strict=True)),
+            *(inputs[0] | case for case in cases),
+        ]
         found = [program.run(values) for program, values in zip(each, given, strict=True)]
         return [*found, across.run({}, found)]
 
@@ -307,19 +361,31 @@ class _Cells:
     def cell(self, node: Input | Quantity) -> str:
         return self.book.address(node, self.column, self.sheet)
 
-    def across(self, node: At) -> str:
+    def across(self, node: InCase) -> str:
         return self.book.address(node.figure, node.case, self.sheet)
 
     def range(self, members: Span) -> str:
         book = self.book
         homes = [book.homes[member] for member in members.members]
         first, last = homes[0], homes[-1]
-        places = [(home.row - first.row, None if home.column is None else home.column - (first.column or 0)) for home in homes]
-        below, beside = ([(step, places[0][1]) for step in range(len(homes))], [(0, step) for step in range(len(homes))])
-        if any((home.sheet, home.absolute) != (first.sheet, first.absolute) for home in homes) or places not in (below, beside):
-            raise AssertionError(f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other")
+        places = [
+            (home.row - first.row, None if home.column is None else home.column - (first.column or 0))
+            for home in homes
+        ]
+        below, beside = (
+            [(step, places[0][1]) for step in range(len(homes))],
+            [(0, step) for step in range(len(homes))],
+        )
+        if any(
+            (home.sheet, home.absolute) != (first.sheet, first.absolute) for home in homes
+        ) or places not in (below, beside):
+            raise AssertionError(
+                f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other"
+            )
         fixed = "$" if first.absolute else ""
-        text = ":".join(f"{fixed}{book.letter(home, self.column)}{fixed}{home.row + 1}" for home in (first, last))
+        text = ":".join(
+            f"{fixed}{book.letter(home, self.column)}{fixed}{home.row + 1}" for home in (first, last)
+        )
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
 

@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import mantile
-from mantile.estimation import Estimate, estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.documents import parse_json, parse_yaml, read_text, validate
 from mantile.library.dump import dump_scenario, dump_yaml, replacing
@@ -22,9 +21,10 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template
+from mantile.library.version import __version__
 
 FORMAT = 3  # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart
-GENERATOR = f"mantile {mantile.__version__}"
+GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -49,15 +49,20 @@ class Bundle:
         """What an estimate was made from."""
         scenario = made.scenario.model_dump(mode="json", exclude_defaults=True)
         if "sweep" in scenario:
-            scenario["sweep"] = [list(pair) for pair in scenario["sweep"].items()]  # keys are sorted below, but here their order counts
-        return cls({
-            "format": FORMAT,
-            "generator": GENERATOR,
-            "scenario": scenario,
-            "model": made.model.model_dump(mode="json"),
-            "library": made.library.model_dump(mode="json"),
-            "template": made.template.model_dump(mode="json", exclude_defaults=True),
-        }, "bundle")  # fmt: skip
+            scenario["sweep"] = [
+                list(pair) for pair in scenario["sweep"].items()
+            ]  # keys are sorted below, but here their order counts
+        return cls(
+            {
+                "format": FORMAT,
+                "generator": GENERATOR,
+                "scenario": scenario,
+                "model": made.model.model_dump(mode="json"),
+                "library": made.library.model_dump(mode="json"),
+                "template": made.template.model_dump(mode="json", exclude_defaults=True),
+            },
+            "bundle",
+        )
 
     @classmethod
     def parse(cls, data: Any, name: str) -> Bundle:
@@ -71,12 +76,16 @@ class Bundle:
         content = {key: value for key, value in data.items() if key != "digest"}
         generator = content.get("generator", "another program")
         if content["format"] not in range(1, FORMAT + 1):
-            raise InputError(f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, which reads formats "
-                             f"1 to {FORMAT}: expected the version that made it, or a later one")  # fmt: skip
+            raise InputError(
+                f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, which reads formats "
+                f"1 to {FORMAT}: expected the version that made it, or a later one"
+            )
         found = cls(content, name)
         if content["format"] > 1 and data.get("digest") != found.digest:
-            raise InputError(f"{name}: the bundle was changed or damaged since it was made: its content has the digest {found.digest}, "
-                             f"but field digest says {data.get('digest')!r:.80}")  # fmt: skip
+            raise InputError(
+                f"{name}: the bundle was changed or damaged since it was made: its content has the digest {found.digest}, "
+                f"but field digest says {data.get('digest')!r:.80}"
+            )
         return found
 
     @cached_property
@@ -162,7 +171,9 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: expected a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+        raise InputError(
+            f"{path}: expected a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        )
     head: dict[str, Any] = {key: bundle.data[key] for key in ("format", "generator") if key in bundle.data}
     head |= {"digest": bundle.digest} if bundle.data["format"] > 1 else {}
     parts = {key: bundle.data[key] for key in (*_PARTS, *_MORE) if key in bundle.data}

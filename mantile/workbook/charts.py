@@ -48,71 +48,168 @@ def cell(sheet: str, row: int, column: int) -> str:
 
 
 def _value_axis(unit: str, **more: Any) -> dict[str, Any]:
-    return {"num_font": _AXIS_FONT, "num_format": f'#,##0" {unit}"' if unit else "#,##0", "major_gridlines": _GRID,
-            "line": _NO_LINE, "min": 0, "major_tick_mark": "none", **more}  # fmt: skip
+    return {
+        "num_font": _AXIS_FONT,
+        "num_format": f'#,##0" {unit}"' if unit else "#,##0",
+        "major_gridlines": _GRID,
+        "line": _NO_LINE,
+        "min": 0,
+        "major_tick_mark": "none",
+        **more,
+    }
 
 
 def _category_axis(**more: Any) -> dict[str, Any]:
     """Top to bottom, with the value axis kept at the bottom."""
-    return {"reverse": True, "num_font": _CATEGORY_FONT, "line": _NO_LINE, "major_tick_mark": "none", "crossing": "max",
-            "major_gridlines": {"visible": False}, **more}  # fmt: skip
+    return {
+        "reverse": True,
+        "num_font": _CATEGORY_FONT,
+        "line": _NO_LINE,
+        "major_tick_mark": "none",
+        "crossing": "max",
+        "major_gridlines": {"visible": False},
+        **more,
+    }
 
 
-def bars(alt: str, categories: Range, series: list[tuple[str, Range]], unit: str, size: tuple[int, int],
-         plot: tuple[float, float, float, float], gap: int = 38) -> Chart:  # fmt: skip
+def bars(
+    alt: str,
+    categories: Range,
+    series: list[tuple[str, Range]],
+    unit: str,
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+    gap: int = 38,
+) -> Chart:
     """Stacked horizontal bars, one series per limit or plain colour."""
     return Chart(
-        {"type": "bar", "subtype": "stacked"}, alt, size, plot,
-        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": gap}
-         for colour, values in series],
-        x_axis=_value_axis(unit), y_axis=_category_axis(),
-    )  # fmt: skip
+        {"type": "bar", "subtype": "stacked"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"color": colour},
+                "border": {"none": True},
+                "gap": gap,
+            }
+            for colour, values in series
+        ],
+        x_axis=_value_axis(unit),
+        y_axis=_category_axis(),
+    )
 
 
-def singled_out(alt: str, categories: Range, others: Range, best: Range, form: str, size: tuple[int, int],
-                plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+def singled_out(
+    alt: str,
+    categories: Range,
+    others: Range,
+    best: Range,
+    form: str,
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """Horizontal bars with their values at the ends and no value axis, one of them in colour; 0 where the bar is of the other series."""
     form = form if form.startswith("[") else f"{form};;"  # nothing where the bar is of the other series
-    label = {"value": True, "position": "outside_end", "num_format": form, "font": {"name": "Calibri", "size": 9, "bold": True, "color": style.INK}}
+    label = {
+        "value": True,
+        "position": "outside_end",
+        "num_format": form,
+        "font": {"name": "Calibri", "size": 9, "bold": True, "color": style.INK},
+    }
     return Chart(
-        {"type": "bar"}, alt, size, plot,
-        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": 38, "overlap": 100,
-          "data_labels": label} for colour, values in ((style.OVERHEAD, others), (style.COMPUTE, best))],
-        x_axis={"visible": False, "min": 0, "major_gridlines": {"visible": False}}, y_axis=_category_axis(),
-    )  # fmt: skip
+        {"type": "bar"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"color": colour},
+                "border": {"none": True},
+                "gap": 38,
+                "overlap": 100,
+                "data_labels": label,
+            }
+            for colour, values in ((style.OVERHEAD, others), (style.COMPUTE, best))
+        ],
+        x_axis={"visible": False, "min": 0, "major_gridlines": {"visible": False}},
+        y_axis=_category_axis(),
+    )
 
 
-def split(alt: str, categories: Range, series: list[tuple[str, str, Range]], size: tuple[int, int],
-          plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+def split(
+    alt: str,
+    categories: Range,
+    series: list[tuple[str, str, Range]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """Two bars of 100 %, labelled where there is room."""
     return Chart(
-        {"type": "bar", "subtype": "percent_stacked"}, alt, size, plot,
-        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "gap": 35,
-          "border": {"color": style.WHITE, "width": 1},
-          "data_labels": {"value": True, "position": "center", "num_format": style.FRONT["share"],
-                          "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": text}}}
-         for colour, text, values in series],
-        x_axis={"visible": False, "major_gridlines": {"visible": False}}, y_axis=_category_axis(),
-    )  # fmt: skip
+        {"type": "bar", "subtype": "percent_stacked"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"color": colour},
+                "gap": 35,
+                "border": {"color": style.WHITE, "width": 1},
+                "data_labels": {
+                    "value": True,
+                    "position": "center",
+                    "num_format": style.FRONT["share"],
+                    "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": text},
+                },
+            }
+            for colour, text, values in series
+        ],
+        x_axis={"visible": False, "major_gridlines": {"visible": False}},
+        y_axis=_category_axis(),
+    )
 
 
-def stack(alt: str, series: list[tuple[str, str, Range]], size: tuple[int, int],
-          plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+def stack(
+    alt: str,
+    series: list[tuple[str, str, Range]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """One bar up to a capacity; the names of the series carry their values and stand in the one legend."""
     return Chart(
-        {"type": "bar", "subtype": "stacked"}, alt, size, plot,
-        [{"name": name, "values": cells(values), "fill": {"color": colour}, "gap": 20,
-          "border": {"color": style.SECOND, "width": 0.75} if colour == style.WHITE else {"none": True}}
-         for colour, name, values in series],
+        {"type": "bar", "subtype": "stacked"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "name": name,
+                "values": cells(values),
+                "fill": {"color": colour},
+                "gap": 20,
+                "border": {"color": style.SECOND, "width": 0.75} if colour == style.WHITE else {"none": True},
+            }
+            for colour, name, values in series
+        ],
         x_axis=_value_axis("GB") | {"major_gridlines": {"visible": False}},
         y_axis={"visible": False, "major_gridlines": {"visible": False}},
         legend={"position": "bottom", "font": {"name": "Calibri", "size": 8, "color": style.GREY}},
-    )  # fmt: skip
+    )
 
 
-def roofline(alt: str, roof: list[tuple[Range, Range, str, bool]],
-             points: list[tuple[str | None, Range, Range, str, str, str]], size: tuple[int, int],
-             plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+def roofline(
+    alt: str,
+    roof: list[tuple[Range, Range, str, bool]],
+    points: list[tuple[str | None, Range, Range, str, str, str]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """Log-log: roofs as lines, a point per module.
 
     Args:
@@ -120,78 +217,221 @@ def roofline(alt: str, roof: list[tuple[Range, Range, str, bool]],
         points: label (None for none), x, y, colour, marker, label position.
     """
     series: list[dict[str, Any]] = [
-        {"categories": cells(x), "values": cells(y), "marker": {"type": "none"},
-         "line": {"color": colour, "width": 1.5 if not dashed else 1, **({"dash_type": "dash"} if dashed else {})}}
+        {
+            "categories": cells(x),
+            "values": cells(y),
+            "marker": {"type": "none"},
+            "line": {
+                "color": colour,
+                "width": 1.5 if not dashed else 1,
+                **({"dash_type": "dash"} if dashed else {}),
+            },
+        }
         for x, y, colour, dashed in roof
-    ]  # fmt: skip
+    ]
     for label, x, y, colour, marker, position in points:
-        one: dict[str, Any] = {"categories": cells(x), "values": cells(y), "line": {"none": True},
-                               "marker": {"type": marker, "size": 8, "fill": {"color": colour}, "border": {"color": colour}}}  # fmt: skip
+        one: dict[str, Any] = {
+            "categories": cells(x),
+            "values": cells(y),
+            "line": {"none": True},
+            "marker": {"type": marker, "size": 8, "fill": {"color": colour}, "border": {"color": colour}},
+        }
         if label is not None:
-            one |= {"name": label, "data_labels": {"series_name": True, "value": False, "position": position,
-                    "font": {"name": "Calibri", "size": 8.5, "bold": True,
-                             "color": style.MEMORY_TEXT if colour == style.MEMORY else colour}}}  # fmt: skip
+            one |= {
+                "name": label,
+                "data_labels": {
+                    "series_name": True,
+                    "value": False,
+                    "position": position,
+                    "font": {
+                        "name": "Calibri",
+                        "size": 8.5,
+                        "bold": True,
+                        "color": style.MEMORY_TEXT if colour == style.MEMORY else colour,
+                    },
+                },
+            }
         series.append(one)
-    axis = {"log_base": 10, "crossing": 1, "num_font": _AXIS_FONT, "num_format": "#,##0", "major_gridlines": _GRID,
-            "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False}, "line": {"color": style.GRID}}  # fmt: skip
-    return Chart({"type": "scatter", "subtype": "straight"}, alt, size, plot, series,
-                 x_axis=axis | {"min": 1, "max": 10_000, "name": "arithmetic intensity, FLOP per byte"},
-                 y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"})  # fmt: skip
+    axis = {
+        "log_base": 10,
+        "crossing": 1,
+        "num_font": _AXIS_FONT,
+        "num_format": "#,##0",
+        "major_gridlines": _GRID,
+        "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False},
+        "line": {"color": style.GRID},
+    }
+    return Chart(
+        {"type": "scatter", "subtype": "straight"},
+        alt,
+        size,
+        plot,
+        series,
+        x_axis=axis | {"min": 1, "max": 10_000, "name": "arithmetic intensity, FLOP per byte"},
+        y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"},
+    )
 
 
-def lines(alt: str, categories: Range, series: list[Range], size: tuple[int, int], plot: tuple[float, float, float, float]) -> Chart:
+def lines(
+    alt: str,
+    categories: Range,
+    series: list[Range],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """A line per series over values of an input, the first in colour."""
     return Chart(
-        {"type": "line"}, alt, size, plot,
-        [{"categories": cells(categories), "values": cells(values), **_stroke(place)} for place, values in enumerate(series)],
-        x_axis={"num_font": _AXIS_FONT, "line": {"color": style.GRID}, "major_tick_mark": "none", "major_gridlines": {"visible": False}},
+        {"type": "line"},
+        alt,
+        size,
+        plot,
+        [
+            {"categories": cells(categories), "values": cells(values), **_stroke(place)}
+            for place, values in enumerate(series)
+        ],
+        x_axis={
+            "num_font": _AXIS_FONT,
+            "line": {"color": style.GRID},
+            "major_tick_mark": "none",
+            "major_gridlines": {"visible": False},
+        },
         y_axis=_value_axis("", num_format="General"),
-    )  # fmt: skip
+    )
 
 
-def curves(alt: str, series: list[tuple[Range, Range]], notes: list[tuple[str, Range, Range]], now: tuple[Range, Range], size: tuple[int, int],
-           plot: tuple[float, float, float, float]) -> Chart:  # fmt: skip
+def curves(
+    alt: str,
+    series: list[tuple[Range, Range]],
+    notes: list[tuple[str, Range, Range]],
+    now: tuple[Range, Range],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
     """Points joined by lines, the first curve in colour; some points carry a name; a large mark for the live scenario."""
-    made: list[dict[str, Any]] = [{"categories": cells(x), "values": cells(y), **_stroke(place)} for place, (x, y) in enumerate(series)]
+    made: list[dict[str, Any]] = [
+        {"categories": cells(x), "values": cells(y), **_stroke(place)} for place, (x, y) in enumerate(series)
+    ]
 
     def mark(name: str, x: Range, y: Range, size: int, position: str, colour: str) -> dict[str, Any]:
-        return {"name": name, "categories": cells(x), "values": cells(y), "line": {"none": True},
-                "marker": {"type": "circle", "size": size, "fill": {"color": colour}, "border": {"color": colour}},
-                "data_labels": {"series_name": True, "value": False, "position": position,
-                                "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": colour}}}  # fmt: skip
+        return {
+            "name": name,
+            "categories": cells(x),
+            "values": cells(y),
+            "line": {"none": True},
+            "marker": {
+                "type": "circle",
+                "size": size,
+                "fill": {"color": colour},
+                "border": {"color": colour},
+            },
+            "data_labels": {
+                "series_name": True,
+                "value": False,
+                "position": position,
+                "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": colour},
+            },
+        }
 
     made += [mark(name, x, y, 5, "above", style.COMPUTE) for name, x, y in notes]
     made.append(mark("now", *now, 10, "right", style.NAVY))
-    axis = {"num_font": _AXIS_FONT, "num_format": "#,##0", "major_gridlines": _GRID, "min": 0, "line": {"color": style.GRID},
-            "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False}}  # fmt: skip
-    return Chart({"type": "scatter", "subtype": "straight_with_markers"}, alt, size, plot, made,
-                 x_axis=axis | {"name": "interactivity, tokens/s per user"}, y_axis=axis | {"name": "output tokens/s per accelerator"})  # fmt: skip
+    axis = {
+        "num_font": _AXIS_FONT,
+        "num_format": "#,##0",
+        "major_gridlines": _GRID,
+        "min": 0,
+        "line": {"color": style.GRID},
+        "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False},
+    }
+    return Chart(
+        {"type": "scatter", "subtype": "straight_with_markers"},
+        alt,
+        size,
+        plot,
+        made,
+        x_axis=axis | {"name": "interactivity, tokens/s per user"},
+        y_axis=axis | {"name": "output tokens/s per accelerator"},
+    )
 
 
 def _stroke(place: int) -> dict[str, Any]:
     colour = style.SECOND if place else style.COMPUTE
-    return {"line": {"color": colour, "width": 1.25 if place else 2},
-            "marker": {"type": "square" if place else "circle", "size": 5, "fill": {"color": colour}, "border": {"color": colour}}}  # fmt: skip
+    return {
+        "line": {"color": colour, "width": 1.25 if place else 2},
+        "marker": {
+            "type": "square" if place else "circle",
+            "size": 5,
+            "fill": {"color": colour},
+            "border": {"color": colour},
+        },
+    }
 
 
-def tornado(alt: str, categories: Range, series: list[tuple[str, str, Range]], room: list[Range], size: tuple[int, int]) -> Chart:
+def tornado(
+    alt: str,
+    categories: Range,
+    series: list[tuple[str, str, Range]],
+    room: list[Range],
+    size: tuple[int, int],
+) -> Chart:
     """Signed changes to both sides of 0, largest first: colour of bars, colour of their labels, values; and unseen bars that keep room for labels."""
     form = '+0.0%;"−"0.0%;""'
     return Chart(
-        {"type": "bar", "subtype": "clustered"}, alt, size, (0.47, 0.02, 0.48, 0.94),
-        [{"categories": cells(categories), "values": cells(values), "fill": {"color": colour}, "border": {"none": True}, "gap": 38, "overlap": 100,
-          "data_labels": {"value": True, "position": "outside_end", "num_format": form, "font": {"name": "Calibri", "size": 8, "bold": True, "color": label}}}
-         for colour, label, values in series]
-        + [{"categories": cells(categories), "values": cells(values), "fill": {"none": True}, "border": {"none": True}, "gap": 38, "overlap": 100}
-           for values in room],
-        x_axis={"visible": False, "major_gridlines": {"visible": False}}, y_axis=_category_axis(label_position="low", line={"color": style.SECOND}),
-    )  # fmt: skip
+        {"type": "bar", "subtype": "clustered"},
+        alt,
+        size,
+        (0.47, 0.02, 0.48, 0.94),
+        [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"color": colour},
+                "border": {"none": True},
+                "gap": 38,
+                "overlap": 100,
+                "data_labels": {
+                    "value": True,
+                    "position": "outside_end",
+                    "num_format": form,
+                    "font": {"name": "Calibri", "size": 8, "bold": True, "color": label},
+                },
+            }
+            for colour, label, values in series
+        ]
+        + [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"none": True},
+                "border": {"none": True},
+                "gap": 38,
+                "overlap": 100,
+            }
+            for values in room
+        ],
+        x_axis={"visible": False, "major_gridlines": {"visible": False}},
+        y_axis=_category_axis(label_position="low", line={"color": style.SECOND}),
+    )
 
 
-def timeline(alt: str, categories: Range, start: Range, series: list[tuple[str, Range]], size: tuple[int, int],
-             plot: tuple[float, float, float, float], unit: str = "us") -> Chart:  # fmt: skip
+def timeline(
+    alt: str,
+    categories: Range,
+    start: Range,
+    series: list[tuple[str, Range]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+    unit: str = "us",
+) -> Chart:
     """Steps one after the other: an invisible bar up to the start, then the step in the colour of its limit."""
     made = bars(alt, categories, series, unit, size, plot, gap=20)
-    made.series.insert(0, {"categories": cells(categories), "values": cells(start), "fill": {"none": True},
-                           "border": {"none": True}, "gap": 20})  # fmt: skip
+    made.series.insert(
+        0,
+        {
+            "categories": cells(categories),
+            "values": cells(start),
+            "fill": {"none": True},
+            "border": {"none": True},
+            "gap": 20,
+        },
+    )
     return made

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mantile.drivers import chosen, drivers
 from mantile.equations.workload import Workload
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
+from mantile.estimate.sensitivity import chosen, drivers
 from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Book, Sheet, reference
 from mantile.workbook.bundle import Bundle
@@ -39,30 +39,104 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
     cover_sheet(book)
     select(book)
     book.add(Sheet("Checks", "front"))
-    workings(book, "Inputs", "inputs", "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
-             "typed on Summary.", sheets["Inputs"], master, linked=False)  # fmt: skip
-    workings(book, "Hardware", "inputs", "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
-             "offers.", sheets["Hardware"], master)  # fmt: skip
-    workings(book, "Efficiency", "inputs", "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
-             "level is used.", sheets["Efficiency"], master)  # fmt: skip
-    workings(book, "Model", "inputs", f"Architecture of {estimate.model.name} ({estimate.model.architecture.model_type}), each fact with "
-             "where it comes from.", sheets["Model"], master)  # fmt: skip
-    workings(book, "Tensors", "inputs", "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
-             sheets["Tensors"], master)  # fmt: skip
+    workings(
+        book,
+        "Inputs",
+        "inputs",
+        "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
+        "typed on Summary.",
+        sheets["Inputs"],
+        master,
+        linked=False,
+    )
+    workings(
+        book,
+        "Hardware",
+        "inputs",
+        "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
+        "offers.",
+        sheets["Hardware"],
+        master,
+    )
+    workings(
+        book,
+        "Efficiency",
+        "inputs",
+        "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
+        "level is used.",
+        sheets["Efficiency"],
+        master,
+    )
+    workings(
+        book,
+        "Model",
+        "inputs",
+        f"Architecture of {estimate.model.name} ({estimate.model.architecture.model_type}), each fact with "
+        "where it comes from.",
+        sheets["Model"],
+        master,
+    )
+    workings(
+        book,
+        "Tensors",
+        "inputs",
+        "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
+        sheets["Tensors"],
+        master,
+    )
     plan_sheet(book, master)
-    workings(book, "Memory", "workings", "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
-             sheets["Memory"], master)  # fmt: skip
-    workings(book, "Network", "workings", "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
-             sheets["Network"], master)  # fmt: skip
-    workings(book, "Prefill", "workings", "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
-             "ms and us.", sheets["Prefill"], master)  # fmt: skip
-    workings(book, "Decode", "workings", "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
-             "as ms and us.", sheets["Decode"], master)  # fmt: skip
+    workings(
+        book,
+        "Memory",
+        "workings",
+        "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
+        sheets["Memory"],
+        master,
+    )
+    workings(
+        book,
+        "Network",
+        "workings",
+        "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
+        sheets["Network"],
+        master,
+    )
+    workings(
+        book,
+        "Prefill",
+        "workings",
+        "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
+        "ms and us.",
+        sheets["Prefill"],
+        master,
+    )
+    workings(
+        book,
+        "Decode",
+        "workings",
+        "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
+        "as ms and us.",
+        sheets["Decode"],
+        master,
+    )
     layers_sheet(book, master)
-    workings(book, "Serving", "workings", "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
-             sheets["Serving"], master)  # fmt: skip
-    workings(book, "Cost", "outputs", "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
-             "utilisation stated.", (*sheets["Cost"], made.section), master)  # fmt: skip
+    workings(
+        book,
+        "Serving",
+        "workings",
+        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
+        sheets["Serving"],
+        master,
+    )
+    workings(
+        book,
+        "Cost",
+        "outputs",
+        "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
+        "utilisation stated.",
+        (*sheets["Cost"], made.section),
+        master,
+    )
     if book.columns > 1:
         compare_sheet(book, master)
     listed = drivers(estimate)
@@ -84,15 +158,27 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
 
 def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
-    names = {f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()}
+    names = {
+        f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()
+    }
     equations = book.estimate.equations
     served, held, money = equations.serving, equations.decoders.memory, equations.cost
     results = {
-        "ttft": served.ttft, "tpot": served.tpot, "e2e": served.e2e, "output_tokens_per_s": served.output_tokens_per_s,
+        "ttft": served.ttft,
+        "tpot": served.tpot,
+        "e2e": served.e2e,
+        "output_tokens_per_s": served.output_tokens_per_s,
         "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
-        "interactivity": served.interactivity, "memory_per_accelerator": held.used,
-        "memory_capacity": equations.decoders.hardware.memory_capacity, "kv_capacity_sequences": held.capacity_sequences,
-        "fits": held.fits, "feasibility": equations.checks.feasibility, "power": money.power, "usd_per_hour": money.usd_per_hour,
-        "usd_per_million_tokens": money.usd_per_million_output, "master_check": master, "calibration_error": error,
-    }  # fmt: skip
+        "interactivity": served.interactivity,
+        "memory_per_accelerator": held.used,
+        "memory_capacity": equations.decoders.hardware.memory_capacity,
+        "kv_capacity_sequences": held.capacity_sequences,
+        "fits": held.fits,
+        "feasibility": equations.checks.feasibility,
+        "power": money.power,
+        "usd_per_hour": money.usd_per_hour,
+        "usd_per_million_tokens": money.usd_per_million_output,
+        "master_check": master,
+        "calibration_error": error,
+    }
     return names | {name: book.address(figure, 0, None) for name, figure in results.items()}

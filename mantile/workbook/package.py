@@ -22,11 +22,25 @@ from xml.parsers import expat
 from mantile.library.errors import InputError
 
 MAX_FILE, MAX_PART, MAX_UNPACKED, MAX_PARTS = 64 * 2**20, 64 * 2**20, 128 * 2**20, 2_000
-MAX_CELLS, MAX_AREA = 300_000, 1_000_000  # that stand in a file, with its rows; that lie between the first and the last of each sheet
+MAX_CELLS, MAX_AREA = (
+    300_000,
+    1_000_000,
+)  # that stand in a file, with its rows; that lie between the first and the last of each sheet
 MAX_FORMULAS = 50_000
-MAX_ELEMENTS, MAX_OTHERS = 2_000_000, 200_000  # of XML; of these, what is neither part of a cell nor of a text
+MAX_ELEMENTS, MAX_OTHERS = (
+    2_000_000,
+    200_000,
+)  # of XML; of these, what is neither part of a cell nor of a text
 MAX_DEPTH, MAX_ATTRIBUTE = 100, 250_000
-_TEXTS = {"f": 8_192, "oddHeader": 1_000, "oddFooter": 1_000, "evenHeader": 1_000, "evenFooter": 1_000, "firstHeader": 1_000, "firstFooter": 1_000}
+_TEXTS = {
+    "f": 8_192,
+    "oddHeader": 1_000,
+    "oddFooter": 1_000,
+    "evenHeader": 1_000,
+    "evenFooter": 1_000,
+    "firstHeader": 1_000,
+    "firstFooter": 1_000,
+}
 _MAX_TEXT = 32_767  # characters, as in Excel
 _OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
@@ -35,11 +49,23 @@ _LAST = (1_048_576, 16_384)
 _WORKBOOK = "xl/workbook.xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
 _REFUSED = {
-    "vbaProject": "macros", "xlMacrosheet": "macros", "xlIntlMacrosheet": "macros", "attachedToolbars": "macros", "dialogsheet": "a dialog sheet",
-    "externalLink": "links to other files", "externalLinkPath": "links to other files", "oleObject": "an embedded object", "package": "an embedded object",
-    "control": "a control", "activeXControlBinary": "a control", "connections": "connections to outside data", "queryTable": "connections to outside data",
-    "webextension": "a web add-in", "webextensiontaskpanes": "a web add-in", "aFChunk": "a file of another kind",
-}  # fmt: skip
+    "vbaProject": "macros",
+    "xlMacrosheet": "macros",
+    "xlIntlMacrosheet": "macros",
+    "attachedToolbars": "macros",
+    "dialogsheet": "a dialog sheet",
+    "externalLink": "links to other files",
+    "externalLinkPath": "links to other files",
+    "oleObject": "an embedded object",
+    "package": "an embedded object",
+    "control": "a control",
+    "activeXControlBinary": "a control",
+    "connections": "connections to outside data",
+    "queryTable": "connections to outside data",
+    "webextension": "a web add-in",
+    "webextensiontaskpanes": "a web add-in",
+    "aFChunk": "a file of another kind",
+}
 # [1]Sheet!A1, 'folder/[other.xlsx]Sheet'!A1 and program|topic!item, outside of texts.
 _OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
 
@@ -68,12 +94,16 @@ def open_package(path: Path) -> Package:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MAX_FILE:,}")
         with path.open("rb") as file:
             if file.read(8) == bytes.fromhex("D0CF11E0A1B11AE1"):
-                raise InputError(f"{path}: expected an .xlsx workbook, found one that is encrypted with a password, or of Excel 97: "
-                                 "save it as .xlsx without a password")  # fmt: skip
+                raise InputError(
+                    f"{path}: expected an .xlsx workbook, found one that is encrypted with a password, or of Excel 97: "
+                    "save it as .xlsx without a password"
+                )
         with zipfile.ZipFile(path) as archive:
             return _Reader(path, archive).read()
     except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile, zlib.error, NotImplementedError) as error:
-        raise InputError(f"{path}: expected an .xlsx workbook, found something else or a truncated file ({error})") from error
+        raise InputError(
+            f"{path}: expected an .xlsx workbook, found something else or a truncated file ({error})"
+        ) from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
@@ -100,7 +130,9 @@ class _Reader:
         if len(items) > MAX_PARTS:
             raise self.refuse(f"{len(items):,} parts; expected at most {MAX_PARTS:,}")
         if sum(item.file_size for item in items) > MAX_UNPACKED:
-            raise self.refuse(f"unpacks to {sum(item.file_size for item in items):,} bytes; expected at most {MAX_UNPACKED:,}")
+            raise self.refuse(
+                f"unpacks to {sum(item.file_size for item in items):,} bytes; expected at most {MAX_UNPACKED:,}"
+            )
         names: set[str] = set()
         end, before = 0, ""
         for item in sorted(items, key=lambda item: item.header_offset):
@@ -116,7 +148,9 @@ class _Reader:
             if item.flag_bits & 1:
                 raise self.refuse(f"part {name} is encrypted; expected a workbook without a password")
             if item.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise self.refuse(f"part {name} is packed by method {item.compress_type}; expected deflated or stored")
+                raise self.refuse(
+                    f"part {name} is packed by method {item.compress_type}; expected deflated or stored"
+                )
         if _WORKBOOK not in (item.filename for item in items):
             raise self.refuse("expected an .xlsx workbook, found another kind of zip file")
 
@@ -130,18 +164,24 @@ class _Reader:
                 found += len(chunk)
                 self.unpacked += len(chunk)
                 if found > MAX_PART or self.unpacked > MAX_UNPACKED:
-                    raise self.refuse(f"part {item.filename} unpacks to more than {min(MAX_PART, MAX_UNPACKED):,} bytes, or with the others to "
-                                      f"more than {MAX_UNPACKED:,}")  # fmt: skip
+                    raise self.refuse(
+                        f"part {item.filename} unpacks to more than {min(MAX_PART, MAX_UNPACKED):,} bytes, or with the others to "
+                        f"more than {MAX_UNPACKED:,}"
+                    )
                 yield chunk
         if found != item.file_size:
-            raise self.refuse(f"part {item.filename} unpacks to {found:,} bytes and not to the {item.file_size:,} that the file says")
+            raise self.refuse(
+                f"part {item.filename} unpacks to {found:,} bytes and not to the {item.file_size:,} that the file says"
+            )
 
     def _part(self, item: zipfile.ZipInfo) -> _Part:
         part = _Part(self, item.filename)
         with contextlib.closing(self._chunks(item)) as chunks:
             head = next(chunks, b"")
             # A picture may be anything. But what begins like XML is some reader's XML, whatever it is called.
-            plain = item.filename.lower().endswith((".xml", ".rels", ".vml")) or head.lstrip(b"\x00\t\r\n \xef\xbb\xbf\xfe\xff")[:1] in (b"<", b"")
+            plain = item.filename.lower().endswith((".xml", ".rels", ".vml")) or head.lstrip(
+                b"\x00\t\r\n \xef\xbb\xbf\xfe\xff"
+            )[:1] in (b"<", b"")
             if plain:
                 part.feed(head)
             for chunk in chunks:
@@ -157,29 +197,48 @@ class _Reader:
             for kind, target, external in part.relations.values():
                 word = kind.rpartition("/")[2]
                 if word in _REFUSED or (external and word != "hyperlink"):
-                    raise self.refuse(f"part {name}: {_REFUSED.get(word, 'a link to another file')} ({target!r:.80}); expected a workbook without")
-        books = [posixpath.normpath(target.lstrip("/")) for kind, target, _ in parts["_rels/.rels"].relations.values()
-                 if kind.endswith("/officeDocument")] if "_rels/.rels" in parts else []  # fmt: skip
+                    raise self.refuse(
+                        f"part {name}: {_REFUSED.get(word, 'a link to another file')} ({target!r:.80}); expected a workbook without"
+                    )
+        books = (
+            [
+                posixpath.normpath(target.lstrip("/"))
+                for kind, target, _ in parts["_rels/.rels"].relations.values()
+                if kind.endswith("/officeDocument")
+            ]
+            if "_rels/.rels" in parts
+            else []
+        )
         types = parts["[Content_Types].xml"].types if "[Content_Types].xml" in parts else []
         if any("macroenabled" in kind.lower() or "vbaproject" in kind.lower() for _, kind in types):
             raise self.refuse("macros (xl/vbaProject.bin, as in an .xlsm file); expected a workbook without")
         if books != [_WORKBOOK] or any(kind == _MAIN and name != f"/{_WORKBOOK}" for name, kind in types):
-            raise self.refuse(f"the workbook is said to be {', '.join(books) or 'nowhere'}; expected {_WORKBOOK} and no other")
+            raise self.refuse(
+                f"the workbook is said to be {', '.join(books) or 'nowhere'}; expected {_WORKBOOK} and no other"
+            )
         book = parts[_WORKBOOK]
-        relations = parts["xl/_rels/workbook.xml.rels"].relations if "xl/_rels/workbook.xml.rels" in parts else {}
+        relations = (
+            parts["xl/_rels/workbook.xml.rels"].relations if "xl/_rels/workbook.xml.rels" in parts else {}
+        )
         found = Package()
         for title, state, identifier in book.sheets:
             if title.lower() in (known.lower() for known in found.sheets):
                 raise self.refuse(f"sheet {title!r:.60} stands in the workbook twice")
             kind, target, _ = relations.get(identifier, ("", "", False))
-            place = posixpath.normpath(target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target))
+            place = posixpath.normpath(
+                target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
+            )
             if place not in parts:
                 raise self.refuse(f"sheet {title!r:.60} is missing: there is no part {target or identifier}")
             found.sheets[title] = state
             found.stored[title] = self.stored.get(place, {})
         titles = list(found.sheets)
         for name, scope, text in book.names:
-            where = titles[int(scope)] if scope is not None and scope.isdigit() and int(scope) < len(titles) else scope
+            where = (
+                titles[int(scope)]
+                if scope is not None and scope.isdigit() and int(scope) < len(titles)
+                else scope
+            )
             found.names.append((name, where, text))
         return found
 
@@ -223,7 +282,9 @@ class _Part:
 
     def _area(self, what: str) -> None:
         if self.reader.area > MAX_AREA:
-            raise self.refuse(f"{what} make an area of {self.reader.area:,} cells; expected at most {MAX_AREA:,} in all sheets together")
+            raise self.refuse(
+                f"{what} make an area of {self.reader.area:,} cells; expected at most {MAX_AREA:,} in all sheets together"
+            )
 
     def _doctype(self, *_: Any) -> None:
         raise self.refuse("declares a document type or entities (<!DOCTYPE); expected plain XML")
@@ -241,10 +302,14 @@ class _Part:
             self.formula = True
             reader.formulas += 1
             if reader.formulas > MAX_FORMULAS:
-                raise self.refuse(f"more than {MAX_FORMULAS:,} formulas in the file; expected at most that many")
+                raise self.refuse(
+                    f"more than {MAX_FORMULAS:,} formulas in the file; expected at most that many"
+                )
         if reader.elements > MAX_ELEMENTS or reader.others > MAX_OTHERS or self.depth > MAX_DEPTH:
-            raise self.refuse(f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, {self.depth:,} deep; expected at most "
-                              f"{MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}")  # fmt: skip
+            raise self.refuse(
+                f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, {self.depth:,} deep; expected at most "
+                f"{MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
+            )
         self.text = []
 
     def _other(self, tag: str, attributes: dict[str, str]) -> None:
@@ -252,25 +317,34 @@ class _Part:
         for key, value in attributes.items():
             self.reader.others += value.count(" ") if key == "sqref" else 0
             if len(value) > MAX_ATTRIBUTE:
-                raise self.refuse(f"{tag} {key}: {len(value):,} characters; expected at most {MAX_ATTRIBUTE:,}")
+                raise self.refuse(
+                    f"{tag} {key}: {len(value):,} characters; expected at most {MAX_ATTRIBUTE:,}"
+                )
         match tag:
             case "row":
                 self._count()
                 self.row, self.column = self._whole(attributes.get("r"), self.row + 1), 0
             case "mergeCell" | "hyperlink":  # readers go through every cell of these
                 self.reader.area += _area_of(attributes.get("ref", ""))
-                self.reader.others += 9 if tag == "mergeCell" else 0  # and are ten times slower at it than at others
+                self.reader.others += (
+                    9 if tag == "mergeCell" else 0
+                )  # and are ten times slower at it than at others
                 self._area(f"the {tag} {attributes.get('ref', '')!r:.60}: cells")
             case "Relationship":
-                self.relations[attributes.get("Id", "")] = (attributes.get("Type", ""), attributes.get("Target", ""),
-                                                            attributes.get("TargetMode", "").lower() == "external")  # fmt: skip
+                self.relations[attributes.get("Id", "")] = (
+                    attributes.get("Type", ""),
+                    attributes.get("Target", ""),
+                    attributes.get("TargetMode", "").lower() == "external",
+                )
             case "Override":
                 self.types.append((attributes.get("PartName", ""), attributes.get("ContentType", "")))
             case "Default":
                 self.types.append(("", attributes.get("ContentType", "")))
             case "sheet":
                 identifier = next((value for key, value in attributes.items() if key.endswith(" id")), "")
-                self.sheets.append((attributes.get("name", ""), attributes.get("state", "visible"), identifier))
+                self.sheets.append(
+                    (attributes.get("name", ""), attributes.get("state", "visible"), identifier)
+                )
             case "definedName":
                 self.defined, self.scope = attributes.get("name", ""), attributes.get("localSheetId")
 
@@ -284,7 +358,9 @@ class _Part:
     def _count(self) -> None:
         self.reader.cells += 1
         if self.reader.cells > MAX_CELLS:
-            raise self.refuse(f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many")
+            raise self.refuse(
+                f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many"
+            )
 
     def _cell(self, attributes: dict[str, str]) -> None:
         self._count()
@@ -298,7 +374,9 @@ class _Part:
             self.row, self.column = int(match[2]), column_number(match[1])
         self.cell = (self.row - 1, self.column - 1)
         if self.row > _LAST[0] or self.column > _LAST[1] or self.cell in self.seen:
-            raise self.refuse(f"{self._at('c')} stands {'twice' if self.cell in self.seen else 'outside of any sheet'}")
+            raise self.refuse(
+                f"{self._at('c')} stands {'twice' if self.cell in self.seen else 'outside of any sheet'}"
+            )
         self.seen.add(self.cell)
         self.last_row, self.last_column = max(self.last_row, self.row), max(self.last_column, self.column)
         self.kind, self.formula = attributes.get("t", "n"), False
@@ -313,9 +391,13 @@ class _Part:
         tag, text = name.rpartition(" ")[2], "".join(self.text)
         self.text = []
         if len(text) > _TEXTS.get(tag, _MAX_TEXT):
-            raise self.refuse(f"{self._at(tag)}: a text of {len(text):,} characters; expected at most {_TEXTS.get(tag, _MAX_TEXT):,}")
+            raise self.refuse(
+                f"{self._at(tag)}: a text of {len(text):,} characters; expected at most {_TEXTS.get(tag, _MAX_TEXT):,}"
+            )
         if tag in _FORMULAS and reaches_out(text):
-            raise self.refuse(f"{self._at(tag)}: {text!r:.80} refers to another file or program; expected a workbook without links")
+            raise self.refuse(
+                f"{self._at(tag)}: {text!r:.80} refers to another file or program; expected a workbook without links"
+            )
         if tag == "v" and self.cell is not None:
             value = self._value(text)
             if self.formula:
@@ -324,7 +406,11 @@ class _Part:
             self.names.append((self.defined, self.scope, text))
 
     def _at(self, tag: str) -> str:
-        return f"cell {letters(self.cell[1] + 1)}{self.cell[0] + 1}" if self.cell is not None and tag in _OF_CELLS else tag
+        return (
+            f"cell {letters(self.cell[1] + 1)}{self.cell[0] + 1}"
+            if self.cell is not None and tag in _OF_CELLS
+            else tag
+        )
 
     def _value(self, text: str) -> Any:
         """A value by the type its cell states."""
@@ -367,4 +453,6 @@ def _area_of(reference: str) -> int:
     corners = _ADDRESS.fullmatch(first), _ADDRESS.fullmatch(last or first)
     if corners[0] is None or corners[1] is None:
         return MAX_AREA + 1 if ":" in reference else 1
-    return (abs(int(corners[1][2]) - int(corners[0][2])) + 1) * (abs(column_number(corners[1][1]) - column_number(corners[0][1])) + 1)
+    return (abs(int(corners[1][2]) - int(corners[0][2])) + 1) * (
+        abs(column_number(corners[1][1]) - column_number(corners[0][1])) + 1
+    )

@@ -71,7 +71,9 @@ def open_file(path: Path) -> File:
     cells = read_cells(path)
     contents = cells.contents
     if BUNDLE_SHEET not in contents:
-        raise InputError(f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed")
+        raise InputError(
+            f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed"
+        )
     chunks = contents.pop(BUNDLE_SHEET)
     if any(isinstance(chunk, Formula) for chunk in chunks.values()):
         raise InputError(f"{path}: sheet {BUNDLE_SHEET}: holds a formula; expected the text of the bundle")
@@ -83,17 +85,25 @@ def open_file(path: Path) -> File:
     if missing:
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
     if bundle.generator != GENERATOR and _moved(book, contents):
-        raise InputError(f"{path}: made by {bundle.generator}, which laid it out otherwise than {GENERATOR}: expected a workbook of this version; read it with "
-                         "the version that made it")  # fmt: skip
+        raise InputError(
+            f"{path}: made by {bundle.generator}, which laid it out otherwise than {GENERATOR}: expected a workbook of this version; read it with "
+            "the version that made it"
+        )
     return File(path, book, cells)
 
 
 def _moved(book: Book, contents: Contents) -> bool:
     """Whether ids of rows stand on other rows than they would."""
-    places = {(name, row): identifier for name, sheet in book.sheets.items() for row, identifier in sheet.ids.items()
-              if (row, _ID) in sheet.cells and sheet.cells[row, _ID].text == identifier}  # fmt: skip
+    places = {
+        (name, row): identifier
+        for name, sheet in book.sheets.items()
+        for row, identifier in sheet.ids.items()
+        if (row, _ID) in sheet.cells and sheet.cells[row, _ID].text == identifier
+    }
     known = set(places.values())
-    return any(contents[name].get((row, _ID)) in known - {identifier} for (name, row), identifier in places.items())
+    return any(
+        contents[name].get((row, _ID)) in known - {identifier} for (name, row), identifier in places.items()
+    )
 
 
 def read_cells(path: Path) -> Cells:
@@ -114,10 +124,15 @@ def read_cells(path: Path) -> Cells:
     for sheet in workbook.worksheets:
         assert isinstance(sheet, Worksheet)
         found = contents[sheet.title] = {
-            (cell.row - 1, cell.column - 1): _content(cell) for row in sheet.iter_rows() for cell in row if cell.value is not None
+            (cell.row - 1, cell.column - 1): _content(cell)
+            for row in sheet.iter_rows()
+            for cell in row
+            if cell.value is not None
         }
         values = package.stored.get(sheet.title, {})
-        stored[sheet.title] = values | {place: value for place, value in found.items() if not isinstance(value, Formula)}
+        stored[sheet.title] = values | {
+            place: value for place, value in found.items() if not isinstance(value, Formula)
+        }
     return Cells(contents, stored, package, workbook)
 
 
@@ -131,7 +146,9 @@ def _content(cell: Any) -> Any:
         case ArrayFormula() as array:
             return Formula(f"{{{array.text}}}")
         case table:
-            return Formula(f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}")
+            return Formula(
+                f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}"
+            )
 
 
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -144,7 +161,10 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     values: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
     inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
-    names = [*(column.name for column in book.estimate.columns), *("a point of the sweep" for _ in book.cases)]
+    names = [
+        *(column.name for column in book.estimate.columns),
+        *("a point of the sweep" for _ in book.cases),
+    ]
     for column, name in enumerate(names):
         generated = book.inputs(column)
         mine: dict[str, Any] = {} if column < book.columns else dict(generated)
@@ -156,15 +176,35 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             found = file.contents[sheet].get((row, place))
             cell = book.sheets[sheet].cells[row, place]
             address = f"{sheet}!{_address(row, place)}"
-            if cell.follows is not None and isinstance(found, Formula) and plain(found) == f"={plain(cell.reference or '')}":
+            if (
+                cell.follows is not None
+                and isinstance(found, Formula)
+                and plain(found) == f"={plain(cell.reference or '')}"
+            ):
                 mine[identifier] = [*values, mine][cell.follows[1]][cell.follows[0]]
                 continue
             value = coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value
             if not same(value, expected) and (column == 0 or not figure.shared):
-                edited.append({"id": identifier, "cell": address, "scenario": name, "generated": expected, "found": value})
+                edited.append(
+                    {
+                        "id": identifier,
+                        "cell": address,
+                        "scenario": name,
+                        "generated": expected,
+                        "found": value,
+                    }
+                )
             elif cell.reference is not None:
-                edited.append({"id": identifier, "cell": address, "scenario": name, "generated": f"={cell.reference}", "found": value})
+                edited.append(
+                    {
+                        "id": identifier,
+                        "cell": address,
+                        "scenario": name,
+                        "generated": f"={cell.reference}",
+                        "found": value,
+                    }
+                )
         values.append(mine)
     return values, edited
 
@@ -172,7 +212,9 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 def plain(text: str) -> str:
     """A formula without the spaces and quotes round sheet names that other programs add, outside its texts."""
     parts = text.split('"')
-    return '"'.join(part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts))
+    return '"'.join(
+        part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts)
+    )
 
 
 def coerced(figure: Input, found: Any, where: str) -> Any:
@@ -186,14 +228,18 @@ def coerced(figure: Input, found: Any, where: str) -> Any:
             return None
         raise InputError(f"{where} ({figure.id}): the cell is empty; expected {_expected(figure)}")
     if isinstance(found, Formula):
-        raise InputError(f"{where} ({figure.id}): holds the formula {found!r:.60}; expected {_expected(figure)}")
+        raise InputError(
+            f"{where} ({figure.id}): holds the formula {found!r:.60}; expected {_expected(figure)}"
+        )
     if isinstance(figure.value, str):
         known = {str(choice).lower(): choice for choice in figure.choices}
         if str(found).lower() not in known:
             raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
         return known[str(found).lower()]
     try:
-        number = math.nan if isinstance(found, bool) or not isinstance(found, str | int | float) else float(found)
+        number = (
+            math.nan if isinstance(found, bool) or not isinstance(found, str | int | float) else float(found)
+        )
     except (ValueError, OverflowError):
         number = math.nan
     if not abs(number) < LARGEST:  # NaN is not, either
@@ -216,4 +262,3 @@ def same(left: Any, right: Any) -> bool:
 
 def _address(row: int, column: int) -> str:
     return f"{letters(column + 1)}{row + 1}"
-

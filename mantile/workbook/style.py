@@ -27,21 +27,64 @@ _SECONDS = r'[>=100000]"never";0.000\ 000\ 0'  # a time that stands for what can
 _ENGINEERING = "##0.00E+0;-##0.00E+0;0"
 _WHOLE = "#,##0"
 _BY_UNIT = {
-    "s": _SECONDS, "B": _WHOLE, "FLOP": _ENGINEERING, "FLOP/s": _ENGINEERING, "B/s": _ENGINEERING, "B/GB": _ENGINEERING,
-    "B/GiB": _ENGINEERING, "FLOP/TFLOP": _ENGINEERING, "us/s": _ENGINEERING, "ms/s": _WHOLE, "1": "0.000", "us": "#,##0.0",
-    "GB": "#,##0.0", "GiB": "#,##0.0", "GB/s": "#,##0.0", "TFLOP/s": "#,##0.0", "token/s": "#,##0.0", "bit": "0.00",
-    "token/s/accelerator": "#,##0.0", "token/request/s": "#,##0.0", "request/s": "0.000", "request": "#,##0.0",
-    "s/B": "0.00E+00;-0.00E+00;0", "USD/h": "#,##0.00", "USD/Mtoken": "#,##0.000", "USD/kWh": "0.000", "USD/day": "#,##0.00", "USD/month": "#,##0",
+    "s": _SECONDS,
+    "B": _WHOLE,
+    "FLOP": _ENGINEERING,
+    "FLOP/s": _ENGINEERING,
+    "B/s": _ENGINEERING,
+    "B/GB": _ENGINEERING,
+    "B/GiB": _ENGINEERING,
+    "FLOP/TFLOP": _ENGINEERING,
+    "us/s": _ENGINEERING,
+    "ms/s": _WHOLE,
+    "1": "0.000",
+    "us": "#,##0.0",
+    "GB": "#,##0.0",
+    "GiB": "#,##0.0",
+    "GB/s": "#,##0.0",
+    "TFLOP/s": "#,##0.0",
+    "token/s": "#,##0.0",
+    "bit": "0.00",
+    "token/s/accelerator": "#,##0.0",
+    "token/request/s": "#,##0.0",
+    "request/s": "0.000",
+    "request": "#,##0.0",
+    "s/B": "0.00E+00;-0.00E+00;0",
+    "USD/h": "#,##0.00",
+    "USD/Mtoken": "#,##0.000",
+    "USD/kWh": "0.000",
+    "USD/day": "#,##0.00",
+    "USD/month": "#,##0",
     "J/token": "0.000",
-    "ms": "#,##0.00", "token/USD": _WHOLE, "token/kWh": _WHOLE, "h/day": "0.0", "W": "#,##0.0", "token/s/W": "0.0000", "s/h": _WHOLE, "W/kW": _WHOLE,
-    "token/Mtoken": _ENGINEERING, "day/month": "0.0000",
-    "B/request": _WHOLE, "B/token": "#,##0.00", "tolerance": "0E+0", "flag": "0", "level": "0", "number": "0",
-}  # fmt: skip
+    "ms": "#,##0.00",
+    "token/USD": _WHOLE,
+    "token/kWh": _WHOLE,
+    "h/day": "0.0",
+    "W": "#,##0.0",
+    "token/s/W": "0.0000",
+    "s/h": _WHOLE,
+    "W/kW": _WHOLE,
+    "token/Mtoken": _ENGINEERING,
+    "day/month": "0.0000",
+    "B/request": _WHOLE,
+    "B/token": "#,##0.00",
+    "tolerance": "0E+0",
+    "flag": "0",
+    "level": "0",
+    "number": "0",
+}
 
 
 def recoloured(palette: dict[str, str]) -> dict[str, str]:
     """Our colours and what a template has in their place, by the names of its palette."""
-    ours = {"navy": NAVY, "compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD, "input": INPUT_FILL}
+    ours = {
+        "navy": NAVY,
+        "compute": COMPUTE,
+        "memory": MEMORY,
+        "network": NETWORK,
+        "overhead": OVERHEAD,
+        "input": INPUT_FILL,
+    }
     return {ours[name]: colour for name, colour in palette.items()}
 
 
@@ -57,23 +100,51 @@ def _air(form: str) -> str:
 
 # Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the value.
 FRONT = {
-    "ms": '#,##0" ms"', "ms1": '0.0" ms"', "s2": '0.00" s"', "GB1": '#,##0.0" GB"', "whole": _WHOLE, "one": "#,##0.0",
-    "percent": "0%", "yes": '[=1]"Yes";[=0]"No"', "per_user": '#,##0" tokens/s/user"',
-    "sequences": '#,##0" sequences"', "per_second": '0.0" per second"', "stage": '"stage "0', "gpu": '"GPU "0',
-    "check": '[=1]"✓ pass";[=0]"✗ FAIL"', "alert": '[=1]"✓ clear";[=0]"! alert"', "total": '#,##0" in + out"',
-    "same": '[=1]"✓";[=0]"✗"', "changed": '[=0]"";[=1]"● changed"', "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
-    "ms2": "#,##0.00", "ms3": "#,##0.000", "rank": '"rank "0', "replica": '"replica "0', "domain": '"domain "0', "group": '"group "0',
-    "part": '"part "0', "megabytes": '[=0]"–";#,##0.000,,',
-    "held": "#,##0.0;-#,##0.0;", "usd": '[<1]"$"0.000;"$"#,##0.00', "usd_hour": '"$"#,##0.00" per hour"',
+    "ms": '#,##0" ms"',
+    "ms1": '0.0" ms"',
+    "s2": '0.00" s"',
+    "GB1": '#,##0.0" GB"',
+    "whole": _WHOLE,
+    "one": "#,##0.0",
+    "percent": "0%",
+    "yes": '[=1]"Yes";[=0]"No"',
+    "per_user": '#,##0" tokens/s/user"',
+    "sequences": '#,##0" sequences"',
+    "per_second": '0.0" per second"',
+    "stage": '"stage "0',
+    "gpu": '"GPU "0',
+    "check": '[=1]"✓ pass";[=0]"✗ FAIL"',
+    "alert": '[=1]"✓ clear";[=0]"! alert"',
+    "total": '#,##0" in + out"',
+    "same": '[=1]"✓";[=0]"✗"',
+    "changed": '[=0]"";[=1]"● changed"',
+    "effect": '[>=0.005]+0%;[<=-0.005]"−"0%;"–"',
+    "ms2": "#,##0.00",
+    "ms3": "#,##0.000",
+    "rank": '"rank "0',
+    "replica": '"replica "0',
+    "domain": '"domain "0',
+    "group": '"group "0',
+    "part": '"part "0',
+    "megabytes": '[=0]"–";#,##0.000,,',
+    "held": "#,##0.0;-#,##0.0;",
+    "usd": '[<1]"$"0.000;"$"#,##0.00',
+    "usd_hour": '"$"#,##0.00" per hour"',
     "kilowatt": '#,##0.0" kW"',
     "joule": '#,##0.0" J per token"',
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
-    "layers": '#,##0" layers"', "text": "@", "share": "[>=0.07]0%;;",
+    "layers": '#,##0" layers"',
+    "text": "@",
+    "share": "[>=0.07]0%;;",
     # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the figure.
-    "percent1": "0.0%", "rate": "[<10]0.00;#,##0", "money": '[=0]"–";[<1]0.000;#,##0.00', "bill": '#,##0;-#,##0;"–"', "kw": '[=0]"–";[<1]0.000;#,##0.0',
+    "percent1": "0.0%",
+    "rate": "[<10]0.00;#,##0",
+    "money": '[=0]"–";[<1]0.000;#,##0.00',
+    "bill": '#,##0;-#,##0;"–"',
+    "kw": '[=0]"–";[<1]0.000;#,##0.0',
     "watts": '#,##0.0;-#,##0.0;"–"',
     "change": '[>=0.005]+0%;[<=-0.005]"−"0%;"=";@',
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -104,10 +175,17 @@ class Style:
     def properties(self) -> dict[str, Any]:
         """As xlsxwriter takes it."""
         found: dict[str, Any] = {
-            "font_name": self.font, "font_size": self.size, "font_color": self.colour, "bold": self.bold,
-            "num_format": self.form, "align": self.align, "valign": self.valign, "text_wrap": self.wrap,
-            "locked": not self.unlocked, "shrink": self.shrink,
-        }  # fmt: skip
+            "font_name": self.font,
+            "font_size": self.size,
+            "font_color": self.colour,
+            "bold": self.bold,
+            "num_format": self.form,
+            "align": self.align,
+            "valign": self.valign,
+            "text_wrap": self.wrap,
+            "locked": not self.unlocked,
+            "shrink": self.shrink,
+        }
         if self.indent:
             found["indent"] = self.indent
         if self.fill:
@@ -154,7 +232,9 @@ def value(unit: str, *, is_text: bool = False, role: str = "calculation", intege
             return style.but(colour=LINK)
         case "input":
             edge = (THIN, INPUT_EDGE)
-            return style.but(colour=INPUT, fill=INPUT_FILL, unlocked=True, top=edge, bottom=edge, left=edge, right=edge)
+            return style.but(
+                colour=INPUT, fill=INPUT_FILL, unlocked=True, top=edge, bottom=edge, left=edge, right=edge
+            )
         case "fixed":
             return style.but(colour=GREY)
         case _:

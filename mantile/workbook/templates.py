@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mantile.graph.quantity import At, Input, Node, Quantity, Span, children
+from mantile.graph.quantity import InCase, Input, Node, Quantity, Span, children
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, Book, Sheet
@@ -44,7 +44,11 @@ def show_formulas(book: Book) -> None:
     """On sheets with a column for each scenario, the formulas of the base scenario as text, behind the last of them."""
     column = FIRST + book.columns
     for sheet in book.sheets.values():
-        rows = [row for row, at in sheet.cells if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids]
+        rows = [
+            row
+            for row, at in sheet.cells
+            if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids
+        ]
         if not rows or len(sheet.widths) != column:  # not laid out in columns of scenarios
             continue
         sheet.widths.append(330)
@@ -68,7 +72,7 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
 
 
 def _homes(book: Book, node: Node) -> Iterator[str]:
-    if isinstance(node, At):
+    if isinstance(node, InCase):
         node = node.figure
     if isinstance(node, Input | Quantity):
         if node in book.homes:

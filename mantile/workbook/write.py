@@ -12,8 +12,7 @@ from typing import Any
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
-from mantile.collector import without_collector
-from mantile.estimation import Estimate
+from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Node
 from mantile.library.errors import InputError
 from mantile.workbook import style
@@ -24,11 +23,13 @@ from mantile.workbook.style import Style
 
 # A fixed moment, so that the same scenario gives the same bytes.
 _CREATED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-_PAGE_WIDTH, _PAGE_HEIGHT = 940, 640  # pixels of an A4 landscape page inside its margins at 100 %, with some to spare
+_PAGE_WIDTH, _PAGE_HEIGHT = (
+    940,
+    640,
+)  # pixels of an A4 landscape page inside its margins at 100 %, with some to spare
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 
 
-@without_collector()
 def build_workbook(estimate: Estimate, path: str | Path) -> Path:
     """Write the workbook of an estimate.
 
@@ -79,10 +80,18 @@ class _Writer:
         self.values = book.values(book.generated())
 
     def write(self, path: Path) -> None:
-        workbook = xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False})
+        workbook = xlsxwriter.Workbook(
+            str(path), {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        )
         self.workbook = workbook
-        workbook.set_properties({"title": self.book.estimate.title, "author": "Mantile", "created": _CREATED,
-                                 "comments": self.book.imprint})  # fmt: skip
+        workbook.set_properties(
+            {
+                "title": self.book.estimate.title,
+                "author": "Mantile",
+                "created": _CREATED,
+                "comments": self.book.imprint,
+            }
+        )
         workbook.set_calc_mode("auto")
         for sheet in self.book.sheets.values():
             self._sheet(sheet)
@@ -126,7 +135,15 @@ class _Writer:
             self._chart(written, row, column, chart)
         if sheet.freeze:
             written.freeze_panes(*sheet.freeze)
-        written.protect("", {"select_locked_cells": True, "select_unlocked_cells": True, "format_columns": True, "format_rows": True})
+        written.protect(
+            "",
+            {
+                "select_locked_cells": True,
+                "select_unlocked_cells": True,
+                "format_columns": True,
+                "format_rows": True,
+            },
+        )
         written.ignore_errors({"number_stored_as_text": "A1:XFD1048576", "formula_unlocked": "A1:XFD1048576"})
         self._page(written, sheet)
 
@@ -143,7 +160,13 @@ class _Writer:
         else:
             written.write_blank(row, column, None, look)
         if cell.note is not None:
-            look_of_note = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": self._coloured(style.PANEL)}
+            look_of_note = {
+                "author": "Mantile",
+                "width": 330,
+                "height": 96,
+                "font_size": 9,
+                "color": self._coloured(style.PANEL),
+            }
             written.write_comment(row, column, cell.note, look_of_note)
         if cell.entry is not None:
             self._validation(written, row, column, cell.entry)
@@ -157,21 +180,41 @@ class _Writer:
         return float(value)
 
     def _validation(self, written: Any, row: int, column: int, entry: Input) -> None:
-        rule: dict[str, Any] = {"input_title": entry.label[:32], "input_message": entry.note[:250], "error_title": "Not possible",
-                                "ignore_blank": entry.value is None}  # fmt: skip
+        rule: dict[str, Any] = {
+            "input_title": entry.label[:32],
+            "input_message": entry.note[:250],
+            "error_title": "Not possible",
+            "ignore_blank": entry.value is None,
+        }
         members = self.book.choices(entry)
         if members is not None:
-            first, last = (self.book.address(member, 0, None) for member in (members.members[0], members.members[-1]))
-            rule |= {"validate": "list", "source": f"{first}:{last.rpartition('!')[2]}", "error_message": "Choose from the list."}
+            first, last = (
+                self.book.address(member, 0, None) for member in (members.members[0], members.members[-1])
+            )
+            rule |= {
+                "validate": "list",
+                "source": f"{first}:{last.rpartition('!')[2]}",
+                "error_message": "Choose from the list.",
+            }
         elif entry.choices:
-            rule |= {"validate": "list", "source": [str(choice) for choice in entry.choices], "error_message": "Choose from the list."}
+            rule |= {
+                "validate": "list",
+                "source": [str(choice) for choice in entry.choices],
+                "error_message": "Choose from the list.",
+            }
         else:
             low = entry.minimum if entry.minimum is not None else -1e300
             high = entry.maximum if entry.maximum is not None else 1e300
-            rule |= {"validate": "integer" if entry.integer else "decimal", "criteria": "between", "minimum": low, "maximum": high,
-                     "error_message": f"Expected {'a whole number' if entry.integer else 'a number'} "
-                                      + (f"from {low:,} to {high:,}" if entry.maximum is not None else f"of at least {low:,}")
-                                      + (f", in {style.shown_unit(entry.unit)}" if entry.unit != "1" else "") + "."}  # fmt: skip
+            rule |= {
+                "validate": "integer" if entry.integer else "decimal",
+                "criteria": "between",
+                "minimum": low,
+                "maximum": high,
+                "error_message": f"Expected {'a whole number' if entry.integer else 'a number'} "
+                + (f"from {low:,} to {high:,}" if entry.maximum is not None else f"of at least {low:,}")
+                + (f", in {style.shown_unit(entry.unit)}" if entry.unit != "1" else "")
+                + ".",
+            }
         written.data_validation(row, column, row, column, rule)
 
     def _conditional(self, look: Style) -> Any:
@@ -192,7 +235,9 @@ class _Writer:
         made.set_legend(self._coloured(chart.legend))
         made.set_size({"width": chart.size[0], "height": chart.size[1]})
         x, y, width, height = chart.plot
-        made.set_plotarea({"layout": {"x": x, "y": y, "width": width, "height": height}, "fill": {"none": True}})
+        made.set_plotarea(
+            {"layout": {"x": x, "y": y, "width": width, "height": height}, "fill": {"none": True}}
+        )
         made.set_chartarea({"border": {"none": True}, "fill": {"none": True}})
         written.insert_chart(row, column, made, {"object_position": 1, "description": chart.alt})
 
@@ -217,6 +262,7 @@ class _Writer:
 
     def _breaks(self, sheet: Sheet, page: float) -> list[int]:
         """Rows before which a page ends, so that no block is cut that fits on a page."""
+
         def height(first: int, last: int) -> float:
             return sum(sheet.heights.get(row, sheet.default_height) for row in range(first, last + 1))
 
@@ -245,5 +291,3 @@ class _Writer:
 def _node(cell: Cell) -> Node:
     assert cell.expression is not None
     return cell.expression
-
-

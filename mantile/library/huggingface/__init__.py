@@ -92,9 +92,13 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
     model_type = data.get("model_type")
     if not isinstance(model_type, str):
-        raise InputError(f"{name}: field model_type is missing or not a text; supported: {', '.join((*FAMILIES, *NESTINGS))}")
+        raise InputError(
+            f"{name}: field model_type is missing or not a text; supported: {', '.join((*FAMILIES, *NESTINGS))}"
+        )
     if sidecar is not None and not isinstance(sidecar, dict):
-        raise InputError(f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}")
+        raise InputError(
+            f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
+        )
     config = Config(name, model_type, data, sidecar=sidecar)
     return nested(config, decoder) if model_type in NESTINGS else decoder(config)
 
@@ -113,5 +117,9 @@ def read_config(path: Path) -> Architecture:
     """A config.json, or the folder it lies in, to an architecture; a quantisation sidecar beside it is read too."""
     file = path / "config.json" if path.is_dir() else path
     beside = file.with_name(SIDECAR)
-    sidecar = parse_json(read_text(beside), str(beside)) if file.name == "config.json" and beside.is_file() else None
+    sidecar = (
+        parse_json(read_text(beside), str(beside))
+        if file.name == "config.json" and beside.is_file()
+        else None
+    )
     return parse_config(parse_json(read_text(file), str(file)), str(file), sidecar)

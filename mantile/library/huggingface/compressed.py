@@ -6,10 +6,20 @@ from mantile.library.architecture import Architecture
 from mantile.library.huggingface.reading import REQUIRED, Config, Facts, architecture, base_facts, block
 
 _RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
-_MIXERS = {"sliding_attention": "sliding", "compressed_sparse_attention": "sparse", "heavily_compressed_attention": "heavy"}
+_MIXERS = {
+    "sliding_attention": "sliding",
+    "compressed_sparse_attention": "sparse",
+    "heavily_compressed_attention": "heavy",
+}
 _BLOCKS = {
     "sliding": block("compressed_attention", window="sliding_window"),
-    "sparse": block("compressed_attention", window="sliding_window", every="sparse_ratio", selected="index_topk", indexer="index_heads"),
+    "sparse": block(
+        "compressed_attention",
+        window="sliding_window",
+        every="sparse_ratio",
+        selected="index_topk",
+        indexer="index_heads",
+    ),
     "heavy": block("compressed_attention", window="sliding_window", every="heavy_ratio"),
     "hash_moe": block("moe", routing_table="hash_routing", correction_bias="hash_correction"),
     "moe": block("moe"),
@@ -36,32 +46,46 @@ def deepseek_v4(config: Config) -> Architecture:
         first = config.whole("num_hash_layers", default=3, least=0).value
         ffns = ["hash_moe" if number < first else "moe" for number in range(count)]
     size = config.whole("moe_intermediate_size", "intermediate_size")
-    facts = base_facts(config, 1_048_576) | _attention_facts(config) | {
-        "residual_streams": config.whole("hc_mult", default=4),
-        "experts": config.whole("n_routed_experts", "num_local_experts"),
-        "experts_per_token": config.whole("num_experts_per_tok", default=6),
-        "expert_size": size,
-        "shared_expert_size": config.derived(size.value, f"{size.source}: one shared expert"),
-        "correction_bias": config.implied(1, "a stored vector balances the routing"),
-        "mtp_layers": config.optional("num_nextn_predict_layers", why="no prediction layers"),
-    }  # fmt: skip
+    facts = (
+        base_facts(config, 1_048_576)
+        | _attention_facts(config)
+        | {
+            "residual_streams": config.whole("hc_mult", default=4),
+            "experts": config.whole("n_routed_experts", "num_local_experts"),
+            "experts_per_token": config.whole("num_experts_per_tok", default=6),
+            "expert_size": size,
+            "shared_expert_size": config.derived(size.value, f"{size.source}: one shared expert"),
+            "correction_bias": config.implied(1, "a stored vector balances the routing"),
+            "mtp_layers": config.optional("num_nextn_predict_layers", why="no prediction layers"),
+        }
+    )
     facts |= _ratio_facts(config, mixers)
     if "hash_moe" in ffns:
         facts |= {
-            "hash_routing": config.implied(1, "a table says which experts a token of the vocabulary goes through"),
+            "hash_routing": config.implied(
+                1, "a table says which experts a token of the vocabulary goes through"
+            ),
             "hash_correction": config.implied(0, "no vector balances the routing by a table"),
-        }  # fmt: skip
+        }
     used = {*mixers, *ffns} | ({"sliding", "moe"} if facts["mtp_layers"].value else set())
-    return architecture(config, facts, {name: made for name, made in _BLOCKS.items() if name in used}, list(zip(mixers, ffns, strict=True)),
-                        counted=counted, pattern="layer_types or compress_ratios, mlp_layer_types or num_hash_layers",
-                        predicted=("sliding", "moe"))  # fmt: skip
+    return architecture(
+        config,
+        facts,
+        {name: made for name, made in _BLOCKS.items() if name in used},
+        list(zip(mixers, ffns, strict=True)),
+        counted=counted,
+        pattern="layer_types or compress_ratios, mlp_layer_types or num_hash_layers",
+        predicted=("sliding", "moe"),
+    )
 
 
 def _attention_facts(config: Config) -> Facts:
     heads, size = config.whole("num_attention_heads"), config.whole("head_dim", default=512)
     groups = config.whole("o_groups", default=8)
     if heads.value * size.value % groups.value:
-        raise config.wrong("o_groups", f"a divisor of num_attention_heads × head_dim, {heads.value * size.value}")
+        raise config.wrong(
+            "o_groups", f"a divisor of num_attention_heads × head_dim, {heads.value * size.value}"
+        )
     return {
         "attention_heads": heads,
         "head_dim": size,
@@ -69,7 +93,7 @@ def _attention_facts(config: Config) -> Facts:
         "output_groups": groups,
         "output_rank": config.whole("o_lora_rank", default=1024),
         "sliding_window": config.whole("sliding_window", default=128),
-    }  # fmt: skip
+    }
 
 
 def _ratio_facts(config: Config, mixers: list[str]) -> Facts:
@@ -80,18 +104,21 @@ def _ratio_facts(config: Config, mixers: list[str]) -> Facts:
     nested = Config(config.name, config.model_type, rates or {}, f"{config.path}compress_rates.")
     facts: Facts = {}
     for mixer, kind, flat, default in (
-        ("sparse", "compressed_sparse_attention", "compress_rate_csa", 4), ("heavy", "heavily_compressed_attention", "compress_rate_hca", 128),
-    ):  # fmt: skip
+        ("sparse", "compressed_sparse_attention", "compress_rate_csa", 4),
+        ("heavy", "heavily_compressed_attention", "compress_rate_hca", 128),
+    ):
         if mixer in mixers:
             default = default if rates is None else REQUIRED
-            facts[f"{mixer}_ratio"] = config.whole(flat) if flat in config.data else nested.whole(kind, default=default)
+            facts[f"{mixer}_ratio"] = (
+                config.whole(flat) if flat in config.data else nested.whole(kind, default=default)
+            )
     if "sparse" in mixers:
         entries, ratio = config.whole("index_topk", default=512), facts["sparse_ratio"]
         facts |= {
             "index_heads": config.whole("index_n_heads", default=64),
             "index_head_dim": config.whole("index_head_dim", default=128),
             "index_topk": config.derived(entries.value * ratio.value, f"{entries.source} × {ratio.source}"),
-        }  # fmt: skip
+        }
     return facts
 
 

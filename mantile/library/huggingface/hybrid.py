@@ -18,7 +18,10 @@ def qwen3_next(config: Config) -> Architecture:
     dense = config.numbers("mlp_only_layers") or []
     experts = config.whole("num_experts", least=0)
     step = config.whole("decoder_sparse_step", default=1).value
-    ffns = ["moe" if experts.value and number not in dense and (number + 1) % step == 0 else "ffn" for number in range(count)]
+    ffns = [
+        "moe" if experts.value and number not in dense and (number + 1) % step == 0 else "ffn"
+        for number in range(count)
+    ]
     return _gated_delta(config, ffns, per_token=10, kv_heads=2)
 
 
@@ -36,14 +39,21 @@ def qwen3_5_moe(config: Config) -> Architecture:
 
 def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_heads: int) -> Architecture:
     """Gated DeltaNet with gated full attention in between."""
-    for field, expected in (("attn_output_gate", True), ("use_sliding_window", False), ("mtp_use_dedicated_embeddings", False)):
+    for field, expected in (
+        ("attn_output_gate", True),
+        ("use_sliding_window", False),
+        ("mtp_use_dedicated_embeddings", False),
+    ):
         if bool(config.flag(field, default=expected).value) != expected:
             raise config.wrong(field, str(expected).lower())
     counted = config.layers()
     kinds = config.texts("layer_types", counted.value, ("linear_attention", "full_attention"))
     if kinds is None:
         every = config.whole("full_attention_interval", default=4).value
-        kinds = ["linear_attention" if (number + 1) % every else "full_attention" for number in range(counted.value)]
+        kinds = [
+            "linear_attention" if (number + 1) % every else "full_attention"
+            for number in range(counted.value)
+        ]
     heads = config.whole("num_attention_heads")
     bias = config.flag("attention_bias", default=False)
     facts = base_facts(config, 32_768) | {
@@ -54,8 +64,10 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
         "output_bias": bias,
         "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
         "output_gate": config.implied(1, "the query projection also makes a gate"),
-        "mtp_layers": config.optional("mtp_num_hidden_layers", "num_nextn_predict_layers", why="no prediction layers stated"),
-    }  # fmt: skip
+        "mtp_layers": config.optional(
+            "mtp_num_hidden_layers", "num_nextn_predict_layers", why="no prediction layers stated"
+        ),
+    }
     if "linear_attention" in kinds:
         facts |= {
             "linear_key_heads": config.whole("linear_num_key_heads", default=16),
@@ -65,11 +77,16 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
             "linear_chunk": config.implied(DELTA_CHUNK, "kernels work in chunks of this length"),
             "conv_kernel": config.whole("linear_conv_kernel_dim", default=4),
             "conv_bias": config.implied(0, "the short convolution has no bias"),
-        }  # fmt: skip
+        }
         if facts["linear_value_heads"].value % facts["linear_key_heads"].value:
-            raise config.wrong("linear_num_value_heads", f"a multiple of the {facts['linear_key_heads'].value} key heads")
+            raise config.wrong(
+                "linear_num_value_heads", f"a multiple of the {facts['linear_key_heads'].value} key heads"
+            )
     if "ffn" in ffns:
-        facts |= {"ffn_size": config.whole("intermediate_size"), "ffn_bias": config.implied(0, "no bias in the FFN")}
+        facts |= {
+            "ffn_size": config.whole("intermediate_size"),
+            "ffn_bias": config.implied(0, "no bias in the FFN"),
+        }
     if "moe" in ffns:
         facts |= {
             "experts": config.whole("num_experts", "num_local_experts"),
@@ -77,10 +94,16 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
             "expert_size": config.whole("moe_intermediate_size"),
             "shared_expert_size": config.whole("shared_expert_intermediate_size"),
             "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
-        }  # fmt: skip
+        }
     mixers = ["linear" if kind == "linear_attention" else "attention" for kind in kinds]
-    return _mixed(config, facts, list(zip(mixers, ffns, strict=True)), counted, "layer_types or full_attention_interval",
-                  predicted=("attention", ffns[-1]))  # fmt: skip
+    return _mixed(
+        config,
+        facts,
+        list(zip(mixers, ffns, strict=True)),
+        counted,
+        "layer_types or full_attention_interval",
+        predicted=("attention", ffns[-1]),
+    )
 
 
 def kimi_linear(config: Config) -> Architecture:
@@ -96,7 +119,10 @@ def kimi_linear(config: Config) -> Architecture:
     if kinds is None and ("full_attn_layers" in nested or "kda_layers" in nested):
         kinds = _from_one(linear, counted.value)
     elif kinds is None:
-        kinds = ["full_attention" if number and number % 4 == 0 else "linear_attention" for number in range(counted.value)]
+        kinds = [
+            "full_attention" if number and number % 4 == 0 else "linear_attention"
+            for number in range(counted.value)
+        ]
     facts = latent_facts(config, 0, positions=1_048_576)
 
     def either(field: str, flat: str, default: int) -> Fact:
@@ -109,11 +135,18 @@ def kimi_linear(config: Config) -> Architecture:
             "linear_chunk": config.implied(DELTA_CHUNK, "kernels work in chunks of this length"),
             "conv_kernel": either("short_conv_kernel_size", "linear_conv_kernel_dim", 4),
             "conv_bias": config.implied(0, "the short convolutions have no bias"),
-        }  # fmt: skip
+        }
     mixers = ["linear" if kind == "linear_attention" else "attention" for kind in kinds]
-    return decoder(config, facts, {"linear": block("delta"), "attention": block("latent_attention")}, mixers, first=1, per_token=8,
-                   pattern="layer_types or linear_attn_config, mlp_layer_types or first_k_dense_replace",
-                   positions="none")  # fmt: skip
+    return decoder(
+        config,
+        facts,
+        {"linear": block("delta"), "attention": block("latent_attention")},
+        mixers,
+        first=1,
+        per_token=8,
+        pattern="layer_types or linear_attn_config, mlp_layer_types or first_k_dense_replace",
+        positions="none",
+    )
 
 
 def _from_one(linear: Config, count: int) -> list[str]:
@@ -126,8 +159,13 @@ def _from_one(linear: Config, count: int) -> list[str]:
 
 _LETTERS = {"M": "mamba", "*": "attention", "E": "moe", "-": "ffn"}
 _WORDS = {
-    "mamba": "mamba", "linear_attention": "mamba", "attention": "attention", "full_attention": "attention", "moe": "moe", "mlp": "ffn",
-}  # fmt: skip
+    "mamba": "mamba",
+    "linear_attention": "mamba",
+    "attention": "attention",
+    "full_attention": "attention",
+    "moe": "moe",
+    "mlp": "ffn",
+}
 
 
 def nemotron_h(config: Config) -> Architecture:
@@ -139,12 +177,14 @@ def nemotron_h(config: Config) -> Architecture:
     stated = config.optional("num_hidden_layers", why="as many as the pattern has", value=len(kinds))
     if stated.value != len(kinds):
         raise config.wrong("num_hidden_layers", f"{len(kinds)}, the length of the pattern")
-    counted = stated if config.has("num_hidden_layers") else config.derived(len(kinds), "length of the pattern")
+    counted = (
+        stated if config.has("num_hidden_layers") else config.derived(len(kinds), "length of the pattern")
+    )
     bias = config.flag("mlp_bias", default=False)
     facts = base_facts(config, 4096) | {
         "ffn_input_matrices": config.implied(1, "plain FFN: one input matrix"),
         "mtp_layers": _predicted(config, kinds),
-    }  # fmt: skip
+    }
     if "attention" in kinds:
         heads = config.whole("num_attention_heads")
         facts |= {
@@ -154,9 +194,11 @@ def nemotron_h(config: Config) -> Architecture:
             "qkv_bias": config.implied(0, "no bias on query, key and value"),
             "output_bias": config.implied(0, "no bias on the output projection"),
             "qk_norm": config.implied(0, "no norm of queries and keys"),
-        }  # fmt: skip
+        }
     if "mamba" in kinds:
-        facts |= _mamba2_facts(config, ("mamba_num_heads", 128), ("mamba_head_dim", 64), ("ssm_state_size", 128), 128)
+        facts |= _mamba2_facts(
+            config, ("mamba_num_heads", 128), ("mamba_head_dim", 64), ("ssm_state_size", 128), 128
+        )
     if "ffn" in kinds:
         facts |= {"ffn_size": config.whole("intermediate_size"), "ffn_bias": bias}
     if "moe" in kinds:
@@ -168,11 +210,21 @@ def nemotron_h(config: Config) -> Architecture:
             "expert_size": config.whole("moe_intermediate_size"),
             "shared_expert_size": config.whole("moe_shared_expert_intermediate_size"),
             "correction_bias": config.implied(1, "a stored vector balances the routing"),
-        }  # fmt: skip
+        }
         if config.has("moe_latent_size"):
             facts["latent_size"] = config.whole("moe_latent_size")
-    return _mixed(config, facts, [(kind,) for kind in kinds], counted, "hybrid_override_pattern or layers_block_type",
-                  mixer="mamba2", activation="mlp_hidden_act", default="relu2", positions="none", predicted=("attention", "moe"))  # fmt: skip
+    return _mixed(
+        config,
+        facts,
+        [(kind,) for kind in kinds],
+        counted,
+        "hybrid_override_pattern or layers_block_type",
+        mixer="mamba2",
+        activation="mlp_hidden_act",
+        default="relu2",
+        positions="none",
+        predicted=("attention", "moe"),
+    )
 
 
 def _pattern(config: Config) -> list[str]:
@@ -185,7 +237,9 @@ def _pattern(config: Config) -> list[str]:
         return [_WORDS[word] for word in words]
     letters = config.data.get("hybrid_override_pattern")
     if not isinstance(letters, str) or not 1 <= len(letters) <= MAX_LAYERS or set(letters) - set(_LETTERS):
-        raise config.wrong("hybrid_override_pattern", "letters M (Mamba), * (attention), E (experts), - (FFN)")
+        raise config.wrong(
+            "hybrid_override_pattern", "letters M (Mamba), * (attention), E (experts), - (FFN)"
+        )
     return [_LETTERS[letter] for letter in letters]
 
 
@@ -204,7 +258,9 @@ def _predicted(config: Config, kinds: Sequence[str]) -> Fact:
 
 def mamba2(config: Config) -> Architecture:
     """Mamba 2: nothing but mixers. There is no longest context and no KV cache."""
-    facts = base_facts(config, None) | _mamba2_facts(config, ("num_heads", 128), ("head_dim", 64), ("state_size", 128), 256)
+    facts = base_facts(config, None) | _mamba2_facts(
+        config, ("num_heads", 128), ("head_dim", 64), ("state_size", 128), 256
+    )
     inner = facts["mamba_heads"].value * facts["mamba_head_dim"].value
     expand = config.whole("expand", default=2)
     if expand.value * facts["hidden_size"].value != inner:
@@ -213,7 +269,9 @@ def mamba2(config: Config) -> Architecture:
     return _mixed(config, facts, [("mamba",)] * counted.value, counted, "", mixer="mamba2", positions="none")
 
 
-def _mamba2_facts(config: Config, heads: tuple[str, int], size: tuple[str, int], state: tuple[str, int], chunk: int) -> Facts:
+def _mamba2_facts(
+    config: Config, heads: tuple[str, int], size: tuple[str, int], state: tuple[str, int], chunk: int
+) -> Facts:
     """Figures of Mamba 2: how the file spells heads, head size and state size, with the class defaults."""
     found = {
         "mamba_heads": config.whole(heads[0], default=heads[1]),
@@ -224,7 +282,7 @@ def _mamba2_facts(config: Config, heads: tuple[str, int], size: tuple[str, int],
         "conv_kernel": config.whole("conv_kernel", default=4),
         "conv_bias": config.flag("use_conv_bias", default=True),
         "projection_bias": config.flag("use_bias", default=False),
-    }  # fmt: skip
+    }
     if found["mamba_heads"].value % found["mamba_groups"].value:
         raise config.wrong("n_groups", f"a divisor of the {found['mamba_heads'].value} heads")
     return found
@@ -245,16 +303,27 @@ def jamba(config: Config) -> Architecture:
             "qkv_bias": config.implied(0, "no bias on query, key and value"),
             "output_bias": config.implied(0, "no bias on the output projection"),
             "qk_norm": config.implied(0, "no norm of queries and keys"),
-        }  # fmt: skip
+        }
     if "mamba" in mixers:
         facts |= _mamba_facts(config, hidden)
     size = config.whole("intermediate_size")
     if "ffn" in ffns:
         facts |= {"ffn_size": size, "ffn_bias": config.implied(0, "no bias in the FFN")}
     if "moe" in ffns:
-        facts |= {"experts": experts, "experts_per_token": config.whole("num_experts_per_tok", default=2), "expert_size": size}
-    return _mixed(config, facts, list(zip(mixers, ffns, strict=True)), counted, "attn_layer_period and expert_layer_period",
-                  mixer="mamba", positions="none")  # fmt: skip
+        facts |= {
+            "experts": experts,
+            "experts_per_token": config.whole("num_experts_per_tok", default=2),
+            "expert_size": size,
+        }
+    return _mixed(
+        config,
+        facts,
+        list(zip(mixers, ffns, strict=True)),
+        counted,
+        "attn_layer_period and expert_layer_period",
+        mixer="mamba",
+        positions="none",
+    )
 
 
 def _mamba_facts(config: Config, hidden: Fact) -> Facts:
@@ -271,10 +340,12 @@ def _mamba_facts(config: Config, hidden: Fact) -> Facts:
         "conv_kernel": config.whole("mamba_d_conv", default=4),
         "conv_bias": config.flag("mamba_conv_bias", default=True),
         "projection_bias": config.flag("mamba_proj_bias", default=False),
-    }  # fmt: skip
+    }
 
 
-def _every(config: Config, stem: str, period: int, offset: int, count: int, chosen: str, other: str) -> list[str]:
+def _every(
+    config: Config, stem: str, period: int, offset: int, count: int, chosen: str, other: str
+) -> list[str]:
     """One kind every few layers, the first at an offset, another kind in between."""
     every = config.whole(f"{stem}_period", default=period)
     first = config.whole(f"{stem}_offset", default=offset, least=0)
@@ -284,13 +355,38 @@ def _every(config: Config, stem: str, period: int, offset: int, count: int, chos
 
 
 def _mixed(
-    config: Config, facts: Facts, layers: list[tuple[str, ...]], counted: Fact, pattern: str, *, mixer: BlockKind = "gated_delta",
-    activation: str = "hidden_act", default: str = "silu", positions: str = "RoPE", predicted: tuple[str, ...] = (),
-) -> Architecture:  # fmt: skip
+    config: Config,
+    facts: Facts,
+    layers: list[tuple[str, ...]],
+    counted: Fact,
+    pattern: str,
+    *,
+    mixer: BlockKind = "gated_delta",
+    activation: str = "hidden_act",
+    default: str = "silu",
+    positions: str = "RoPE",
+    predicted: tuple[str, ...] = (),
+) -> Architecture:
     """An architecture of layers that are different, with the blocks that some layer uses."""
-    known: dict[str, BlockKind] = {"linear": mixer, "mamba": mixer, "attention": "attention", "ffn": "ffn", "moe": "moe"}
-    used = {name for layer in layers for name in layer} | set(predicted if predicted and facts["mtp_layers"].value else ())
+    known: dict[str, BlockKind] = {
+        "linear": mixer,
+        "mamba": mixer,
+        "attention": "attention",
+        "ffn": "ffn",
+        "moe": "moe",
+    }
+    used = {name for layer in layers for name in layer} | set(
+        predicted if predicted and facts["mtp_layers"].value else ()
+    )
     blocks = {name: block(kind) for name, kind in known.items() if name in used}
-    return architecture(config, facts, blocks, layers, counted=counted, pattern=pattern, positions=positions, predicted=predicted,
-                        activation=config.word(activation, default=default))  # fmt: skip
-
+    return architecture(
+        config,
+        facts,
+        blocks,
+        layers,
+        counted=counted,
+        pattern=pattern,
+        positions=positions,
+        predicted=predicted,
+        activation=config.word(activation, default=default),
+    )

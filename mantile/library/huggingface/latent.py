@@ -18,7 +18,9 @@ def deepseek_v2(config: Config) -> Architecture:
     if config.flag("mlp_bias", default=False).value:
         raise config.wrong("mlp_bias", "false; experts with a bias are not supported")
     config.word("topk_method", default="greedy", among=("greedy", "group_limited_greedy"))
-    return decoder(config, latent_facts(config, 1536, positions=2048), first=0, shared=2, listed=False, correction=False)
+    return decoder(
+        config, latent_facts(config, 1536, positions=2048), first=0, shared=2, listed=False, correction=False
+    )
 
 
 def deepseek_v3(config: Config) -> Architecture:
@@ -36,9 +38,18 @@ def glm_moe_dsa(config: Config) -> Architecture:
     """GLM-5: as DeepSeek-V3.2, where some layers share the selection of the one before."""
     count = config.layers().value
     mixers = ["attention" if kind == "full" else "shared_attention" for kind in _indexers(config, count)]
-    facts = latent_facts(config, 2048, positions=202_752, nope=192, value=256, direct=False) | index_facts(config, heads=32)
-    return decoder(config, facts, {"attention": INDEXED, "shared_attention": SHARED}, mixers, first=3, per_token=8,
-                   pattern="indexer_types, mlp_layer_types or first_k_dense_replace")  # fmt: skip
+    facts = latent_facts(config, 2048, positions=202_752, nope=192, value=256, direct=False) | index_facts(
+        config, heads=32
+    )
+    return decoder(
+        config,
+        facts,
+        {"attention": INDEXED, "shared_attention": SHARED},
+        mixers,
+        first=3,
+        per_token=8,
+        pattern="indexer_types, mlp_layer_types or first_k_dense_replace",
+    )
 
 
 def glm4_moe_lite(config: Config) -> Architecture:
@@ -48,10 +59,20 @@ def glm4_moe_lite(config: Config) -> Architecture:
 
 
 def decoder(
-    config: Config, facts: Facts, mixer: Mapping[str, Block] | None = None, mixers: Sequence[str] | None = None, *, first: int,
-    per_token: int | None = None, shared: int = 1, listed: bool = True, fixed: bool = False, correction: bool = True,
-    pattern: str = "", positions: str = "RoPE",
-) -> Architecture:  # fmt: skip
+    config: Config,
+    facts: Facts,
+    mixer: Mapping[str, Block] | None = None,
+    mixers: Sequence[str] | None = None,
+    *,
+    first: int,
+    per_token: int | None = None,
+    shared: int = 1,
+    listed: bool = True,
+    fixed: bool = False,
+    correction: bool = True,
+    pattern: str = "",
+    positions: str = "RoPE",
+) -> Architecture:
     """A decoder with the FFNs of DeepSeek: dense in the first layers, experts in the others.
 
     Args:
@@ -68,18 +89,34 @@ def decoder(
     mixers = mixers or [next(iter(mixer))] * counted.value
     ffns = _ffns(config, counted.value, first, fixed, listed)
     if "ffn" in ffns:
-        facts = facts | {"ffn_size": config.whole("intermediate_size"), "ffn_bias": config.implied(0, "no bias in the FFN")}
+        facts = facts | {
+            "ffn_size": config.whole("intermediate_size"),
+            "ffn_bias": config.implied(0, "no bias in the FFN"),
+        }
     if "moe" in ffns:
         facts = facts | _expert_facts(config, per_token, shared, correction)
     predicted = config.optional("num_nextn_predict_layers", "num_mtp_layers", why="no prediction layers")
     used = {*mixers, *ffns} | ({"attention"} if predicted.value else set())
-    blocks = {name: made for name, made in {**mixer, "ffn": block("ffn"), "moe": block("moe")}.items() if name in used}
-    return architecture(config, facts | {"mtp_layers": predicted}, blocks, list(zip(mixers, ffns, strict=True)), counted=counted,
-                        pattern=pattern or f"{'mlp_layer_types or ' if listed else ''}first_k_dense_replace", positions=positions,
-                        predicted=("attention", ffns[-1]))  # fmt: skip
+    blocks = {
+        name: made
+        for name, made in {**mixer, "ffn": block("ffn"), "moe": block("moe")}.items()
+        if name in used
+    }
+    return architecture(
+        config,
+        facts | {"mtp_layers": predicted},
+        blocks,
+        list(zip(mixers, ffns, strict=True)),
+        counted=counted,
+        pattern=pattern or f"{'mlp_layer_types or ' if listed else ''}first_k_dense_replace",
+        positions=positions,
+        predicted=("attention", ffns[-1]),
+    )
 
 
-def latent_facts(config: Config, rank: int, *, positions: int, nope: int = 128, value: int = 128, direct: bool = True) -> Facts:
+def latent_facts(
+    config: Config, rank: int, *, positions: int, nope: int = 128, value: int = 128, direct: bool = True
+) -> Facts:
     """Figures of embedding and latent attention. head_dim and the KV heads of such files mean nothing.
 
     Args:
@@ -96,7 +133,7 @@ def latent_facts(config: Config, rank: int, *, positions: int, nope: int = 128, 
         "v_head_dim": config.whole("v_head_dim", default=value),
         "qkv_bias": bias,
         "output_bias": bias,
-    }  # fmt: skip
+    }
 
 
 def index_facts(config: Config, *, heads: int) -> Facts:
@@ -105,7 +142,7 @@ def index_facts(config: Config, *, heads: int) -> Facts:
         "index_heads": config.whole("index_n_heads", default=heads),
         "index_head_dim": config.whole("index_head_dim", default=128),
         "index_topk": config.whole("index_topk", default=2048),
-    }  # fmt: skip
+    }
 
 
 def _query_rank(config: Config, default: int) -> Fact:
@@ -113,8 +150,14 @@ def _query_rank(config: Config, default: int) -> Fact:
     given = "q_lora_rank" in config.data
     if config.has("q_lora_rank") or (default and not given):
         return config.whole("q_lora_rank", default=default)
-    source = f"{config.path}q_lora_rank is null" if given else f"{config.model_type} class default of {config.path}q_lora_rank"
-    return Fact(value=0, origin="config" if given else "default", source=f"{source}: queries are projected directly")
+    source = (
+        f"{config.path}q_lora_rank is null"
+        if given
+        else f"{config.model_type} class default of {config.path}q_lora_rank"
+    )
+    return Fact(
+        value=0, origin="config" if given else "default", source=f"{source}: queries are projected directly"
+    )
 
 
 def _expert_facts(config: Config, per_token: int | None, shared: int, correction: bool) -> Facts:
@@ -123,13 +166,19 @@ def _expert_facts(config: Config, per_token: int | None, shared: int, correction
     fields = ("num_experts_per_tok", "num_experts_per_token")
     found = {
         "experts": config.whole("n_routed_experts", "num_local_experts", "num_experts"),
-        "experts_per_token": config.whole(*fields) if per_token is None else config.whole(*fields, default=per_token),
+        "experts_per_token": config.whole(*fields)
+        if per_token is None
+        else config.whole(*fields, default=per_token),
         "expert_size": size,
-        "correction_bias": config.implied(int(correction), f"{'a' if correction else 'no'} stored vector balances the routing"),
-    }  # fmt: skip
+        "correction_bias": config.implied(
+            int(correction), f"{'a' if correction else 'no'} stored vector balances the routing"
+        ),
+    }
     always = config.whole("n_shared_experts", "num_shared_experts", default=shared, least=0)
     if always.value:
-        found["shared_expert_size"] = config.derived(always.value * size.value, f"{always.source} × {size.source}")
+        found["shared_expert_size"] = config.derived(
+            always.value * size.value, f"{always.source} × {size.source}"
+        )
     return found
 
 
@@ -141,7 +190,12 @@ def _ffns(config: Config, count: int, first: int, fixed: bool, listed: bool) -> 
     kinds = config.texts("mlp_layer_types", count, ("dense", "sparse")) if listed else None
     if kinds is not None:
         return ["ffn" if kind == "dense" else "moe" for kind in kinds]
-    dense = config.whole("first_k_dense_replace", default=first, least=first if fixed else 0, most=first if fixed else MAX_LAYERS)
+    dense = config.whole(
+        "first_k_dense_replace",
+        default=first,
+        least=first if fixed else 0,
+        most=first if fixed else MAX_LAYERS,
+    )
     return ["ffn" if number < dense.value else "moe" for number in range(count)]
 
 
@@ -159,5 +213,7 @@ def _indexers(config: Config, count: int) -> list[str]:
         offset = config.whole("index_skip_topk_offset", default=2, least=0).value
         kinds = ["full" if max(number - offset + 1, 0) % every == 0 else "shared" for number in range(count)]
     if kinds[0] == "shared":
-        raise InputError(f"{config.name}: field {config.path}indexer_types: the first layer has no layer before it to share with")
+        raise InputError(
+            f"{config.name}: field {config.path}indexer_types: the first layer has no layer before it to share with"
+        )
     return kinds

@@ -23,16 +23,28 @@ LAYER = {"attention": block("attention", window="sliding_window"), "moe": block(
 
 def mixtral(config: Config) -> Architecture:
     """Mixtral: every layer has experts, whose width is the intermediate size."""
-    return uniform(config, decoder_facts(config, 131_072, kv_heads=8) | _wide_experts(config, 2) | {
-        "sliding_window": window(config, 0),
-    }, LAYER)  # fmt: skip
+    return uniform(
+        config,
+        decoder_facts(config, 131_072, kv_heads=8)
+        | _wide_experts(config, 2)
+        | {
+            "sliding_window": window(config, 0),
+        },
+        LAYER,
+    )
 
 
 def phimoe(config: Config) -> Architecture:
     """Phi-3.5-MoE: as Mixtral, with biases and LayerNorm."""
-    facts = decoder_facts(config, 131_072, kv_heads=8) | attention_biases(config) | layer_norm(config) | _wide_experts(config, 2) | {
-        "head_bias": config.flag("lm_head_bias", default=False),
-    }  # fmt: skip
+    facts = (
+        decoder_facts(config, 131_072, kv_heads=8)
+        | attention_biases(config)
+        | layer_norm(config)
+        | _wide_experts(config, 2)
+        | {
+            "head_bias": config.flag("lm_head_bias", default=False),
+        }
+    )
     if facts["experts_per_token"].value != 2:
         raise config.wrong("num_experts_per_tok", "2: the class sends every token to two experts")
     return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER, norm="LayerNorm")
@@ -44,7 +56,7 @@ def _wide_experts(config: Config, per_token: int) -> Facts:
         "experts": config.whole("num_local_experts", "num_experts"),
         "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
         "expert_size": config.whole("intermediate_size"),
-    }  # fmt: skip
+    }
 
 
 def qwen2_moe(config: Config) -> Architecture:
@@ -54,21 +66,33 @@ def qwen2_moe(config: Config) -> Architecture:
     """
     below = config.whole("max_window_layers", default=28, least=0).value
     facts = decoder_facts(config, 32_768, kv_heads=16) | {"qkv_bias": config.flag("qkv_bias", default=True)}
-    return _qwen(config, facts, 4, lambda layer: layer % 2 == 0 and layer < below, {
-        "shared_expert_size": config.whole("shared_expert_intermediate_size"),
-        "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
-    })  # fmt: skip
+    return _qwen(
+        config,
+        facts,
+        4,
+        lambda layer: layer % 2 == 0 and layer < below,
+        {
+            "shared_expert_size": config.whole("shared_expert_intermediate_size"),
+            "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
+        },
+    )
 
 
 def qwen3_moe(config: Config) -> Architecture:
     """Qwen 3 with experts: no shared expert, queries and keys normed; a window, if it is turned on, in every layer."""
-    facts = decoder_facts(config, 32_768, kv_heads=4) | attention_biases(config) | {
-        "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
-    }  # fmt: skip
+    facts = (
+        decoder_facts(config, 32_768, kv_heads=4)
+        | attention_biases(config)
+        | {
+            "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
+        }
+    )
     return _qwen(config, facts, 8, lambda layer: True, {})
 
 
-def _qwen(config: Config, facts: Facts, per_token: int, limited: Callable[[int], bool], shared: Facts) -> Architecture:
+def _qwen(
+    config: Config, facts: Facts, per_token: int, limited: Callable[[int], bool], shared: Facts
+) -> Architecture:
     """Qwen's mixtures: experts in every step-th layer, dense FFNs in the layers mlp_only_layers names."""
     count = config.layers().value
     step = config.whole("decoder_sparse_step", default=1).value
@@ -81,24 +105,38 @@ def _qwen(config: Config, facts: Facts, per_token: int, limited: Callable[[int],
             "experts": config.whole("num_experts", "num_local_experts"),
             "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
             "expert_size": config.whole("moe_intermediate_size"),
-        }  # fmt: skip
+        }
     if "ffn" in ffns:
         facts |= ffn_facts(config)
-    return with_window(config, facts, switched_window(config), limited, {"moe": block("moe"), "ffn": block("ffn")}, ffns=ffns,
-                       pattern="decoder_sparse_step and mlp_only_layers, layer_types or max_window_layers")  # fmt: skip
+    return with_window(
+        config,
+        facts,
+        switched_window(config),
+        limited,
+        {"moe": block("moe"), "ffn": block("ffn")},
+        ffns=ffns,
+        pattern="decoder_sparse_step and mlp_only_layers, layer_types or max_window_layers",
+    )
 
 
 def glm4_moe(config: Config) -> Architecture:
     """GLM-4.5 to 4.7: the FFNs of DeepSeek over grouped-query attention."""
-    return _glm(config, decoder_facts(config, 131_072, kv_heads=8) | {
-        "qkv_bias": config.flag("attention_bias", default=False),
-        "qk_norm": config.flag("use_qk_norm", default=False),
-    })  # fmt: skip
+    return _glm(
+        config,
+        decoder_facts(config, 131_072, kv_heads=8)
+        | {
+            "qkv_bias": config.flag("attention_bias", default=False),
+            "qk_norm": config.flag("use_qk_norm", default=False),
+        },
+    )
 
 
 def glm4v_moe(config: Config) -> Architecture:
     """The decoder of GLM-4.5V."""
-    return _glm(config, decoder_facts(config, 65_536, kv_heads=8) | {"qkv_bias": config.flag("attention_bias", default=True)})
+    return _glm(
+        config,
+        decoder_facts(config, 65_536, kv_heads=8) | {"qkv_bias": config.flag("attention_bias", default=True)},
+    )
 
 
 def _glm(config: Config, facts: Facts) -> Architecture:
@@ -116,7 +154,15 @@ def minimax_m2(config: Config) -> Architecture:
     normed = config.flag("use_qk_norm", default=True)
     if not normed.value:
         raise config.wrong("use_qk_norm", "true: the class always norms queries and keys")
-    return uniform(config, decoder_facts(config, 196_608, kv_heads=8, head_dim=128) | _wide_experts(config, 8) | {
-        "qk_norm": Fact(value=2, origin=normed.origin, source=f"{normed.source}: over the width of all heads"),
-        "correction_bias": config.implied(1, "a stored vector balances the routing"),
-    }, {"attention": block("attention"), "moe": block("moe")})  # fmt: skip
+    return uniform(
+        config,
+        decoder_facts(config, 196_608, kv_heads=8, head_dim=128)
+        | _wide_experts(config, 8)
+        | {
+            "qk_norm": Fact(
+                value=2, origin=normed.origin, source=f"{normed.source}: over the width of all heads"
+            ),
+            "correction_bias": config.implied(1, "a stored vector balances the routing"),
+        },
+        {"attention": block("attention"), "moe": block("moe")},
+    )

@@ -23,19 +23,46 @@ _MLP = ("mlp", "feed_forward", "block_sparse_moe", "mixer", "ffn")
 # Matrices of a block: where they stand, and each by the names it goes by.
 _MATRICES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
     "attention": (_MIXER, tuple((f"{part}_proj", "qkv_proj") for part in "qkv") + (("o_proj",),)),
-    "latent": (_MIXER, (("q_a_proj", "q_proj", "wq_a", "fused_wqa_wkv"), ("q_b_proj", "q_proj", "wq_b"),
-                        ("kv_a_proj_with_mqa", "wkv", "fused_wqa_wkv"), ("kv_b_proj", "wkv", "fused_wqa_wkv"), ("o_proj", "wo_b"))),
-    "recurrent": (("linear_attn", "mamba", *_MIXER), (("in_proj", "in_proj_qkvz", "in_proj_qkv", "q_proj"), ("out_proj", "o_proj"))),
+    "latent": (
+        _MIXER,
+        (
+            ("q_a_proj", "q_proj", "wq_a", "fused_wqa_wkv"),
+            ("q_b_proj", "q_proj", "wq_b"),
+            ("kv_a_proj_with_mqa", "wkv", "fused_wqa_wkv"),
+            ("kv_b_proj", "wkv", "fused_wqa_wkv"),
+            ("o_proj", "wo_b"),
+        ),
+    ),
+    "recurrent": (
+        ("linear_attn", "mamba", *_MIXER),
+        (("in_proj", "in_proj_qkvz", "in_proj_qkv", "q_proj"), ("out_proj", "o_proj")),
+    ),
     "ffn": (_MLP, (("gate_proj", "gate_up_proj", "up_proj"), ("up_proj", "gate_up_proj"), ("down_proj",))),
-    "experts": (_MLP, (("experts.0.gate_proj", "experts.0.up_proj", "experts.0.w1", "experts.gate_up_proj"),
-                       ("experts.0.down_proj", "experts.0.w2", "experts.down_proj"))),
-    "shared": (_MLP, tuple((f"shared_experts.{part}_proj", f"shared_expert.{part}_proj") for part in ("up", "up", "down"))),
-}  # fmt: skip
-_DRAWN = {"attention": "attention", "latent_attention": "latent", "compressed_attention": "latent", "ffn": "ffn", "moe": "experts"}
+    "experts": (
+        _MLP,
+        (
+            ("experts.0.gate_proj", "experts.0.up_proj", "experts.0.w1", "experts.gate_up_proj"),
+            ("experts.0.down_proj", "experts.0.w2", "experts.down_proj"),
+        ),
+    ),
+    "shared": (
+        _MLP,
+        tuple((f"shared_experts.{part}_proj", f"shared_expert.{part}_proj") for part in ("up", "up", "down")),
+    ),
+}
+_DRAWN = {
+    "attention": "attention",
+    "latent_attention": "latent",
+    "compressed_attention": "latent",
+    "ffn": "ffn",
+    "moe": "experts",
+}
 _HEAD = ("lm_head", "head")
 
 
-def data_types(config: Config, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]) -> dict[str, Choice]:
+def data_types(
+    config: Config, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]
+) -> dict[str, Choice]:
     """The data type of the matrices, that of each class that differs, of activations and KV cache where the scheme fixes them.
 
     Args:
@@ -50,11 +77,19 @@ def data_types(config: Config, layers: Sequence[Sequence[Block]], facts: Mapping
     formats = {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
     headline = next((formats[kind] for kind in BODY if formats.get(kind) is not None), None)
     main = headline.weights if headline else stated.value
-    found = {"weights_dtype": _choice(main, scheme.source, [_remark(scheme, counts, kind) for kind in BODY if _in(formats, kind, headline)])}
+    found = {
+        "weights_dtype": _choice(
+            main,
+            scheme.source,
+            [_remark(scheme, counts, kind) for kind in BODY if _in(formats, kind, headline)],
+        )
+    }
     for kind in CLASSES:
         if kind in formats and not _in(formats, kind, headline):
             own = formats[kind]
-            found[f"{kind}_dtype"] = _choice(own.weights if own else stated.value, scheme.source, [_remark(scheme, counts, kind)])
+            found[f"{kind}_dtype"] = _choice(
+                own.weights if own else stated.value, scheme.source, [_remark(scheme, counts, kind)]
+            )
     if headline and headline.activations:
         activations = stated.value if headline.activations == "16" else headline.activations
         found["activation_dtype"] = _choice(activations, scheme.source)
@@ -70,7 +105,9 @@ def _in(formats: Mapping[str, Format | None], kind: str, headline: Format | None
 
 
 def _choice(value: str, source: str, remarks: Iterable[str] = ()) -> Choice:
-    return Choice(value=value, origin="config", source="; ".join([source, *(remark for remark in remarks if remark)]))
+    return Choice(
+        value=value, origin="config", source="; ".join([source, *(remark for remark in remarks if remark)])
+    )
 
 
 def _remark(scheme: Scheme, counts: Mapping[str, Counter[Format | None]], kind: str) -> str:
@@ -84,12 +121,17 @@ def _remark(scheme: Scheme, counts: Mapping[str, Counter[Format | None]], kind: 
     return f"{kind} in 16 bit{said}" if ranked[0][0] is None else ""
 
 
-def _count(scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]) -> dict[str, Counter[Format | None]]:
+def _count(
+    scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]
+) -> dict[str, Counter[Format | None]]:
     """How many values of each class are in which format."""
     counts: dict[str, Counter[Format | None]] = {"head": Counter({scheme.format("head", _HEAD): 1})}
     for index, blocks in enumerate(layers):
         for block in blocks:
-            drawn, shared = _DRAWN.get(block.kind, "recurrent"), block.uses.get("shared_expert_size", "shared_expert_size")
+            drawn, shared = (
+                _DRAWN.get(block.kind, "recurrent"),
+                block.uses.get("shared_expert_size", "shared_expert_size"),
+            )
             for part in ("experts", "shared") if drawn == "experts" and shared in facts else (drawn,):
                 kind = "experts" if part == "experts" else "ffn" if part in ("ffn", "shared") else "attention"
                 places, matrices = _MATRICES[part]
@@ -112,10 +154,24 @@ def _sizes(part: str, block: Block, facts: Mapping[str, Fact]) -> tuple[int, ...
             value = of("value_head_dim", size)
             return query * size, key * size, key * value, query * value
         case "latent":
-            hidden, heads, rank, latent, rope = (of(name) for name in (
-                "hidden_size", "attention_heads", "q_lora_rank", "kv_lora_rank", "qk_rope_head_dim"))  # fmt: skip
+            hidden, heads, rank, latent, rope = (
+                of(name)
+                for name in (
+                    "hidden_size",
+                    "attention_heads",
+                    "q_lora_rank",
+                    "kv_lora_rank",
+                    "qk_rope_head_dim",
+                )
+            )
             nope, value = of("qk_nope_head_dim"), of("v_head_dim")
-            return rank, (rank or hidden) * heads * (nope + rope) // hidden, latent + rope, latent * heads * (nope + value) // hidden, heads * value
+            return (
+                rank,
+                (rank or hidden) * heads * (nope + rope) // hidden,
+                latent + rope,
+                latent * heads * (nope + value) // hidden,
+                heads * value,
+            )
         case "recurrent":
             inner = of("mamba_inner", of("mamba_heads") * of("mamba_head_dim"))
             value = of("linear_value_heads", 0) * of("linear_value_dim", 0) or inner
@@ -129,7 +185,9 @@ def _sizes(part: str, block: Block, facts: Mapping[str, Fact]) -> tuple[int, ...
 
 def _sixteen(config: Config) -> Choice:
     """The 16-bit type of what is not quantised; float32 is served in 16 bit."""
-    part = config if config.above is None or config.has("dtype") or config.has("torch_dtype") else config.above
+    part = (
+        config if config.above is None or config.has("dtype") or config.has("torch_dtype") else config.above
+    )
     stated = part.word("dtype", "torch_dtype", default="bfloat16", among=tuple(_SIXTEEN))
     served = "" if stated.value != "float32" else ": float32, served in 16 bit"
     return Choice(value=_SIXTEEN[stated.value], origin=stated.origin, source=stated.source + served)

@@ -44,8 +44,12 @@ class Config:
     def wrong(self, field: str, expected: str) -> InputError:
         """An error about a field: what was found and what was expected."""
         if field not in self.data:
-            return InputError(f"{self.name}: field {self.path}{field} is missing; model_type {self.model_type!r} needs {expected}")
-        return InputError(f"{self.name}: field {self.path}{field}: expected {expected}, found {self.data[field]!r:.60}")
+            return InputError(
+                f"{self.name}: field {self.path}{field} is missing; model_type {self.model_type!r} needs {expected}"
+            )
+        return InputError(
+            f"{self.name}: field {self.path}{field}: expected {expected}, found {self.data[field]!r:.60}"
+        )
 
     def part(self, field: str, default_type: str = "") -> Config:
         """A nested config: text_config, vision_config."""
@@ -55,7 +59,14 @@ class Config:
         inner = data.get("model_type") or default_type
         if not isinstance(inner, str) or not inner:
             raise InputError(f"{self.name}: field {self.path}{field}.model_type is missing or not a text")
-        return replace(self, model_type=inner, data=data, path=f"{self.path}{field}.", outer=self.outer or self.model_type, above=self)
+        return replace(
+            self,
+            model_type=inner,
+            data=data,
+            path=f"{self.path}{field}.",
+            outer=self.outer or self.model_type,
+            above=self,
+        )
 
     def has(self, field: str) -> bool:
         """Whether a field is there and not null."""
@@ -70,7 +81,11 @@ class Config:
         field = next((field for field in fields if field in self.data), fields[0])
         default = next((self.defaults[field] for field in fields if field in self.defaults), default)
         if field not in self.data and default is not REQUIRED:
-            return Fact(value=default, origin="default", source=f"{self.model_type} class default of {self.path}{field}")
+            return Fact(
+                value=default,
+                origin="default",
+                source=f"{self.model_type} class default of {self.path}{field}",
+            )
         value = self.data.get(field)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise self.wrong(field, f"a whole number from {least} to {most}")
@@ -82,13 +97,21 @@ class Config:
         if field is not None:
             return self.whole(field, least=0)
         given = any(field in self.data for field in fields)
-        return Fact(value=value, origin="config" if given else "default", source=f"{self.path}{fields[0]} {'null' if given else 'absent'}: {why}")
+        return Fact(
+            value=value,
+            origin="config" if given else "default",
+            source=f"{self.path}{fields[0]} {'null' if given else 'absent'}: {why}",
+        )
 
     def flag(self, *fields: str, default: bool) -> Fact:
         """A switch, 0 or 1; null counts as missing."""
         field = next((field for field in fields if self.has(field)), fields[0])
         if not self.has(field):
-            return Fact(value=int(default), origin="default", source=f"{self.model_type} class default of {self.path}{field}")
+            return Fact(
+                value=int(default),
+                origin="default",
+                source=f"{self.model_type} class default of {self.path}{field}",
+            )
         if not isinstance(self.data[field], bool):
             raise self.wrong(field, "true or false")
         return Fact(value=int(self.data[field]), origin="config", source=f"{self.path}{field}")
@@ -106,7 +129,11 @@ class Config:
         field = next((field for field in fields if self.has(field)), fields[0])
         value = self.data.get(field)
         if value is None:
-            return Choice(value=default, origin="default", source=f"{self.model_type} class default of {self.path}{field}")
+            return Choice(
+                value=default,
+                origin="default",
+                source=f"{self.model_type} class default of {self.path}{field}",
+            )
         if not isinstance(value, str) or (among and value not in among):
             raise self.wrong(field, f"one of {', '.join(among)}" if among else "a text")
         return Choice(value=value, origin="config", source=f"{self.path}{field}")
@@ -116,10 +143,16 @@ class Config:
         value = self.data.get(field)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(isinstance(item, str) and (not among or item in among) for item in value) or (
-            count is not None and len(value) != count
-        ):  # fmt: skip
-            raise self.wrong(field, f"a list of {'texts' if count is None else f'{count} texts'}" + (f", each one of {', '.join(among)}" if among else ""))
+        if (
+            not isinstance(value, list)
+            or not all(isinstance(item, str) and (not among or item in among) for item in value)
+            or (count is not None and len(value) != count)
+        ):
+            raise self.wrong(
+                field,
+                f"a list of {'texts' if count is None else f'{count} texts'}"
+                + (f", each one of {', '.join(among)}" if among else ""),
+            )
         return value
 
     def numbers(self, field: str, count: int | None = None) -> list[int] | None:
@@ -127,19 +160,29 @@ class Config:
         value = self.data.get(field)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in value) or (
-            count is not None and len(value) != count
-        ):  # fmt: skip
-            raise self.wrong(field, f"a list of {'whole numbers' if count is None else f'{count} whole numbers'}")
+        if (
+            not isinstance(value, list)
+            or not all(isinstance(item, int) and not isinstance(item, bool) for item in value)
+            or (count is not None and len(value) != count)
+        ):
+            raise self.wrong(
+                field, f"a list of {'whole numbers' if count is None else f'{count} whole numbers'}"
+            )
         return value
 
-    def head_dim(self, hidden: Fact, heads: Fact, class_default: int | None = None, field: str = "head_dim") -> Fact:
+    def head_dim(
+        self, hidden: Fact, heads: Fact, class_default: int | None = None, field: str = "head_dim"
+    ) -> Fact:
         """Width of a head; where the file and the class say nothing, hidden size ÷ heads."""
         if self.has(field):
             return self.whole(field)
         class_default = self.defaults.get(field, class_default)
         if class_default is not None and field not in self.data:
-            return Fact(value=class_default, origin="default", source=f"{self.model_type} class default of {self.path}{field}")
+            return Fact(
+                value=class_default,
+                origin="default",
+                source=f"{self.model_type} class default of {self.path}{field}",
+            )
         if hidden.value % heads.value:
             raise InputError(
                 f"{self.name}: {hidden.source} {hidden.value} is not a multiple of {heads.source} {heads.value} and {self.path}{field} "
@@ -147,13 +190,19 @@ class Config:
             )
         return self.derived(hidden.value // heads.value, f"{hidden.source} ÷ {heads.source}")
 
-    def kv_heads(self, heads: Fact, class_default: int | None = None, field: str = "num_key_value_heads") -> Fact:
+    def kv_heads(
+        self, heads: Fact, class_default: int | None = None, field: str = "num_key_value_heads"
+    ) -> Fact:
         """KV heads; null, or missing where the class has no default, stands for as many as query heads."""
         if self.has(field):
             return self.whole(field)
         class_default = self.defaults.get(field, class_default)
         if class_default is not None and field not in self.data:
-            return Fact(value=class_default, origin="default", source=f"{self.model_type} class default of {self.path}{field}")
+            return Fact(
+                value=class_default,
+                origin="default",
+                source=f"{self.model_type} class default of {self.path}{field}",
+            )
         return self.derived(heads.value, f"{self.path}{field} absent: as many as attention heads")
 
     def layers(self, *fields: str, default: Any = REQUIRED) -> Fact:
@@ -168,18 +217,27 @@ def choice(config: Config, value: str, why: str = "", origin: Origin = "default"
 
 def base_facts(config: Config, positions: int | None) -> Facts:
     """Figures outside mixers and FFNs; `positions` is the class default of the longest context, None where there is no such thing."""
-    longest = {} if positions is None else {"max_positions": config.whole("max_position_embeddings", "model_max_length", default=positions)}
+    longest = (
+        {}
+        if positions is None
+        else {"max_positions": config.whole("max_position_embeddings", "model_max_length", default=positions)}
+    )
     return longest | {
         "hidden_size": config.whole("hidden_size"),
         "vocabulary": config.whole("vocab_size"),
         "tied_embeddings": config.flag("tie_word_embeddings", default=False),
         "norm_bias": config.implied(0, "RMSNorm has no bias"),
         "ffn_input_matrices": config.implied(2, "gated FFN: gate and up"),
-    }  # fmt: skip
+    }
 
 
 def decoder_facts(
-    config: Config, positions: int, *, kv_heads: int | None = None, head_dim: int | None = None, tied: bool = False
+    config: Config,
+    positions: int,
+    *,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
+    tied: bool = False,
 ) -> Facts:
     """Figures nearly every decoder spells alike: sizes, heads, vocabulary. Flags are those of llama: no bias, no QK norm.
 
@@ -201,7 +259,7 @@ def decoder_facts(
         "norm_bias": config.implied(0, "RMSNorm has no bias"),
         "qk_norm": config.implied(0, "no norm of queries and keys"),
         "ffn_input_matrices": config.implied(2, "gated FFN: gate and up"),
-    }  # fmt: skip
+    }
 
 
 def ffn_facts(config: Config, field: str = "intermediate_size") -> Facts:
@@ -269,7 +327,9 @@ def architecture(
         counts = {"layers": counted}
     else:
         source = f"layers of this kind, from {pattern or counted.source}"
-        counts = {".".join(("layers", *kind)): config.derived(list(layers).count(kind), source) for kind in kinds}
+        counts = {
+            ".".join(("layers", *kind)): config.derived(list(layers).count(kind), source) for kind in kinds
+        }
     outer = config.outer or config.model_type
     described = {
         "model_type": outer,
@@ -282,9 +342,11 @@ def architecture(
             "activation": activation or config.word("hidden_act", default="silu"),
             "position_embedding": choice(config, positions),
             "tensor_names": choice(config, tensor_names or config.model_type, "whose names the tensors have"),
-        } | _prediction(config, facts, predicted) | data_types(config, [[blocks[name] for name in layer] for layer in layers], facts),
+        }
+        | _prediction(config, facts, predicted)
+        | data_types(config, [[blocks[name] for name in layer] for layer in layers], facts),
         "vision": vision,
-    }  # fmt: skip
+    }
     return validate(Architecture, described, config.name)
 
 
@@ -292,7 +354,11 @@ def _prediction(config: Config, facts: Facts, blocks: Layer) -> dict[str, Choice
     """Of which blocks a layer that predicts further tokens is made, if there is one and its family says so."""
     if not blocks or not facts["mtp_layers"].value:
         return {}
-    return {"prediction_layer": choice(config, " + ".join(blocks), "blocks of a layer that predicts further tokens")}
+    return {
+        "prediction_layer": choice(
+            config, " + ".join(blocks), "blocks of a layer that predicts further tokens"
+        )
+    }
 
 
 def uniform(config: Config, facts: Facts, blocks: Mapping[str, Block], **more: Any) -> Architecture:

@@ -13,7 +13,17 @@ from mantile.library.errors import InputError
 if TYPE_CHECKING:
     from mantile.library.huggingface.reading import Config
 
-METHODS = ("fp8", "modelopt", "mxfp4", "mxfp8", "compressed-tensors", "awq", "gptq", "bitsandbytes", "fbgemm_fp8")
+METHODS = (
+    "fp8",
+    "modelopt",
+    "mxfp4",
+    "mxfp8",
+    "compressed-tensors",
+    "awq",
+    "gptq",
+    "bitsandbytes",
+    "fbgemm_fp8",
+)
 _FIELDS = ("quantization_config", "compression_config")
 BODY = ("experts", "ffn", "attention")  # classes of matrices; the first that is quantised makes the headline
 CLASSES = (*BODY, "head")
@@ -22,13 +32,26 @@ _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 # What a format is called here, and the activations that its scheme fixes: 16 for 16 bit, nothing where either is possible.
 _MODELOPT: dict[str, tuple[str, str] | None] = {
-    "FP8": ("fp8", "fp8"), "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", "fp8"), "FP8_PB_WO": ("fp8-block", "16"),
-    "FP8_BLOCK_SCALES": ("fp8-block", "fp8"), "MXFP8": ("fp8-mx", "fp8-mx"), "NVFP4": ("nvfp4", "nvfp4"),
-    "NVFP4_AWQ": ("nvfp4", "nvfp4"), "W4A16_NVFP4": ("nvfp4", "16"), "W4A8_NVFP4_FP8": ("nvfp4", "fp8"),
-    "W4A16_MXFP4": ("mxfp4", "16"), "W4A8_MXFP4_FP8": ("mxfp4", "fp8"), "W4A8_MXFP4_MXFP8": ("mxfp4", "fp8-mx"),
-    "W4A16": ("int4", "16"), "W4A16_AWQ": ("int4", "16"), "W4A8_AWQ": ("int4", "fp8"), "W8A16": ("int8", "16"),
-    "W8A8_SQ_PER_CHANNEL": ("int8", "int8"), "UNQUANTIZED": None, "NO_QUANT": None,
-}  # fmt: skip
+    "FP8": ("fp8", "fp8"),
+    "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", "fp8"),
+    "FP8_PB_WO": ("fp8-block", "16"),
+    "FP8_BLOCK_SCALES": ("fp8-block", "fp8"),
+    "MXFP8": ("fp8-mx", "fp8-mx"),
+    "NVFP4": ("nvfp4", "nvfp4"),
+    "NVFP4_AWQ": ("nvfp4", "nvfp4"),
+    "W4A16_NVFP4": ("nvfp4", "16"),
+    "W4A8_NVFP4_FP8": ("nvfp4", "fp8"),
+    "W4A16_MXFP4": ("mxfp4", "16"),
+    "W4A8_MXFP4_FP8": ("mxfp4", "fp8"),
+    "W4A8_MXFP4_MXFP8": ("mxfp4", "fp8-mx"),
+    "W4A16": ("int4", "16"),
+    "W4A16_AWQ": ("int4", "16"),
+    "W4A8_AWQ": ("int4", "fp8"),
+    "W8A16": ("int8", "16"),
+    "W8A8_SQ_PER_CHANNEL": ("int8", "int8"),
+    "UNQUANTIZED": None,
+    "NO_QUANT": None,
+}
 
 
 class Patterns:
@@ -47,7 +70,9 @@ class Patterns:
                 name = text.strip(".").removesuffix(".weight")
                 self._plain.add(name.removeprefix(next(root for root in _ROOTS if name.startswith(root))))
         if len(self._expressions) > 200 or len(wildcards) > 2000:
-            raise InputError(f"{config.name}: field {where}: too many patterns: expected at most 200 expressions and 2000 wildcards")
+            raise InputError(
+                f"{config.name}: field {where}: too many patterns: expected at most 200 expressions and 2000 wildcards"
+            )
         if wildcards:
             self._expressions.append(re.compile("|".join(wildcards)))
 
@@ -58,7 +83,9 @@ class Patterns:
     def _named(self, name: str) -> bool:
         parts = name.split(".")
         if self._plain and any(
-            ".".join(parts[start:end]) in self._plain for start in range(len(parts)) for end in range(start + 1, len(parts) + 1)
+            ".".join(parts[start:end]) in self._plain
+            for start in range(len(parts))
+            for end in range(start + 1, len(parts) + 1)
         ):
             return True
         return any(expression.match(root + name) for expression in self._expressions for root in _ROOTS)
@@ -67,11 +94,15 @@ class Patterns:
 def _expression(config: Config, where: str, text: str) -> re.Pattern[str]:
     """A regular expression that cannot take forever: no repeated groups and few repetitions."""
     if len(text) > 500 or re.search(r"(?<!\\)\)[*+{]", text) or len(re.findall(r"(?<!\\)[*+{]", text)) > 6:
-        raise InputError(f"{config.name}: field {where}: the pattern {text!r:.80} repeats too much to be matched safely")
+        raise InputError(
+            f"{config.name}: field {where}: the pattern {text!r:.80} repeats too much to be matched safely"
+        )
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InputError(f"{config.name}: field {where}: {text!r:.80} is no regular expression: {error}") from error
+        raise InputError(
+            f"{config.name}: field {where}: {text!r:.80} is no regular expression: {error}"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -147,11 +178,20 @@ def _read(section: Config, config: Config) -> Scheme:
     method = section.word("quant_method", default="").value.lower().replace("_", "-")
     readers = {
         "fp8": lambda section: _with_expert_type(config, section, _fp8(section)),
-        "mxfp4": _mxfp4, "mxfp8": _mxfp8, "compressed-tensors": _compressed, "awq": _awq, "gptq": _gptq,
-        "bitsandbytes": _bitsandbytes, "fbgemm-fp8": _fbgemm,
-    }  # fmt: skip
+        "mxfp4": _mxfp4,
+        "mxfp8": _mxfp8,
+        "compressed-tensors": _compressed,
+        "awq": _awq,
+        "gptq": _gptq,
+        "bitsandbytes": _bitsandbytes,
+        "fbgemm-fp8": _fbgemm,
+    }
     if method.startswith("modelopt"):
-        return _modelopt(section.part("quantization", section.model_type) if isinstance(data.get("quantization"), dict) else section)
+        return _modelopt(
+            section.part("quantization", section.model_type)
+            if isinstance(data.get("quantization"), dict)
+            else section
+        )
     if method not in readers:
         raise section.wrong("quant_method", f"one of {', '.join(METHODS)}")
     return readers[method](section)
@@ -168,7 +208,11 @@ def _with_expert_type(config: Config, section: Config, scheme: Scheme) -> Scheme
             return scheme
         base = next((rule.format.activations for rule in scheme.rules if rule.format), "")
         experts, said = (Format("mxfp4", base) if stated == "fp4" else None), f"{part.path}expert_dtype"
-    return replace(scheme, rules=[Rule(experts, ("experts",)), *scheme.rules], source=f"{scheme.source}; routed experts by {said}")
+    return replace(
+        scheme,
+        rules=[Rule(experts, ("experts",)), *scheme.rules],
+        source=f"{scheme.source}; routed experts by {said}",
+    )
 
 
 def _source(section: Config, what: str) -> str:
@@ -193,29 +237,44 @@ def _fp8(section: Config) -> Scheme:
         raise section.wrong("fmt", "e4m3")
     found = Format("fp8-block" if blocks else "fp8", "fp8")
     what = "fp8, one scale per block of 128 x 128" if blocks else "fp8, one scale per tensor"
-    return Scheme(_source(section, what), [Rule(found)], **_ignored(section, "modules_to_not_convert", "ignored_layers"))
+    return Scheme(
+        _source(section, what), [Rule(found)], **_ignored(section, "modules_to_not_convert", "ignored_layers")
+    )
 
 
 def _mxfp8(section: Config) -> Scheme:
-    return Scheme(_source(section, "mxfp8"), [Rule(Format("fp8-mx", "fp8-mx"))], **_ignored(section, "modules_to_not_convert"))
+    return Scheme(
+        _source(section, "mxfp8"),
+        [Rule(Format("fp8-mx", "fp8-mx"))],
+        **_ignored(section, "modules_to_not_convert"),
+    )
 
 
 def _fbgemm(section: Config) -> Scheme:
-    return Scheme(_source(section, "fbgemm_fp8, one scale per row"), [Rule(Format("fp8", "fp8"))],
-                  **_ignored(section, "modules_to_not_convert"))  # fmt: skip
+    return Scheme(
+        _source(section, "fbgemm_fp8, one scale per row"),
+        [Rule(Format("fp8", "fp8"))],
+        **_ignored(section, "modules_to_not_convert"),
+    )
 
 
 def _mxfp4(section: Config) -> Scheme:
     """The form of gpt-oss: experts only."""
-    return Scheme(_source(section, "mxfp4, experts only"), [Rule(Format("mxfp4"), ("experts",))],
-                  **_ignored(section, "modules_to_not_convert"))  # fmt: skip
+    return Scheme(
+        _source(section, "mxfp4, experts only"),
+        [Rule(Format("mxfp4"), ("experts",))],
+        **_ignored(section, "modules_to_not_convert"),
+    )
 
 
 def _awq(section: Config) -> Scheme:
     if section.whole("bits", "w_bit", default=4).value != 4:
         raise section.wrong("bits" if "bits" in section.data else "w_bit", "4")
-    return Scheme(_source(section, "awq, 4 bit"), [Rule(Format(_int4(section, "group_size", "q_group_size"), "16"))],
-                  **_ignored(section, "modules_to_not_convert"))  # fmt: skip
+    return Scheme(
+        _source(section, "awq, 4 bit"),
+        [Rule(Format(_int4(section, "group_size", "q_group_size"), "16"))],
+        **_ignored(section, "modules_to_not_convert"),
+    )
 
 
 def _gptq(section: Config) -> Scheme:
@@ -224,21 +283,30 @@ def _gptq(section: Config) -> Scheme:
     if bits not in (4, 8):
         raise section.wrong("bits", "4 or 8")
     dynamic = section.data.get("dynamic") or {}
-    if not isinstance(dynamic, dict) or not all(isinstance(key, str) and key.startswith("-:") for key in dynamic):
+    if not isinstance(dynamic, dict) or not all(
+        isinstance(key, str) and key.startswith("-:") for key in dynamic
+    ):
         raise section.wrong("dynamic", "only modules to leave out, as -:pattern")
     found = Format("int8" if bits == 8 else _int4(section, "group_size"), "16")
     classes = CLASSES if section.flag("lm_head", default=False).value else BODY
     named = None
     inside = section.data.get("modules_in_block_to_quantize")
     if inside is not None:
-        flat = [name for group in inside for name in (group if isinstance(group, list) else [group])] if isinstance(inside, list) else [None]
+        flat = (
+            [name for group in inside for name in (group if isinstance(group, list) else [group])]
+            if isinstance(inside, list)
+            else [None]
+        )
         if not all(isinstance(name, str) for name in flat):
             raise section.wrong("modules_in_block_to_quantize", "lists of texts")
         named = Patterns(section, f"{section.path}modules_in_block_to_quantize", [str(name) for name in flat])
     where = f"{section.path}dynamic"
     left: dict[str, Any] = {}
     if dynamic:
-        left = {"ignored": Patterns(section, where, ["re:.*" + key[2:] for key in dynamic]), "ignoring": where}
+        left = {
+            "ignored": Patterns(section, where, ["re:.*" + key[2:] for key in dynamic]),
+            "ignoring": where,
+        }
     return Scheme(_source(section, f"gptq, {bits} bit"), [Rule(found, classes, named)], **left)
 
 
@@ -257,7 +325,11 @@ def _bitsandbytes(section: Config) -> Scheme:
     eight = section.flag("load_in_8bit", "_load_in_8bit", default=False).value
     if four == eight:
         raise section.wrong("load_in_4bit", "either this or load_in_8bit to be true")
-    found, what = (Format("nf4", "16"), "bitsandbytes, 4 bit") if four else (Format("int8", "int8"), "bitsandbytes, 8 bit")
+    found, what = (
+        (Format("nf4", "16"), "bitsandbytes, 4 bit")
+        if four
+        else (Format("int8", "int8"), "bitsandbytes, 8 bit")
+    )
     return Scheme(_source(section, what), [Rule(found)], **_ignored(section, "llm_int8_skip_modules"))
 
 
@@ -265,7 +337,9 @@ def _algorithm(section: Config, name: str = "quant_algo") -> Format | None:
     """A format by ModelOpt's name for it."""
     stated = section.word(name, default="NO_QUANT").value.upper()
     if stated not in _MODELOPT:
-        raise section.wrong(name, f"one of {', '.join(_MODELOPT)}" + (", MIXED_PRECISION" if name == "quant_algo" else ""))
+        raise section.wrong(
+            name, f"one of {', '.join(_MODELOPT)}" + (", MIXED_PRECISION" if name == "quant_algo" else "")
+        )
     found = _MODELOPT[stated]
     if found is None:
         return None
@@ -286,7 +360,11 @@ def _modelopt(section: Config) -> Scheme:
         return Scheme(_source(section, what), [Rule(found)] if found else [], kv=kv, **left)
     where = f"{section.path}quantized_layers"
     listed = section.data.get("quantized_layers")
-    if not isinstance(listed, dict) or not listed or not all(isinstance(value, dict) for value in listed.values()):
+    if (
+        not isinstance(listed, dict)
+        or not listed
+        or not all(isinstance(value, dict) for value in listed.values())
+    ):
         raise section.wrong("quantized_layers", "a mapping of modules to their algorithms")
     by_format: dict[Format | None, list[str]] = {}
     for name, value in listed.items():
@@ -343,7 +421,10 @@ def _compressed(section: Config) -> Scheme:
 def _arguments(group: Config) -> Format:
     """Weights and activations of a group by bits, kind of number and values that share a scale."""
     weights = group.part("weights", "weights")
-    bits, kind = weights.whole("num_bits", most=64).value, weights.word("type", default="int", among=("int", "float")).value
+    bits, kind = (
+        weights.whole("num_bits", most=64).value,
+        weights.word("type", default="int", among=("int", "float")).value,
+    )
     strategy = weights.word("strategy", default="").value
     size = None if strategy in ("channel", "tensor", "token", "block") else weights.data.get("group_size")
     match bits, kind:
@@ -370,7 +451,10 @@ def _activations(group: Config, weights: str) -> str:
     if not group.has("input_activations"):
         return "16"
     inputs = group.part("input_activations", "activations")
-    bits, kind = inputs.whole("num_bits", most=64).value, inputs.word("type", default="int", among=("int", "float")).value
+    bits, kind = (
+        inputs.whole("num_bits", most=64).value,
+        inputs.word("type", default="int", among=("int", "float")).value,
+    )
     match bits, kind:
         case 8, "float":
             return "fp8-mx" if inputs.data.get("group_size") == 32 else "fp8"

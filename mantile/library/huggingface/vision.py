@@ -92,7 +92,7 @@ def _facts(config: Config, fields: Fields) -> Facts:
     return {
         name: config.whole(*spellings, default=default, most=MAX_LAYERS if name == "layers" else 10_000_000)
         for name, (spellings, default) in fields.items()
-    }  # fmt: skip
+    }
 
 
 def _refuse(config: Config, field: str, expected: bool) -> None:
@@ -105,12 +105,18 @@ def _one_layer(config: Config, default: int) -> None:
     """An error where the projector takes the features of several layers."""
     value = config.data.get("vision_feature_layer", default)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise config.wrong("vision_feature_layer", "a whole number: features of several layers are not supported")
+        raise config.wrong(
+            "vision_feature_layer", "a whole number: features of several layers are not supported"
+        )
 
 
 def _assumed(config: Config, patches: int, image: str) -> Fact:
     """Patches of an image where the tower takes any size."""
-    return Fact(value=patches, origin="default", source=f"assumed: {image}; {config.model_type} takes images of any size")
+    return Fact(
+        value=patches,
+        origin="default",
+        source=f"assumed: {image}; {config.model_type} takes images of any size",
+    )
 
 
 def _encoder(config: Config) -> Tower:
@@ -120,7 +126,9 @@ def _encoder(config: Config) -> Tower:
             return Tower(kind="clip", projector="", facts=_facts(config, _CLIP))
         case "siglip_vision_model":
             pooled = config.flag("vision_use_head", default=True)
-            return Tower(kind="siglip", projector="", facts=_facts(config, _ENCODER) | {"pooling_head": pooled})
+            return Tower(
+                kind="siglip", projector="", facts=_facts(config, _ENCODER) | {"pooling_head": pooled}
+            )
         case "pixtral":
             any_size = {"patches_per_image": _assumed(config, 4096, "64 x 64 patches")}
             return Tower(kind="pixtral", projector="", facts=_facts(config, _PIXTRAL) | any_size)
@@ -138,22 +146,27 @@ def _with_projector(tower: Tower, projector: str, **facts: Fact) -> Tower:
 def llava(config: Config, vision: Config) -> Tower:
     """A tower of its own training and a projector of two matrices; every patch is a token."""
     _one_layer(config, -2)
-    return _with_projector(_encoder(vision), "llava", projector_bias=config.flag("multimodal_projector_bias", default=True))
+    return _with_projector(
+        _encoder(vision), "llava", projector_bias=config.flag("multimodal_projector_bias", default=True)
+    )
 
 
 def mistral3(config: Config, vision: Config) -> Tower:
     """Pixtral; neighbouring patches are merged before the projector."""
     _one_layer(config, -1)
     return _with_projector(
-        _encoder(vision), "mistral3",
+        _encoder(vision),
+        "mistral3",
         projector_bias=config.flag("multimodal_projector_bias", default=False),
         merge=config.whole("spatial_merge_size", default=2),
-    )  # fmt: skip
+    )
 
 
 def gemma3(config: Config, vision: Config) -> Tower:
     """SigLIP; patches are averaged to a fixed number of tokens per image."""
-    return _with_projector(_encoder(vision), "gemma3", tokens_per_image=config.whole("mm_tokens_per_image", default=256))
+    return _with_projector(
+        _encoder(vision), "gemma3", tokens_per_image=config.whole("mm_tokens_per_image", default=256)
+    )
 
 
 def gemma4(config: Config, vision: Config) -> Tower:
@@ -163,13 +176,18 @@ def gemma4(config: Config, vision: Config) -> Tower:
     _refuse(vision, "attention_bias", expected=False)
     states = config if config.has("vision_soft_tokens_per_image") else vision
     tokens = states.whole("vision_soft_tokens_per_image", "default_output_length", default=280)
-    return Tower(kind="gemma4", projector="gemma4", facts=_facts(vision, _GEMMA4) | {
-        "channels": vision.implied(3, "red, green and blue"),
-        "position_axes": vision.implied(2, "a table for each axis of the image"),
-        "tokens_per_image": tokens,
-        "clipped": vision.flag("use_clipped_linears", default=False),
-        "standardised": vision.flag("standardize", default=False),
-    })  # fmt: skip
+    return Tower(
+        kind="gemma4",
+        projector="gemma4",
+        facts=_facts(vision, _GEMMA4)
+        | {
+            "channels": vision.implied(3, "red, green and blue"),
+            "position_axes": vision.implied(2, "a table for each axis of the image"),
+            "tokens_per_image": tokens,
+            "clipped": vision.flag("use_clipped_linears", default=False),
+            "standardised": vision.flag("standardize", default=False),
+        },
+    )
 
 
 def llama4(config: Config, vision: Config) -> Tower:
@@ -177,10 +195,17 @@ def llama4(config: Config, vision: Config) -> Tower:
     _refuse(vision, "multi_modal_projector_bias", expected=False)
     facts = _facts(vision, _LLAMA4)
     ratio = vision.data.get("pixel_shuffle_ratio", 0.5)
-    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0.001 <= ratio <= 1 or 1 / ratio != round(1 / ratio):
+    if (
+        isinstance(ratio, bool)
+        or not isinstance(ratio, int | float)
+        or not 0.001 <= ratio <= 1
+        or 1 / ratio != round(1 / ratio)
+    ):
         raise vision.wrong("pixel_shuffle_ratio", "1 ÷ a whole number")
     if facts["adapter_input_size"].value != facts["adapter_size"].value:
-        raise vision.wrong("projector_output_dim", f"projector_input_dim, {facts['adapter_input_size'].value}")
+        raise vision.wrong(
+            "projector_output_dim", f"projector_input_dim, {facts['adapter_input_size'].value}"
+        )
     merge = vision.derived(round(1 / ratio), f"1 ÷ {vision.path}pixel_shuffle_ratio")
     del facts["adapter_input_size"]
     return Tower(kind="llama4", projector="llama4", facts=facts | {"merge": merge})
@@ -190,10 +215,17 @@ def qwen2_vl(config: Config, vision: Config) -> Tower:
     """A tower for images of any size and for video, two frames at a time; a merger joins 2 x 2 patches."""
     facts = _facts(vision, _QWEN2_VL)
     ratio = vision.whole("mlp_ratio", default=4)
-    return Tower(kind="qwen2_vl", projector="qwen2_vl", facts=facts | {
-        "ffn_size": vision.derived(facts["hidden_size"].value * ratio.value, f"{facts['hidden_size'].source} × {ratio.source}"),
-        "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
-    })  # fmt: skip
+    return Tower(
+        kind="qwen2_vl",
+        projector="qwen2_vl",
+        facts=facts
+        | {
+            "ffn_size": vision.derived(
+                facts["hidden_size"].value * ratio.value, f"{facts['hidden_size'].source} × {ratio.source}"
+            ),
+            "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
+        },
+    )
 
 
 def qwen2_5_vl(config: Config, vision: Config) -> Tower:
@@ -205,11 +237,21 @@ def qwen2_5_vl(config: Config, vision: Config) -> Tower:
     if any(not 0 <= index < layers for index in whole) or len(set(whole)) < len(whole):
         raise vision.wrong("fullatt_block_indexes", f"different layers from 0 to {layers - 1}")
     source = f"{vision.path}fullatt_block_indexes"
-    return Tower(kind="qwen2_5_vl", projector="qwen2_5_vl", facts=facts | {
-        "full_layers": Fact(value=len(whole), origin="default" if full is None else "derived",
-                            source=f"{vision.model_type} class default of {source}" if full is None else f"length of {source}"),
-        "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
-    })  # fmt: skip
+    return Tower(
+        kind="qwen2_5_vl",
+        projector="qwen2_5_vl",
+        facts=facts
+        | {
+            "full_layers": Fact(
+                value=len(whole),
+                origin="default" if full is None else "derived",
+                source=f"{vision.model_type} class default of {source}"
+                if full is None
+                else f"length of {source}",
+            ),
+            "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
+        },
+    )
 
 
 def qwen3_vl(config: Config, vision: Config) -> Tower:
@@ -217,26 +259,44 @@ def qwen3_vl(config: Config, vision: Config) -> Tower:
     facts = _facts(vision, _QWEN3_VL)
     indexes = vision.numbers("deepstack_visual_indexes")
     source = f"{vision.path}deepstack_visual_indexes"
-    count = (vision.implied(3, f"layers 8, 16 and 24 where {source} is not given") if indexes is None
-             else vision.derived(len(indexes), f"length of {source}"))  # fmt: skip
-    return Tower(kind="qwen3_vl", projector="qwen3_vl", facts=facts | {
-        "deepstack": count, "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
-    })  # fmt: skip
+    count = (
+        vision.implied(3, f"layers 8, 16 and 24 where {source} is not given")
+        if indexes is None
+        else vision.derived(len(indexes), f"length of {source}")
+    )
+    return Tower(
+        kind="qwen3_vl",
+        projector="qwen3_vl",
+        facts=facts
+        | {
+            "deepstack": count,
+            "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
+        },
+    )
 
 
 def qwen3_5(config: Config, vision: Config) -> Tower:
     """The same without deepstack."""
     facts = _facts(vision, _QWEN3_VL)
-    return Tower(kind="qwen3_vl", projector="qwen3_vl", facts=facts | {
-        "deepstack": vision.implied(0, "features of the last layer only"),
-        "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
-    })  # fmt: skip
+    return Tower(
+        kind="qwen3_vl",
+        projector="qwen3_vl",
+        facts=facts
+        | {
+            "deepstack": vision.implied(0, "features of the last layer only"),
+            "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
+        },
+    )
 
 
 def glm4v(config: Config, vision: Config) -> Tower:
     """A tower whose layers have FFNs of the output's width, and a strided convolution before the merger."""
     facts = _facts(vision, _GLM4V)
-    return Tower(kind="glm4v", projector="glm4v", facts=facts | {"attention_bias": vision.flag("attention_bias", default=False)})
+    return Tower(
+        kind="glm4v",
+        projector="glm4v",
+        facts=facts | {"attention_bias": vision.flag("attention_bias", default=False)},
+    )
 
 
 def kimi_k25(config: Config, vision: Config) -> Tower:
@@ -247,13 +307,19 @@ def kimi_k25(config: Config, vision: Config) -> Tower:
         raise vision.wrong("merge_kernel_size", "two equal numbers of at least 1")
     patches = facts["position_rows"].value * facts["position_columns"].value
     projected = config if "projection_hidden_size" in config.data else vision
-    return Tower(kind="kimi_k25", projector="kimi_k25", facts=facts | {
-        "channels": vision.implied(3, "red, green and blue"),
-        "merge": Fact(value=kernel[0], origin="config", source=f"{vision.path}merge_kernel_size") if vision.has("merge_kernel_size")
-        else vision.implied(kernel[0], f"{vision.path}merge_kernel_size absent"),
-        "merger_norm_size": projected.whole("projection_hidden_size", "mm_hidden_size", default=1152),
-        "patches_per_image": _assumed(vision, patches, "as many patches as positions"),
-    })  # fmt: skip
+    return Tower(
+        kind="kimi_k25",
+        projector="kimi_k25",
+        facts=facts
+        | {
+            "channels": vision.implied(3, "red, green and blue"),
+            "merge": Fact(value=kernel[0], origin="config", source=f"{vision.path}merge_kernel_size")
+            if vision.has("merge_kernel_size")
+            else vision.implied(kernel[0], f"{vision.path}merge_kernel_size absent"),
+            "merger_norm_size": projected.whole("projection_hidden_size", "mm_hidden_size", default=1152),
+            "patches_per_image": _assumed(vision, patches, "as many patches as positions"),
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -278,37 +344,86 @@ class Nesting:
 
 def _sizes(hidden: int, layers: int, heads: int, ffn: int, vocabulary: int, positions: int) -> dict[str, int]:
     return {
-        "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": ffn,
-        "vocab_size": vocabulary, "max_position_embeddings": positions,
-    }  # fmt: skip
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": ffn,
+        "vocab_size": vocabulary,
+        "max_position_embeddings": positions,
+    }
 
-_GEMMA3_TEXT = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
-                "head_dim": 256, "vocab_size": 262_208, "max_position_embeddings": 131_072}  # fmt: skip
-_GEMMA4_TEXT = {"hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30, "num_attention_heads": 8, "num_key_value_heads": 4,
-                "head_dim": 256, "vocab_size": 262_144, "max_position_embeddings": 131_072}  # fmt: skip
-_LLAMA4_TEXT = {"hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16_384, "num_hidden_layers": 48,
-                "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 202_048, "num_local_experts": 16,
-                "max_position_embeddings": 131_072}  # fmt: skip
+
+_GEMMA3_TEXT = {
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "vocab_size": 262_208,
+    "max_position_embeddings": 131_072,
+}
+_GEMMA4_TEXT = {
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "vocab_size": 262_144,
+    "max_position_embeddings": 131_072,
+}
+_LLAMA4_TEXT = {
+    "hidden_size": 5120,
+    "intermediate_size": 8192,
+    "intermediate_size_mlp": 16_384,
+    "num_hidden_layers": 48,
+    "num_attention_heads": 40,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 202_048,
+    "num_local_experts": 16,
+    "max_position_embeddings": 131_072,
+}
 
 
 _LLAMA = _sizes(4096, 32, 32, 11_008, 32_000, 2048)
 _MISTRAL = _sizes(4096, 32, 32, 14_336, 32_000, 131_072)
 _MINISTRAL3 = _sizes(4096, 34, 32, 14_336, 131_072, 262_144)
 _QWEN2 = _sizes(4096, 32, 32, 22_016, 151_936, 32_768)
-_QWEN2_VL_TEXT = _sizes(8192, 80, 64, 29_568, 152_064, 32_768) | {"num_key_value_heads": 8, "max_window_layers": 80}
+_QWEN2_VL_TEXT = _sizes(8192, 80, 64, 29_568, 152_064, 32_768) | {
+    "num_key_value_heads": 8,
+    "max_window_layers": 80,
+}
 _QWEN3_VL_TEXT = _sizes(4096, 32, 32, 22_016, 151_936, 128_000)
 _QWEN3_VL_MOE_TEXT = _sizes(2048, 24, 16, 5632, 151_936, 128_000) | {
-    "num_key_value_heads": 16, "num_experts": 60, "num_experts_per_tok": 4, "moe_intermediate_size": 1408,
-}  # fmt: skip
+    "num_key_value_heads": 16,
+    "num_experts": 60,
+    "num_experts_per_tok": 4,
+    "moe_intermediate_size": 1408,
+}
 _QWEN35_TEXT = _sizes(4096, 32, 16, 12_288, 248_320, 32_768)
 _QWEN35_MOE_TEXT = {
-    "hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 16, "vocab_size": 248_320, "num_experts": 256,
-    "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
-}  # fmt: skip
-_GLM4V_MOE_TEXT = _sizes(4096, 46, 96, 10_944, 151_424, 65_536) | {"n_routed_experts": 128, "moe_intermediate_size": 1408}
-_DEEPSEEK_V3 = _sizes(7168, 61, 128, 18_432, 129_280, 4096) | {"n_routed_experts": 256, "moe_intermediate_size": 2048}
+    "hidden_size": 2048,
+    "num_hidden_layers": 40,
+    "num_attention_heads": 16,
+    "vocab_size": 248_320,
+    "num_experts": 256,
+    "moe_intermediate_size": 512,
+    "shared_expert_intermediate_size": 512,
+}
+_GLM4V_MOE_TEXT = _sizes(4096, 46, 96, 10_944, 151_424, 65_536) | {
+    "n_routed_experts": 128,
+    "moe_intermediate_size": 1408,
+}
+_DEEPSEEK_V3 = _sizes(7168, 61, 128, 18_432, 129_280, 4096) | {
+    "n_routed_experts": 256,
+    "moe_intermediate_size": 2048,
+}
 NESTINGS: dict[str, Nesting] = {
-    "llava": Nesting({"llama": _LLAMA, "mistral": _MISTRAL, "qwen2": _QWEN2, "qwen3": _QWEN2}, llava, "clip_vision_model"),
+    "llava": Nesting(
+        {"llama": _LLAMA, "mistral": _MISTRAL, "qwen2": _QWEN2, "qwen3": _QWEN2}, llava, "clip_vision_model"
+    ),
     "mistral3": Nesting({"mistral": _MISTRAL, "ministral3": _MINISTRAL3}, mistral3, "pixtral"),
     "gemma3": Nesting({"gemma3_text": _GEMMA3_TEXT}, gemma3, "siglip_vision_model"),
     "gemma4": Nesting({"gemma4_text": _GEMMA4_TEXT}, gemma4, "gemma4_vision"),
@@ -345,7 +460,9 @@ def nested(config: Config, decoder: Callable[[Config], Architecture]) -> Archite
             )
         text = replace(text, defaults=nesting.text[text.model_type])
     if nesting.default_tower and config.data.get("vision_config") is None:
-        vision = replace(config, model_type=nesting.vision_type, data={}, path="vision_config.", outer=config.model_type)
+        vision = replace(
+            config, model_type=nesting.vision_type, data={}, path="vision_config.", outer=config.model_type
+        )
     else:
         vision = config.part("vision_config", nesting.vision_type)
     found = decoder(text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mantile.drivers import RESULTS, Driver
 from mantile.equations.checks import TOLERANCE
+from mantile.estimate.sensitivity import RESULTS, Driver
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, precedents, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Book, Cell, Sheet
-from mantile.workbook.sheets.furniture import cut, furnish
+from mantile.workbook.sheets.frame import add_title_rows, cut
 from mantile.workbook.sheets.sensitivity import Sensitivity, shown
 
 _STATEMENTS = {
@@ -91,31 +91,73 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
         listed: what the results hang on, most consequential first.
         hangs: the live effects of some of them, from the Sensitivity sheet.
     """
-    sheet = book.add(Sheet("Assumptions", "control", "Everything this estimate takes on trust, most consequential first. Effect = change of the result from "
-                           "the low to the high end of its range; in grey as generated."))  # fmt: skip
+    sheet = book.add(
+        Sheet(
+            "Assumptions",
+            "control",
+            "Everything this estimate takes on trust, most consequential first. Effect = change of the result from "
+            "the low to the high end of its range; in grey as generated.",
+        )
+    )
     sheet.widths = [48, 430, 118, 92, 74, 92, 84, 250, 84, 80, 80, 80]
     sheet.default_height = 24
     last = 11
-    furnish(book, sheet, "Assumptions", last, master)
+    add_title_rows(book, sheet, "Assumptions", last, master)
     sheet.heights |= {2: 6, 3: 22}
-    heads = ("no.", "assumption", "used on", "value", "unit", "default", "changed", "source", "status", "TTFT", "TPOT", "USD/M")
+    heads = (
+        "no.",
+        "assumption",
+        "used on",
+        "value",
+        "unit",
+        "default",
+        "changed",
+        "source",
+        "status",
+        "TTFT",
+        "TPOT",
+        "USD/M",
+    )
     for column, head in enumerate(heads):
         sheet.text(3, column, head, style.HEADER_RIGHT if column in (3, 5, 9, 10, 11) else style.HEADER)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
     row = 4
     used = _used(book)
     for number, driver in enumerate(listed, 1):
-        _line(book, sheet, row, number, driver, hangs.spreads.get(driver.id, {}) if hangs is not None else {}, ", ".join(used.get(driver.figure, ())))
+        _line(
+            book,
+            sheet,
+            row,
+            number,
+            driver,
+            hangs.spreads.get(driver.id, {}) if hangs is not None else {},
+            ", ".join(used.get(driver.figure, ())),
+        )
         row += 1
     for column in (9, 10, 11):
-        sheet.conditional.append(((4, column, row - 1, column), {
-            "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR,
-            "bar_negative_color": style.CAPACITY_BAR, "bar_axis_color": style.HAIRLINE, "min_type": "num", "max_type": "num",
-            "min_value": -0.45, "max_value": 0.9}))  # fmt: skip
+        sheet.conditional.append(
+            (
+                (4, column, row - 1, column),
+                {
+                    "type": "data_bar",
+                    "bar_solid": True,
+                    "data_bar_2010": True,
+                    "bar_color": style.SHARE_BAR,
+                    "bar_negative_color": style.CAPACITY_BAR,
+                    "bar_axis_color": style.HAIRLINE,
+                    "min_type": "num",
+                    "max_type": "num",
+                    "min_value": -0.45,
+                    "max_value": 0.9,
+                },
+            )
+        )
     row += 1
-    for words in ("Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
-                  "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
-                  "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly."):  # fmt: skip
+    for words in (
+        "Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
+        "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
+        "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
+    ):
         sheet.text(row, 0, words, style.PURPOSE)
         row += 1
     sheet.print_area = (0, 0, row - 1, last)
@@ -123,7 +165,9 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
 
 def statement(driver: Driver) -> str:
     """What is taken on trust, in a sentence."""
-    return _STATEMENTS[driver.id.rpartition(".")[2]] + (", on decode workers" if driver.id.startswith("decode.") else "")
+    return _STATEMENTS[driver.id.rpartition(".")[2]] + (
+        ", on decode workers" if driver.id.startswith("decode.") else ""
+    )
 
 
 def _used(book: Book) -> dict[Named, list[str]]:
@@ -137,7 +181,9 @@ def _used(book: Book) -> dict[Named, list[str]]:
     return {figure: list(names) for figure, names in found.items()}
 
 
-def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str) -> None:
+def _line(
+    book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str
+) -> None:
     under = (style.THIN, style.FAINT)
     figure = driver.figure
     value, unit, _ = shown(figure, figure.unit)
@@ -146,20 +192,47 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live:
     sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
     sheet.text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
     sheet.text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
-    sheet.formula(row, 3, value, style.value(unit, role="link", integer=integer).but(bottom=under), link=book.anchor(figure))
+    sheet.formula(
+        row,
+        3,
+        value,
+        style.value(unit, role="link", integer=integer).but(bottom=under),
+        link=book.anchor(figure),
+    )
     sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
-    default = Input(f"assumption.{driver.id}", f"As generated, {driver.label}", unit, float(f"{then:.12g}"), shared=True, fixed=True)
+    default = Input(
+        f"assumption.{driver.id}",
+        f"As generated, {driver.label}",
+        unit,
+        float(f"{then:.12g}"),
+        shared=True,
+        fixed=True,
+    )
     book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
-    sheet.formula(row, 6, where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
-                  style.front("changed", colour=style.ALERT, bold=True).but(bottom=under))  # fmt: skip
+    sheet.formula(
+        row,
+        6,
+        where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
+        style.front("changed", colour=style.ALERT, bold=True).but(bottom=under),
+    )
     sheet.text(row, 7, cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
     assumed = driver.status == "assumed"
-    sheet.text(row, 8, "! assumed" if assumed else driver.status,
-               style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK))  # fmt: skip
-    look = style.front("effect", align="right").but(form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under)
+    sheet.text(
+        row,
+        8,
+        "! assumed" if assumed else driver.status,
+        style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
+    )
+    look = style.front("effect", align="right").but(
+        form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under
+    )
     for column, (result, effect) in enumerate(zip(RESULTS, driver.effects, strict=True), 9):
         if result in live:
             sheet.formula(row, column, live[result], look.but(colour=style.LINK), of=ACROSS)
         else:
-            sheet.put(row, column, Cell(look.but(colour=style.GREY), number=round(effect * 2 * driver.swing / 10, 6)))
+            sheet.put(
+                row,
+                column,
+                Cell(look.but(colour=style.GREY), number=round(effect * 2 * driver.swing / 10, 6)),
+            )
     sheet.ids[row] = driver.id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.graph.quantity import At, Quantity, added
+from mantile.graph.quantity import InCase, Quantity, sum_of
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Book, Sheet
 from mantile.workbook.sheets.workings import workings
@@ -17,8 +17,15 @@ def calibration_sheet(book: Book, master: Quantity) -> Quantity:
         the error over all scenarios, which a solver can make small.
     """
     known = book.estimate.equations.measured
-    sheet = workings(book, "Calibration", "outputs", "Type what was measured and look at predicted ÷ measured. To bring them together: edit override "
-                     "cells on Efficiency, or run mantile calibrate FILE.xlsx.", known.sections, master)  # fmt: skip
+    sheet = workings(
+        book,
+        "Calibration",
+        "outputs",
+        "Type what was measured and look at predicted ÷ measured. To bring them together: edit override "
+        "cells on Efficiency, or run mantile calibrate FILE.xlsx.",
+        known.sections,
+        master,
+    )
     sheet.widths[SHARED] = 112
     sheet.cells[3, SHARED].text = "all\u00a0\u00a0\nscenarios\u00a0\u00a0"
     for row, identifier in sheet.ids.items():
@@ -33,13 +40,25 @@ def calibration_sheet(book: Book, master: Quantity) -> Quantity:
 def _total(book: Book, sheet: Sheet, row: int) -> None:
     """The last row: all scenarios together."""
     error = book.estimate.equations.measured.error
-    whole = Quantity(TOTAL, "Error of all scenarios", "1", added([At(error, column) for column in range(book.columns)]),
-                     note="sum of all; Solver: minimise it by changing override cells on Efficiency")  # fmt: skip
+    whole = Quantity(
+        TOTAL,
+        "Error of all scenarios",
+        "1",
+        sum_of([InCase(error, column) for column in range(book.columns)]),
+        note="sum of all; Solver: minimise it by changing override cells on Efficiency",
+    )
     texts = ("How far off", whole.label, "1", whole.note, "", whole.id)
     styles = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
         sheet.text(row, column, text, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
-    book.place(sheet, row, SHARED, whole, style.emphasised(style.value("1").but(form=style.FRONT["ratio"]), 2), of=ACROSS)
+    book.place(
+        sheet,
+        row,
+        SHARED,
+        whole,
+        style.emphasised(style.value("1").but(form=style.FRONT["ratio"]), 2),
+        of=ACROSS,
+    )
     sheet.band(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))
     sheet.ids[row] = whole.id
     start, _ = sheet.blocks[-1]

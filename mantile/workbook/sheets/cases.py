@@ -16,7 +16,9 @@ def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
     sheet.ids[row] = figure.id
 
 
-def work_out(book: Book, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]) -> None:
+def work_out(
+    book: Book, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]
+) -> None:
     """A row of a figure that was made again.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import Check
-from mantile.graph.quantity import At, Input, Node, Quantity, added, join, span, text, total, where
+from mantile.graph.quantity import InCase, Input, Node, Quantity, join, span, sum_of, sum_range, text, where
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, Book, Home, Sheet
-from mantile.workbook.sheets.furniture import cut, furnish
+from mantile.workbook.sheets.frame import add_title_rows, cut
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -44,23 +44,42 @@ def verdict(book: Book, unchanged: Check) -> Verdict:
 
     error_count = count("error_count", "Checks", len(errors) * book.columns)
     alert_count = count("alert_count", "Alerts", len(alerts) * book.columns)
-    groups: list[Node] = [total(span([check.result for check in errors if check.group == group]))
-                          for group in dict.fromkeys(check.group for check in errors)]  # fmt: skip
-    passed = Quantity("checks.passed", "Error checks that pass", "flag", added(groups))
-    clear = Quantity("checks.clear", "Alerts that are clear", "flag", total(span([check.result for check in alerts])))
-    all_passed = added([At(passed, column) for column in range(book.columns)])
-    all_clear = added([At(clear, column) for column in range(book.columns)])
+    groups: list[Node] = [
+        sum_range(span([check.result for check in errors if check.group == group]))
+        for group in dict.fromkeys(check.group for check in errors)
+    ]
+    passed = Quantity("checks.passed", "Error checks that pass", "flag", sum_of(groups))
+    clear = Quantity(
+        "checks.clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
+    )
+    all_passed = sum_of([InCase(passed, column) for column in range(book.columns)])
+    all_clear = sum_of([InCase(clear, column) for column in range(book.columns)])
     master = Quantity("checks.master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
     headline = Quantity(
-        "checks.headline", "Verdict", "1",
-        where(master > 0, join("✓ ", text(all_passed, "0"), " of ", text(error_count, "0"), " checks pass"),
-              join("✗ ", text(error_count - all_passed, "0"), " of ", text(error_count, "0"), " checks FAIL")),
-    )  # fmt: skip
-    raised = Quantity("checks.alerts", "Alerts", "1",
-                      join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"))  # fmt: skip
-    stamp = Quantity("checks.stamp", "As generated", "1",
-                     where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"))  # fmt: skip
-    return Verdict(checks, unchanged, passed, clear, error_count, alert_count, master, headline, raised, stamp)
+        "checks.headline",
+        "Verdict",
+        "1",
+        where(
+            master > 0,
+            join("✓ ", text(all_passed, "0"), " of ", text(error_count, "0"), " checks pass"),
+            join("✗ ", text(error_count - all_passed, "0"), " of ", text(error_count, "0"), " checks FAIL"),
+        ),
+    )
+    raised = Quantity(
+        "checks.alerts",
+        "Alerts",
+        "1",
+        join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"),
+    )
+    stamp = Quantity(
+        "checks.stamp",
+        "As generated",
+        "1",
+        where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
+    )
+    return Verdict(
+        checks, unchanged, passed, clear, error_count, alert_count, master, headline, raised, stamp
+    )
 
 
 def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
@@ -69,7 +88,7 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     sheet.purpose = "Every check states both sides. A failed error check turns the master red on every sheet; an alert asks for attention only."
     last = FIRST + book.columns + 1
     sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110]
-    furnish(book, sheet, "Checks", last, verdict.headline)
+    add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
     tile = style.TILE.but(top=(style.THICK, style.NAVY), size=8.5, bold=True, colour=style.NAVY)
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
@@ -77,12 +96,28 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
         sheet.text(3, column, head, tile)
     book.place(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), of=ACROSS)
-    sheet.conditional.append(((4, 0, 4, 0), {"type": "text", "criteria": "begins with", "value": "✗",
-                                             "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
+    sheet.conditional.append(
+        (
+            (4, 0, 4, 0),
+            {
+                "type": "text",
+                "criteria": "begins with",
+                "value": "✗",
+                "format": style.Style(colour=style.FAIL, bold=True),
+            },
+        )
+    )
     book.place(sheet, 4, 2, verdict.alerts, big, of=ACROSS)
     book.place(sheet, 4, 5, verdict.stamp, big, of=0)
     sheet.text(5, 0, "", note)
-    book.place(sheet, 5, 1, verdict.master, note.but(indent=0, form='[=1]"master check: none failed";"master check: failed"'), of=ACROSS)
+    book.place(
+        sheet,
+        5,
+        1,
+        verdict.master,
+        note.but(indent=0, form='[=1]"master check: none failed";"master check: failed"'),
+        of=ACROSS,
+    )
     sheet.text(5, 2, "an alert asks for attention and does not fail the book", note)
     sheet.text(5, 5, "live results against those stored when the file was made", note)
     for row, look in ((3, tile), (4, big), (5, note)):
@@ -107,15 +142,23 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
             row += 1
     sheet.heights |= {row: 8}
     row += 1
-    for label, figure, counted in (("Error checks that pass", verdict.passed, verdict.error_count),
-                                   ("Alerts that are clear", verdict.clear, verdict.alert_count)):  # fmt: skip
+    for label, figure, counted in (
+        ("Error checks that pass", verdict.passed, verdict.error_count),
+        ("Alerts that are clear", verdict.clear, verdict.alert_count),
+    ):
         look = style.emphasised(style.LABEL, 1)
         sheet.text(row, 1, label, look)
         book.fix(sheet, row, 3, counted, style.emphasised(style.value("number", role="fixed"), 1))
         sheet.text(row, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
         book.settle(figure, Home(sheet.name, row))
         for column in range(book.columns):
-            sheet.formula(row, FIRST + column, figure.body, style.emphasised(style.value("number"), 1).but(align="left"), of=column)
+            sheet.formula(
+                row,
+                FIRST + column,
+                figure.body,
+                style.emphasised(style.value("number"), 1).but(align="left"),
+                of=column,
+            )
         sheet.band(row, 0, last, look)
         row += 1
     sheet.print_area = (0, 0, row - 1, last)
@@ -137,8 +180,11 @@ def _line(book: Book, sheet: Sheet, row: int, number: int, check: Check, last: i
     for column in range(book.columns):
         cell = (row, FIRST + column, row, FIRST + column)
         sheet.formula(row, FIRST + column, check.result.body, style.front(form, colour=style.PASS), of=column)
-        bad = style.Style(colour=style.FAIL, fill=style.FAIL_FILL, bold=True) if check.error else style.Style(
-            colour=style.ALERT, fill=style.ALERT_FILL, bold=True)  # fmt: skip
+        bad = (
+            style.Style(colour=style.FAIL, fill=style.FAIL_FILL, bold=True)
+            if check.error
+            else style.Style(colour=style.ALERT, fill=style.ALERT_FILL, bold=True)
+        )
         sheet.conditional.append((cell, {"type": "cell", "criteria": "==", "value": 0, "format": bad}))
     sheet.text(row, last - 1, "error" if check.error else "alert", style.UNIT)
     home = book.homes[check.left]

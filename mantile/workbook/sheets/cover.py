@@ -7,8 +7,8 @@ from itertools import count
 from textwrap import wrap
 
 from mantile.equations.constants import MILLI
-from mantile.estimation import Estimate
-from mantile.graph.quantity import At, join
+from mantile.estimate.estimate import Estimate
+from mantile.graph.quantity import InCase, join
 from mantile.ir.counts import tensor_list
 from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
@@ -17,17 +17,44 @@ from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.sheets.checks import Verdict
 
 _CONTENTS = (
-    ("front", (("Summary", "one page: fit, speed, limits, evidence"), ("Checks", "both sides of every check"))),
-    ("inputs", (("Inputs", "workload, parallelism, data types"), ("Hardware", "accelerators and links, with sources"),
-                ("Efficiency", "how much of the hardware is reached"), ("Model", "architecture facts with provenance"),
-                ("Tensors", "all tensors, parameters of each"))),
-    ("workings", (("Plan", "which accelerator holds what"), ("Memory", "shards, weights, KV cache, activations"), ("Network", "what each collective costs"),
-                  ("Prefill", "module by module"), ("Decode", "module by module"), ("Layers", "the same times, by layer"),
-                  ("Serving", "TTFT, TPOT, queueing, throughput"))),
-    ("outputs", (("Cost", "power, price, cost per token and month"), ("Compare", "scenarios side by side, changes to the base"),
-                 ("Sensitivity", "what the results hang on"), ("Sweep", "over one input or two"), ("Calibration", "measured beside predicted"))),
+    (
+        "front",
+        (("Summary", "one page: fit, speed, limits, evidence"), ("Checks", "both sides of every check")),
+    ),
+    (
+        "inputs",
+        (
+            ("Inputs", "workload, parallelism, data types"),
+            ("Hardware", "accelerators and links, with sources"),
+            ("Efficiency", "how much of the hardware is reached"),
+            ("Model", "architecture facts with provenance"),
+            ("Tensors", "all tensors, parameters of each"),
+        ),
+    ),
+    (
+        "workings",
+        (
+            ("Plan", "which accelerator holds what"),
+            ("Memory", "shards, weights, KV cache, activations"),
+            ("Network", "what each collective costs"),
+            ("Prefill", "module by module"),
+            ("Decode", "module by module"),
+            ("Layers", "the same times, by layer"),
+            ("Serving", "TTFT, TPOT, queueing, throughput"),
+        ),
+    ),
+    (
+        "outputs",
+        (
+            ("Cost", "power, price, cost per token and month"),
+            ("Compare", "scenarios side by side, changes to the base"),
+            ("Sensitivity", "what the results hang on"),
+            ("Sweep", "over one input or two"),
+            ("Calibration", "measured beside predicted"),
+        ),
+    ),
     ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
-)  # fmt: skip
+)
 _USE = (
     "Change any yellow cell on Summary or Inputs: every number and chart follows.",
     "Read Summary. The link behind each number leads to its row.",
@@ -57,9 +84,18 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     sheet.text(1, 1, estimate.title, style.COVER_TITLE)
     sheet.text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
     sheet.formula(1, 8, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
-    sheet.conditional.append(((1, 8, 1, 8), {"type": "text", "criteria": "begins with", "value": "✗",
-                                             "format": style.Style(colour=style.FAIL, bold=True)}))  # fmt: skip
-    sheet.formula(2, 8, join(verdict.alerts, " · ", At(verdict.stamp, 0)), style.BACK, of=ACROSS)
+    sheet.conditional.append(
+        (
+            (1, 8, 1, 8),
+            {
+                "type": "text",
+                "criteria": "begins with",
+                "value": "✗",
+                "format": style.Style(colour=style.FAIL, bold=True),
+            },
+        )
+    )
+    sheet.formula(2, 8, join(verdict.alerts, " · ", InCase(verdict.stamp, 0)), style.BACK, of=ACROSS)
 
     rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
     sheet.text(4, 1, "Contents", rule)
@@ -70,7 +106,13 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
             if name not in book.sheets:
                 continue
             sheet.put(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
-            sheet.text(row, 1, name, style.Style(bold=True, colour=style.NAVY, indent=1), link=f"internal:'{name}'!A1")
+            sheet.text(
+                row,
+                1,
+                name,
+                style.Style(bold=True, colour=style.NAVY, indent=1),
+                link=f"internal:'{name}'!A1",
+            )
             sheet.text(row, 2, words, style.PURPOSE)
             sheet.text(row, 3, _extent(book, name), style.BACK)
             row += 1
@@ -99,16 +141,27 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     sheet.text(colours, 5, "What the colours mean", rule)
     sheet.band(colours, 6, 8, rule)
     samples = (
-        (style.value("token", role="input").but(unlocked=False), 2048.0, "input: typed, unlocked; blue on pale yellow"),
+        (
+            style.value("token", role="input").but(unlocked=False),
+            2048.0,
+            "input: typed, unlocked; blue on pale yellow",
+        ),
         (style.value("1"), 0.245, "calculation: black, locked"),
         (style.value("FLOP/s", role="link"), 989.4e12, "link to another sheet: green"),
         (style.value("1").but(left=(style.THICK, style.FACTOR_EDGE)), 0.77, "efficiency factor: purple edge"),
         (style.value("1", role="fixed"), 2.0, "definition or structure: grey, locked"),
         (style.front("check", colour=style.PASS, align="right"), 1.0, "check holds"),
-        (style.front("alert", colour=style.ALERT, fill=style.ALERT_FILL, bold=True, align="right"), 0.0, "needs attention; the estimate stands"),
-        (style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"), 0.0,
-         "failed check: red is used for nothing else"),
-    )  # fmt: skip
+        (
+            style.front("alert", colour=style.ALERT, fill=style.ALERT_FILL, bold=True, align="right"),
+            0.0,
+            "needs attention; the estimate stands",
+        ),
+        (
+            style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"),
+            0.0,
+            "failed check: red is used for nothing else",
+        ),
+    )
     for look, sample, words in samples:
         row = next(free)
         sheet.put(row, 5, Cell(look, number=sample))
@@ -119,9 +172,10 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     sheet.text(answer, 5, "The answer", rule)
     sheet.band(answer, 6, 8, rule)
     results = (
-        (served.ttft * MILLI, "ms", "to the first token"), (served.tpot * MILLI, "ms1", "per further token"),
+        (served.ttft * MILLI, "ms", "to the first token"),
+        (served.tpot * MILLI, "ms1", "per further token"),
         (served.output_tokens_per_s_per_accelerator, "whole", "output tokens per second and accelerator"),
-    )  # fmt: skip
+    )
     for figure, form, words in results:
         row = next(free)
         sheet.formula(row, 5, figure, style.front(form, bold=True, align="right"))
@@ -138,11 +192,13 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         ("architecture", estimate.model.source),
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
         ("licence", "Apache-2.0"),
-    )  # fmt: skip
+    )
     if book.money.rate is not None:
         row = next(free)
         sheet.text(row, 5, book.money.rate.label, style.PURPOSE)
-        book.fix(sheet, row, 6, book.money.rate, style.value("1", role="fixed").but(form="0.0000", align="left"))
+        book.fix(
+            sheet, row, 6, book.money.rate, style.value("1", role="fixed").but(form="0.0000", align="left")
+        )
     for label, words in provenance:
         for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
             row = next(free)
@@ -155,21 +211,33 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
 def _question(why: str) -> str:
     """Why the workbook was made; where the scenario does not say, what any of them answers."""
     asked = why != Scenario.model_fields["why"].default
-    return why[:1].upper() + why[1:] if asked else "What latency, throughput and memory can this deployment really reach?"
+    return (
+        why[:1].upper() + why[1:]
+        if asked
+        else "What latency, throughput and memory can this deployment really reach?"
+    )
 
 
 def _limits(estimate: Estimate) -> list[str]:
     """What the estimate leaves out, of what its scenarios could meet."""
-    loops = ["under a closed loop of fixed concurrency"] if any(not column.values.get("request_rate") for column in estimate.columns) else []
+    loops = (
+        ["under a closed loop of fixed concurrency"]
+        if any(not column.values.get("request_rate") for column in estimate.columns)
+        else []
+    )
     if estimate.scenario.open_loop:
         loops.append("with requests that arrive at random at a steady rate")
-    limits = [f"Steady state {', or '.join(loops)}; no peaks, no failures.",
-              "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
-              "No prefix caching, no speculative decoding."]  # fmt: skip
+    limits = [
+        f"Steady state {', or '.join(loops)}; no peaks, no failures.",
+        "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
+        "No prefix caching, no speculative decoding.",
+    ]
     if estimate.model.architecture.value("experts"):
         limits.append("Experts are chosen evenly.")
     if estimate.scenario.disaggregated:
-        limits.append("Prefill and decode workers apart were measured least: expect errors of a third and more.")
+        limits.append(
+            "Prefill and decode workers apart were measured least: expect errors of a third and more."
+        )
     return limits
 
 
@@ -207,5 +275,3 @@ def _extent(book: Book, name: str) -> str:
     if name == "Layers":
         return f"{len(book.estimate.model.architecture.sequence())} layers"
     return f"{len(sheet.ids):,} rows" if sheet.ids else ""
-
-

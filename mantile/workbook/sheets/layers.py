@@ -11,17 +11,40 @@ from mantile.equations.constants import MICRO, MILLI
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.sharding import scope
-from mantile.graph.quantity import Input, Node, Quantity, element, join, maximum, position, span, text, total, where, whole
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    floor,
+    index,
+    join,
+    match,
+    maximum,
+    span,
+    sum_range,
+    text,
+    where,
+)
 from mantile.ir.modules import Layer, Module
 from mantile.workbook import charts, style
 from mantile.workbook.book import Book, Sheet
-from mantile.workbook.sheets.furniture import furnish, grouped
+from mantile.workbook.sheets.frame import add_title_rows, grouped
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 CHART_ROWS = 17
 # Columns of the steps of a layer.
 TIME, START, SHARE, BOUND, SPLIT, FLOPS, READ, SENT = 2, 3, 4, 5, 6, 10, 11, 12
-_HEADS = ("part", "time, us", "start, us", "share", "bound by", *(f"{limit}, us" for limit in LIMITS), "FLOPs", "bytes", "sent, bytes")
+_HEADS = (
+    "part",
+    "time, us",
+    "start, us",
+    "share",
+    "bound by",
+    *(f"{limit}, us" for limit in LIMITS),
+    "FLOPs",
+    "bytes",
+    "sent, bytes",
+)
 # Columns of the list of layers, by phase: start and time.
 LISTED = {"prefill": 3, "decode": 5}
 _LAST = 12
@@ -39,7 +62,9 @@ class _Kind:
     whole: dict[str, Quantity]
 
 
-def steps_of_layer(phase: Pass, layer: Layer, after: tuple[Module, ...], inside: tuple[Module, ...]) -> list[tuple[str, Block]]:
+def steps_of_layer(
+    phase: Pass, layer: Layer, after: tuple[Module, ...], inside: tuple[Module, ...]
+) -> list[tuple[str, Block]]:
     """The blocks of one layer in execution order, messages after mixer and FFN, and where a mixer needs a sum inside."""
     blocks = {block.id: block for block in phase.blocks}
     steps: list[tuple[str, Block]] = []
@@ -48,7 +73,12 @@ def steps_of_layer(phase: Pass, layer: Layer, after: tuple[Module, ...], inside:
         if module in inside:
             steps.append((f"{module.short} sum", blocks["inner_reduce"]))
         elif module in after:
-            steps.append((f"messages {1 + sum(block.id == 'all_reduce' for _, block in steps)}", phase.after[scope(module)]))
+            steps.append(
+                (
+                    f"messages {1 + sum(block.id == 'all_reduce' for _, block in steps)}",
+                    phase.after[scope(module)],
+                )
+            )
     return steps
 
 
@@ -56,16 +86,24 @@ def part_of(block: Block, limit: str) -> Node | None:
     """The share of one execution of a block that a limit accounts for, in seconds; None where it never does."""
     if limit == OVERHEAD:
         return block.launch
-    return limited(block, limit, block.layer_time if block.launch is None else block.layer_time - block.launch)
+    return limited(
+        block, limit, block.layer_time if block.launch is None else block.layer_time - block.launch
+    )
 
 
 def layers_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out the Layers sheet for the base scenario."""
     equations = book.estimate.equations
-    sheet = book.add(Sheet("Layers", "workings", "Where in the model the time goes, for the base scenario, on one rank. A layer leads to its steps, "
-                           "a step to its block on Prefill or Decode."))  # fmt: skip
+    sheet = book.add(
+        Sheet(
+            "Layers",
+            "workings",
+            "Where in the model the time goes, for the base scenario, on one rank. A layer leads to its steps, "
+            "a step to its block on Prefill or Decode.",
+        )
+    )
     sheet.widths = [178, 128, 84, 84, 84, 84, *([84] * 7)]
-    furnish(book, sheet, "Layers", _LAST, master)
+    add_title_rows(book, sheet, "Layers", _LAST, master)
     sheet.heights[2], sheet.repeat_rows = 6, (0, 1)
     phases = {"prefill": equations.prefill, "decode": equations.decode}
     row = CHART_ROWS + 3
@@ -89,7 +127,12 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
     us, called = style.value("us"), group_names(ir)
     green = us.but(colour=style.LINK)
     start = row
-    sheet.text(row, 0, f"{name}, one layer" if len(ir.layers) == 1 else f"{name}, one {kind.layer.name} layer", style.HEADER)
+    sheet.text(
+        row,
+        0,
+        f"{name}, one layer" if len(ir.layers) == 1 else f"{name}, one {kind.layer.name} layer",
+        style.HEADER,
+    )
     for column, words in enumerate(_HEADS, 1):
         sheet.text(row, column, words, style.HEADER if column == 1 else style.HEADER_RIGHT)
     row += 1
@@ -99,35 +142,82 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
     times: list[Quantity] = []
     for short, block in steps:
         row += 1
-        names.append(Input(f"layers.name.{number}.{name}.{len(names)}", f"Step {len(names)}", "1", short, shared=True, fixed=True))
+        names.append(
+            Input(
+                f"layers.name.{number}.{name}.{len(names)}",
+                f"Step {len(names)}",
+                "1",
+                short,
+                shared=True,
+                fixed=True,
+            )
+        )
         book.fix(sheet, row, 0, names[-1], style.LABEL.but(indent=1))
         sheet.text(row, 1, "messages" if block.network else called[block.group], style.SOURCE)
-        times.append(Quantity(f"layers.step.{number}.{name}.{len(times)}", f"Time of {short}", "us", block.layer_time * MICRO))
+        times.append(
+            Quantity(
+                f"layers.step.{number}.{name}.{len(times)}",
+                f"Time of {short}",
+                "us",
+                block.layer_time * MICRO,
+            )
+        )
         book.place(sheet, row, TIME, times[-1], green, link=book.anchor(block.layer_time))
         sent = block.layer_time > 0  # messages are, but for those of a lone rank
-        sheet.formula(row, BOUND, where(sent, block.bound, "–") if block.network else block.bound, style.TEXT_VALUE.but(colour=style.LINK, size=9))
+        sheet.formula(
+            row,
+            BOUND,
+            where(sent, block.bound, "–") if block.network else block.bound,
+            style.TEXT_VALUE.but(colour=style.LINK, size=9),
+        )
         for column, limit in enumerate(LIMITS, SPLIT):
             part = part_of(block, limit)
             if part is not None:
                 sheet.formula(row, column, part * MICRO, green)
-        for column, figure, unit in ((FLOPS, block.flops, "FLOP"), (SENT if block.network else READ, block.bytes, "B")):
+        for column, figure, unit in (
+            (FLOPS, block.flops, "FLOP"),
+            (SENT if block.network else READ, block.bytes, "B"),
+        ):
             if figure is not None:
-                sheet.formula(row, column, where(sent, figure, 0) if block.network else figure,
-                              style.value(unit).but(colour=style.LINK, form='[=0]"–"_)_);##0.0E+0_)_)'))  # fmt: skip
-    whole_layer = Quantity(f"layers.layer.{number}.{name}", f"One layer, {kind.layer.name}, {name}", "us", total(span(times)))
+                sheet.formula(
+                    row,
+                    column,
+                    where(sent, figure, 0) if block.network else figure,
+                    style.value(unit).but(colour=style.LINK, form='[=0]"–"_)_);##0.0E+0_)_)'),
+                )
+    whole_layer = Quantity(
+        f"layers.layer.{number}.{name}", f"One layer, {kind.layer.name}, {name}", "us", sum_range(span(times))
+    )
     bold = {"bold": True, "fill": style.PANEL}
     sheet.text(everything, 0, "Whole layer", style.LABEL.but(**bold))
     book.place(sheet, everything, TIME, whole_layer, us.but(**bold))
     sheet.band(everything, 1, _LAST, style.LABEL.but(**bold))
     before: Node | None = None
     for line, time in enumerate(times, everything + 1):
-        begin = Quantity(f"layers.start.{number}.{name}.{line}", f"Start of step {line}", "us", time - time if before is None else before)
+        begin = Quantity(
+            f"layers.start.{number}.{name}.{line}",
+            f"Start of step {line}",
+            "us",
+            time - time if before is None else before,
+        )
         book.place(sheet, line, START, begin, us)
         sheet.formula(line, SHARE, time / whole_layer, style.VALUE.but(form="0%_)_)"))
         before = begin + time
-    sheet.conditional.append(((everything + 1, SHARE, row, SHARE), {
-        "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.SHARE_BAR, "min_type": "num",
-        "max_type": "num", "min_value": 0, "max_value": 1}))  # fmt: skip
+    sheet.conditional.append(
+        (
+            (everything + 1, SHARE, row, SHARE),
+            {
+                "type": "data_bar",
+                "bar_solid": True,
+                "data_bar_2010": True,
+                "bar_color": style.SHARE_BAR,
+                "min_type": "num",
+                "max_type": "num",
+                "min_value": 0,
+                "max_value": 1,
+            },
+        )
+    )
     kind.rows[name], kind.names[name] = (everything + 1, row), tuple(names)
     kind.times[name], kind.whole[name] = tuple(times), whole_layer
     sheet.blocks.append((start, row))
@@ -139,7 +229,10 @@ class _List:
 
     def __init__(self, book: Book, sheet: Sheet, kinds: list[_Kind], phases: dict[str, Pass]) -> None:
         self.book, self.sheet, self.kinds, self.phases = book, sheet, kinds, phases
-        self.looks = {name: style.value("us").but(form=style.FRONT[form] + "_)_)") for name, form in (("prefill", "ms2"), ("decode", "ms3"))}
+        self.looks = {
+            name: style.value("us").but(form=style.FRONT[form] + "_)_)")
+            for name, form in (("prefill", "ms2"), ("decode", "ms3"))
+        }
         self.ends: dict[str, tuple[Quantity, Quantity]] = {}
         self.row = 0
 
@@ -152,28 +245,46 @@ class _List:
             sheet.text(self.row, column, words, top)
         sheet.band(self.row, 0, _GANTT - 1, top)
         self.row += 1
-        for column, words in enumerate(("a whole pass", "number of its kind", "stage", "start, ms", "time, ms", "start, ms", "time, ms")):
+        for column, words in enumerate(
+            ("a whole pass", "number of its kind", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
+        ):
             sheet.text(self.row, column, words, style.HEADER if column < 2 else style.HEADER_RIGHT)
         self.row += 1
         first = self.row
-        self._once("step", "Step overhead", {name: phase.times.figures[-1] for name, phase in self.phases.items()})
+        self._once(
+            "step", "Step overhead", {name: phase.times.figures[-1] for name, phase in self.phases.items()}
+        )
         if equations.ir.vision is not None:
             self._once("vision", "Vision tower", {"prefill": self._block("prefill", "vision").time})
-        self._once("embedding", "Embedding, its messages", {name: self._block(name, "embedding").time + phase.after["attention"].layer_time
-                                                            for name, phase in self.phases.items()})  # fmt: skip
+        self._once(
+            "embedding",
+            "Embedding, its messages",
+            {
+                name: self._block(name, "embedding").time + phase.after["attention"].layer_time
+                for name, phase in self.phases.items()
+            },
+        )
         self._layers()
         for end in equations.ir.modules:
             if end.layers is None and end.id != "embedding":
                 self._once(end.id, end.label, {name: self._block(name, end.id).time for name in self.phases})
-        for identifier, label in (("context", "Context exchange"), ("host", "Host memory"), ("p2p", "Stage to stage")):
+        for identifier, label in (
+            ("context", "Context exchange"),
+            ("host", "Host memory"),
+            ("p2p", "Stage to stage"),
+        ):
             if any(found.id == identifier for found in equations.decode.blocks):
-                self._once(identifier, label, {name: self._block(name, identifier).time for name in self.phases})
+                self._once(
+                    identifier, label, {name: self._block(name, identifier).time for name in self.phases}
+                )
         last = self.row - 1
         bold = {"bold": True, "fill": style.PANEL, "top": (style.THIN, style.INK)}
         sheet.text(self.row, 0, "Whole pass", style.LABEL.but(**bold))
         for name, phase in self.phases.items():
             figure = Quantity(f"layers.pass.{name}", f"Whole pass, {name}", "ms", phase.time * MILLI)
-            self.book.place(sheet, self.row, LISTED[name] + 1, figure, self.looks[name].but(colour=style.LINK, **bold))
+            self.book.place(
+                sheet, self.row, LISTED[name] + 1, figure, self.looks[name].but(colour=style.LINK, **bold)
+            )
         sheet.band(self.row, 0, _GANTT - 1, style.LABEL.but(**bold))
         self.row += 1
         self.sheet.blocks += [(row, first + 2 * _GANTT_ROWS), (first + 2 * _GANTT_ROWS + 1, self.row - 1)]
@@ -187,7 +298,12 @@ class _List:
         column = LISTED[name]
         before = self.ends.get(name)
         lasts = Quantity(f"layers.{identifier}.{name}.time", f"Time, {identifier}, {name}", "ms", time)
-        begin = Quantity(f"layers.{identifier}.{name}.start", f"Start, {identifier}, {name}", "ms", lasts - lasts if before is None else before[0] + before[1])
+        begin = Quantity(
+            f"layers.{identifier}.{name}.start",
+            f"Start, {identifier}, {name}",
+            "ms",
+            lasts - lasts if before is None else before[0] + before[1],
+        )
         self.book.place(self.sheet, self.row, column, begin, self.looks[name])
         self.book.place(self.sheet, self.row, column + 1, lasts, look, link=link)
         self.ends[name] = (begin, lasts)
@@ -195,8 +311,18 @@ class _List:
     def _once(self, identifier: str, label: str, times: dict[str, Node]) -> None:
         self.sheet.text(self.row, 0, label, style.LABEL)
         for name, time in times.items():
-            figure = self._block(name, identifier).time if identifier not in ("step", "embedding") else self.phases[name].time
-            self._line(identifier, name, time * MILLI, self.looks[name].but(colour=style.LINK), self.book.anchor(figure))
+            figure = (
+                self._block(name, identifier).time
+                if identifier not in ("step", "embedding")
+                else self.phases[name].time
+            )
+            self._line(
+                identifier,
+                name,
+                time * MILLI,
+                self.looks[name].but(colour=style.LINK),
+                self.book.anchor(figure),
+            )
         self.row += 1
 
     def _layers(self) -> None:
@@ -205,31 +331,77 @@ class _List:
         numbers: dict[str, Iterator[int]] = {kind.layer.name: count(1) for kind in self.kinds}
         for number, blocks in enumerate(equations.ir.model.architecture.sequence(), 1):
             kind = places[blocks]
-            layer = Input(f"layers.number.{number}", f"Layer {number}", "number", number, shared=True, fixed=True)
+            layer = Input(
+                f"layers.number.{number}", f"Layer {number}", "number", number, shared=True, fixed=True
+            )
             self.book.fix(self.sheet, self.row, 0, layer, style.LABEL.but(form='"Layer "0', indent=1))
             of_kind = layer
             if len(self.kinds) > 1:
-                of_kind = Input(f"layers.of_kind.{number}", f"Number of its kind, layer {number}", "number", next(numbers[kind.layer.name]),
-                                shared=True, fixed=True)  # fmt: skip
-                self.book.fix(self.sheet, self.row, 1, of_kind, style.SOURCE.but(form=f'"{kind.layer.name} "0', align="left"))
-            stage = Quantity(f"layers.stage.{number}", f"Stage of layer {number}", "number", whole((layer - 1) / equations.decoders.plan.layers))
+                of_kind = Input(
+                    f"layers.of_kind.{number}",
+                    f"Number of its kind, layer {number}",
+                    "number",
+                    next(numbers[kind.layer.name]),
+                    shared=True,
+                    fixed=True,
+                )
+                self.book.fix(
+                    self.sheet,
+                    self.row,
+                    1,
+                    of_kind,
+                    style.SOURCE.but(form=f'"{kind.layer.name} "0', align="left"),
+                )
+            stage = Quantity(
+                f"layers.stage.{number}",
+                f"Stage of layer {number}",
+                "number",
+                floor((layer - 1) / equations.decoders.plan.layers),
+            )
             self.book.place(self.sheet, self.row, 2, stage, style.value("number", role="fixed"))
             for name in self.phases:
                 one = kind.whole[name] / MICRO * MILLI
-                self._line(f"layer.{number}", name, where(of_kind <= kind.layer.count, one, 0), self.looks[name],
-                           f"internal:'Layers'!A{kind.rows[name][0]}")  # fmt: skip
+                self._line(
+                    f"layer.{number}",
+                    name,
+                    where(of_kind <= kind.layer.count, one, 0),
+                    self.looks[name],
+                    f"internal:'Layers'!A{kind.rows[name][0]}",
+                )
             self.row += 1
 
     def _gantt(self, first: int, last: int) -> None:
         row = first - 2
         for name, column in LISTED.items():
-            title = Quantity(f"layers.title.pass.{name}", "Title", "1", join(
-                f"{name.capitalize()}, a whole pass: ", text(self.phases[name].time * MILLI, "0.0"), " ms"))  # fmt: skip
+            title = Quantity(
+                f"layers.title.pass.{name}",
+                "Title",
+                "1",
+                join(
+                    f"{name.capitalize()}, a whole pass: ", text(self.phases[name].time * MILLI, "0.0"), " ms"
+                ),
+            )
             self.book.place(self.sheet, row, _GANTT, title, style.Style(size=10.5, bold=True, indent=1))
-            self.sheet.charts.append((row + 1, _GANTT, charts.timeline(
-                f"Timeline of a whole {name} pass: every layer as a bar from its start", ("Layers", first, 0, last, 0), ("Layers", first, column, last, column),
-                [(style.COMPUTE if name == "prefill" else style.MEMORY, ("Layers", first, column + 1, last, column + 1))], (500, 18 * _GANTT_ROWS - 24),
-                (0.18, 0.02, 0.78, 0.90), unit="ms")))  # fmt: skip
+            self.sheet.charts.append(
+                (
+                    row + 1,
+                    _GANTT,
+                    charts.timeline(
+                        f"Timeline of a whole {name} pass: every layer as a bar from its start",
+                        ("Layers", first, 0, last, 0),
+                        ("Layers", first, column, last, column),
+                        [
+                            (
+                                style.COMPUTE if name == "prefill" else style.MEMORY,
+                                ("Layers", first, column + 1, last, column + 1),
+                            )
+                        ],
+                        (500, 18 * _GANTT_ROWS - 24),
+                        (0.18, 0.02, 0.78, 0.90),
+                        unit="ms",
+                    ),
+                )
+            )
             row += _GANTT_ROWS + 1
 
 
@@ -241,14 +413,37 @@ def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
     first, last = kind.rows[name]
     row, column = 3, 0 if name == "prefill" else 6
     times = span(kind.times[name])
-    longest = element(span(kind.names[name]), position(maximum(times), times))
+    longest = index(span(kind.names[name]), match(maximum(times), times))
     called = "one layer" if len(book.estimate.equations.ir.layers) == 1 else f"one {kind.layer.name} layer"
-    title = Quantity(f"layers.title.{name}", "Title", "1", join(
-        f"{name.capitalize()}: {called} takes ", grouped(kind.whole[name]), " us, the longest step (", longest, ") ", grouped(maximum(times), "#,##0.0", "0.0"),
-        " us"))  # fmt: skip
+    title = Quantity(
+        f"layers.title.{name}",
+        "Title",
+        "1",
+        join(
+            f"{name.capitalize()}: {called} takes ",
+            grouped(kind.whole[name]),
+            " us, the longest step (",
+            longest,
+            ") ",
+            grouped(maximum(times), "#,##0.0", "0.0"),
+            " us",
+        ),
+    )
     book.place(sheet, row, column, title, style.Style(size=10.5, bold=True))
-    sheet.charts.append((row + 1, column, charts.timeline(
-        f"Timeline of one layer in {name}: each step as a bar from its start, coloured by what limits it",
-        ("Layers", first, 0, last, 0), ("Layers", first, START, last, START),
-        [(style.BOUND_COLOURS[limit], ("Layers", first, SPLIT + index, last, SPLIT + index)) for index, limit in enumerate(LIMITS)],
-        (600, 300), (0.16, 0.03, 0.80, 0.84))))  # fmt: skip
+    sheet.charts.append(
+        (
+            row + 1,
+            column,
+            charts.timeline(
+                f"Timeline of one layer in {name}: each step as a bar from its start, coloured by what limits it",
+                ("Layers", first, 0, last, 0),
+                ("Layers", first, START, last, START),
+                [
+                    (style.BOUND_COLOURS[limit], ("Layers", first, SPLIT + index, last, SPLIT + index))
+                    for index, limit in enumerate(LIMITS)
+                ],
+                (600, 300),
+                (0.16, 0.03, 0.80, 0.84),
+            ),
+        )
+    )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.constants import MILLI
-from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, total, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, sum_range, where
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.frame import add_title_rows
 
 
 @dataclass(frozen=True)
@@ -26,24 +26,72 @@ def stamp(book: Book) -> Stamp:
     """Results of every scenario as generated; the alert that inputs changed compares the live ones with them."""
     equations = book.estimate.equations
     served = equations.serving
-    figures = (served.ttft, served.tpot, served.output_tokens_per_s, equations.decoders.memory.used, equations.cost.usd_per_million_output)
+    figures = (
+        served.ttft,
+        served.tpot,
+        served.output_tokens_per_s,
+        equations.decoders.memory.used,
+        equations.cost.usd_per_million_output,
+    )
     stored = tuple(
-        Input(f"stamp.{figure.id}", f"As generated: {figure.label}", figure.unit, 0, "result when the file was made", "native engine",
-              "defined", fixed=True)
+        Input(
+            f"stamp.{figure.id}",
+            f"As generated: {figure.label}",
+            figure.unit,
+            0,
+            "result when the file was made",
+            "native engine",
+            "defined",
+            fixed=True,
+        )
         for figure in figures
-    )  # fmt: skip
+    )
     for column, values in enumerate(book.estimate_values):
-        book.stamps[column] |= {then.id: float(values[figure]) for figure, then in zip(figures, stored, strict=True)}
+        book.stamps[column] |= {
+            then.id: float(values[figure]) for figure, then in zip(figures, stored, strict=True)
+        }
     changed = tuple(
-        Quantity(f"{then.id}.changed", f"Changed: {figure.label}", "flag",
-                 where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1), note="1 if the live result differs from its stamp")
+        Quantity(
+            f"{then.id}.changed",
+            f"Changed: {figure.label}",
+            "flag",
+            where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1),
+            note="1 if the live result differs from its stamp",
+        )
         for figure, then in zip(figures, stored, strict=True)
-    )  # fmt: skip
-    distance = Quantity("stamp.changed", "Headline results that changed", "flag", total(span(changed)), note="sum of the rows above")
-    none = Input("stamp.none", "No change", "flag", 0, "fixed side of a check", "definition", "defined", shared=True, fixed=True)
-    unchanged = Check("INPUTS_CHANGED", "Alerts", "Headline results equal those of generation", distance, "exactly", none, False)
-    section = Section("As generated", (*stored, *changed, distance, none),
-                      "headline results stored as values; live ones differ once an input is edited")  # fmt: skip
+    )
+    distance = Quantity(
+        "stamp.changed",
+        "Headline results that changed",
+        "flag",
+        sum_range(span(changed)),
+        note="sum of the rows above",
+    )
+    none = Input(
+        "stamp.none",
+        "No change",
+        "flag",
+        0,
+        "fixed side of a check",
+        "definition",
+        "defined",
+        shared=True,
+        fixed=True,
+    )
+    unchanged = Check(
+        "INPUTS_CHANGED",
+        "Alerts",
+        "Headline results equal those of generation",
+        distance,
+        "exactly",
+        none,
+        False,
+    )
+    section = Section(
+        "As generated",
+        (*stored, *changed, distance, none),
+        "headline results stored as values; live ones differ once an input is edited",
+    )
     return Stamp(figures, stored, unchanged, section)
 
 
@@ -53,12 +101,18 @@ _BEFORE = 5  # column of the first result before a change; after it stands the s
 
 def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions before this one, this one, its overrides, the live file; room for signatures."""
-    sheet = book.add(Sheet("Log", "control", "What changed, why, and what it did to the answer. The last row is this file, "
-                           "recalculated: it differs from the stamp once an input is edited."))  # fmt: skip
+    sheet = book.add(
+        Sheet(
+            "Log",
+            "control",
+            "What changed, why, and what it did to the answer. The last row is this file, "
+            "recalculated: it differs from the stamp once an input is edited.",
+        )
+    )
     sheet.widths = [64, 92, 330, 360, 150, *([80] * 6)]
     sheet.default_height = 26
     last = _BEFORE + 5
-    furnish(book, sheet, "Log", last, master)
+    add_title_rows(book, sheet, "Log", last, master)
     sheet.heights |= {2: 6, 3: 20, 4: 20}
     for column, head in enumerate(("version", "date", "what changed", "why", "checks")):
         sheet.text(3, column, "", style.HEADER.but(bottom=None))
@@ -97,14 +151,26 @@ def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
     before: tuple[float | None, ...] = (None, None, None)
     for number, version in enumerate(scenario.versions, 1):
         after = (version.ttft_ms, version.tpot_ms, version.usd_per_million)
-        _words(sheet, row, (str(number), version.date or "not dated", version.what, version.why, version.checks))
+        _words(
+            sheet, row, (str(number), version.date or "not dated", version.what, version.why, version.checks)
+        )
         for place, (then, now) in enumerate(zip(before, after, strict=True)):
             look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
             _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
             _number(sheet, row, _BEFORE + 2 * place + 1, now, look)
         before = after
         row += 1
-    _words(sheet, row, (str(len(scenario.versions) + 1), scenario.date or "not dated", f"generated: {book.estimate.title}", scenario.why, ""))
+    _words(
+        sheet,
+        row,
+        (
+            str(len(scenario.versions) + 1),
+            scenario.date or "not dated",
+            f"generated: {book.estimate.title}",
+            scenario.why,
+            "",
+        ),
+    )
     for place, (_, factor) in enumerate(_HEADS):
         look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
         _number(sheet, row, _BEFORE + 2 * place, before[place], look.but(colour=style.GREY))
@@ -115,7 +181,10 @@ def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
 def _overrides(book: Book, sheet: Sheet, row: int, last: int) -> int:
     """Every override with its reason."""
     estimate = book.estimate
-    stated = [*(override for column in estimate.columns for override in column.overrides), *estimate.scenario.overrides]
+    stated = [
+        *(override for column in estimate.columns for override in column.overrides),
+        *estimate.scenario.overrides,
+    ]
     found = {(override.id, override.value): override for override in stated}
     for override in found.values():
         _words(sheet, row, ("", "", f"override: {override.id} = {override.value:g}", override.reason, ""))
@@ -128,15 +197,32 @@ def _live(sheet: Sheet, row: int, made: Stamp) -> None:
     """This file, recalculated: before is the stamp of generation, after the live result."""
     bold = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
     plain = bold.but(bold=False)
-    for column, words in enumerate(("live", "", "this file, recalculated", "before = stamp of generation, after = live result")):
+    for column, words in enumerate(
+        ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
+    ):
         sheet.text(row, column, words, plain if column else bold)
-    sheet.formula(row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), bold.but(colour=style.PASS))
-    sheet.conditional.append(((row, 4, row, 4), {"type": "text", "criteria": "begins with", "value": "!",
-                                             "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+    sheet.formula(
+        row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), bold.but(colour=style.PASS)
+    )
+    sheet.conditional.append(
+        (
+            (row, 4, row, 4),
+            {
+                "type": "text",
+                "criteria": "begins with",
+                "value": "!",
+                "format": style.Style(colour=style.ALERT, bold=True),
+            },
+        )
+    )
     for place, (_, factor) in enumerate(_HEADS):
         look = style.VALUE.but(form=_FORMS[place], fill=style.PANEL, top=(style.THIN, style.INK))
-        sheet.formula(row, _BEFORE + 2 * place, _scaled(_stored(made)[place], factor), look.but(colour=style.GREY))
-        sheet.formula(row, _BEFORE + 2 * place + 1, _scaled(_figures(made)[place], factor), look.but(colour=style.LINK))
+        sheet.formula(
+            row, _BEFORE + 2 * place, _scaled(_stored(made)[place], factor), look.but(colour=style.GREY)
+        )
+        sheet.formula(
+            row, _BEFORE + 2 * place + 1, _scaled(_figures(made)[place], factor), look.but(colour=style.LINK)
+        )
 
 
 def _figures(made: Stamp) -> tuple[Quantity, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mantile.equations.constants import GIGA, MICRO
 from mantile.equations.forward import Pass
 from mantile.equations.placement import BAND, Placement, placement, shown
-from mantile.equations.side import Side
-from mantile.graph.quantity import Quantity, both, join, text, where
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Quantity, all_of, join, text, where
 from mantile.workbook import style
 from mantile.workbook.book import LETTERS, Book, Sheet
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.frame import add_title_rows
 
 FIRST_GPU = 2
 LAST = FIRST_GPU + BAND - 1
@@ -18,10 +18,16 @@ _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(sty
 
 def plan_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out a grid for each scenario, and for decode workers where they are apart, each with its messages."""
-    sheet = book.add(Sheet("Plan", "workings", "Which accelerator holds what, and what they send each other. Live: change a degree of parallelism and the "
-                           "grid recolours."))  # fmt: skip
+    sheet = book.add(
+        Sheet(
+            "Plan",
+            "workings",
+            "Which accelerator holds what, and what they send each other. Live: change a degree of parallelism and the "
+            "grid recolours.",
+        )
+    )
     sheet.widths = [170, 220, *([118] * BAND)]
-    furnish(book, sheet, "Plan", LAST, master)
+    add_title_rows(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
     equations = book.estimate.equations
@@ -34,16 +40,36 @@ def plan_sheet(book: Book, master: Quantity) -> Sheet:
     return sheet
 
 
-def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
+def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Workers) -> int:
     equations = book.estimate.equations
     inputs, held, ranks = side.inputs, side.memory, side.ranks
-    who = "" if len(equations.sides) == 1 else "prefill workers, " if side is equations.side else "decode workers, "
+    who = (
+        ""
+        if len(equations.sides) == 1
+        else "prefill workers, "
+        if side is equations.side
+        else "decode workers, "
+    )
     prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
     title = Quantity(
-        f"{prefix}.title", "Title", "1",
-        join(f"{LETTERS[column]}{' · base' if column == 0 else ''}: {who}", "TP ", text(inputs.tp, "0"), " × groups ", text(ranks.groups, "0"), " × stages ",
-             text(inputs.pp, "0"), " × replicas ", text(inputs.dp, "0"), "; ", text(held.used / GIGA, "0.0"), " GB used on the fullest accelerator"),
-    )  # fmt: skip
+        f"{prefix}.title",
+        "Title",
+        "1",
+        join(
+            f"{LETTERS[column]}{' · base' if column == 0 else ''}: {who}",
+            "TP ",
+            text(inputs.tp, "0"),
+            " × groups ",
+            text(ranks.groups, "0"),
+            " × stages ",
+            text(inputs.pp, "0"),
+            " × replicas ",
+            text(inputs.dp, "0"),
+            "; ",
+            text(held.used / GIGA, "0.0"),
+            " GB used on the fullest accelerator",
+        ),
+    )
     book.place(sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), of=column)
     sheet.heights[row] = 26
     row += 1
@@ -55,21 +81,34 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Side) -> int:
     return row + 1
 
 
-def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float) -> int:
+def _band(
+    book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float
+) -> int:
     """Eight accelerators side by side; after the first eight in short form."""
     head = row if first else row - 1  # the title above
     sheet.text(row, 0, "slice", style.HEADER)
     sheet.text(row, 1, "rule", style.HEADER)
     for index in range(BAND):
-        book.fix(sheet, row, FIRST_GPU + index, places.accelerators[first + index], style.HEADER.but(align="center", form=style.FRONT["gpu"]))
+        book.fix(
+            sheet,
+            row,
+            FIRST_GPU + index,
+            places.accelerators[first + index],
+            style.HEADER.but(align="center", form=style.FRONT["gpu"]),
+        )
     row += 1
     start = row
     shown_lines = [line for line in places.lines if (line.short if first else not line.only_short)]
     at: dict[str, int] = {}
     for line in shown_lines:
         memory = line.memory
-        look = style.value("GB").but(align="center", form=style.FRONT["held"]) if memory else _CELL.but(
-            form='[=1]"●";"–"' if line.form == "used" else style.FRONT.get(line.form, line.form))  # fmt: skip
+        look = (
+            style.value("GB").but(align="center", form=style.FRONT["held"])
+            if memory
+            else _CELL.but(
+                form='[=1]"●";"–"' if line.form == "used" else style.FRONT.get(line.form, line.form)
+            )
+        )
         last = line.name == "sum"
         if last:
             look = look.but(bold=True, top=(style.THIN, style.INK))
@@ -83,14 +122,41 @@ def _band(book: Book, sheet: Sheet, row: int, column: int, places: Placement, fi
         row += 1
     end = max(at[line.name] for line in shown_lines if not line.memory)
     for number, colour in enumerate(style.STAGES):
-        sheet.conditional.append(((start, FIRST_GPU, end, LAST), {
-            "type": "formula", "criteria": f"=AND(C${at['used'] + 1}=1,MOD(C${at['stage'] + 1},{len(style.STAGES)})={number})",
-            "format": style.Style(fill=colour)}))  # fmt: skip
-    sheet.conditional.append(((row - 1, FIRST_GPU, row - 1, LAST), {
-        "type": "data_bar", "bar_solid": True, "data_bar_2010": True, "bar_color": style.CAPACITY_BAR, "min_type": "num",
-        "max_type": "num", "min_value": 0, "max_value": round(capacity, 3)}))  # fmt: skip
-    sheet.conditional.append(((at["used"] + 1, FIRST_GPU, row - 1, LAST), {
-        "type": "formula", "criteria": f"=C${at['used'] + 1}=0", "format": style.Style(colour=style.WHITE)}))  # fmt: skip
+        sheet.conditional.append(
+            (
+                (start, FIRST_GPU, end, LAST),
+                {
+                    "type": "formula",
+                    "criteria": f"=AND(C${at['used'] + 1}=1,MOD(C${at['stage'] + 1},{len(style.STAGES)})={number})",
+                    "format": style.Style(fill=colour),
+                },
+            )
+        )
+    sheet.conditional.append(
+        (
+            (row - 1, FIRST_GPU, row - 1, LAST),
+            {
+                "type": "data_bar",
+                "bar_solid": True,
+                "data_bar_2010": True,
+                "bar_color": style.CAPACITY_BAR,
+                "min_type": "num",
+                "max_type": "num",
+                "min_value": 0,
+                "max_value": round(capacity, 3),
+            },
+        )
+    )
+    sheet.conditional.append(
+        (
+            (at["used"] + 1, FIRST_GPU, row - 1, LAST),
+            {
+                "type": "formula",
+                "criteria": f"=C${at['used'] + 1}=0",
+                "format": style.Style(colour=style.WHITE),
+            },
+        )
+    )
     sheet.heights[row] = 6
     sheet.blocks.append((head, row))
     return row + 1
@@ -103,8 +169,20 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
     sheet.text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
     sheet.band(row, 1, LAST, style.SECTION_HEAD)
     row += 1
-    for place, head in enumerate(("message", "between", "prefill by", "MB each", "number", "us each", "decode by", "MB each", "number",
-                                  "us each")):
+    for place, head in enumerate(
+        (
+            "message",
+            "between",
+            "prefill by",
+            "MB each",
+            "number",
+            "us each",
+            "decode by",
+            "MB each",
+            "number",
+            "us each",
+        )
+    ):
         sheet.text(row, place, head, style.HEADER if place < 2 else style.HEADER_RIGHT)
     row += 1
     phases: tuple[tuple[Pass, int], ...] = ((equations.prefill, 2), (equations.decode, 6))
@@ -115,14 +193,34 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
         for phase, place in phases:
             same = next(other for other in phase.blocks if other.id == block.id)
             rows = {figure.id.rsplit(".", 1)[1]: figure for figure in same.section.figures()}
-            sent = both(rows["count"] > 0, rows["layer_time"] > 0)  # by a lone rank none is
+            sent = all_of(rows["count"] > 0, rows["layer_time"] > 0)  # by a lone rank none is
             if "algorithm" in rows:
-                sheet.formula(row, place, where(sent, rows["algorithm"], "–"), style.TEXT_VALUE.but(colour=style.LINK), of=column)
+                sheet.formula(
+                    row,
+                    place,
+                    where(sent, rows["algorithm"], "–"),
+                    style.TEXT_VALUE.but(colour=style.LINK),
+                    of=column,
+                )
             size = rows.get("message_bytes", same.bytes)
             if size is not None:
-                sheet.formula(row, place + 1, where(sent, size, 0), style.table("megabytes", colour=style.LINK), of=column)
-            sheet.formula(row, place + 2, where(sent, rows["count"], 0), style.table("bill", colour=style.LINK), of=column)
-            sheet.formula(row, place + 3, where(sent, rows["layer_time"], 0) * MICRO, style.table("watts"), of=column)
+                sheet.formula(
+                    row,
+                    place + 1,
+                    where(sent, size, 0),
+                    style.table("megabytes", colour=style.LINK),
+                    of=column,
+                )
+            sheet.formula(
+                row,
+                place + 2,
+                where(sent, rows["count"], 0),
+                style.table("bill", colour=style.LINK),
+                of=column,
+            )
+            sheet.formula(
+                row, place + 3, where(sent, rows["layer_time"], 0) * MICRO, style.table("watts"), of=column
+            )
         row += 1
     sheet.blocks.append((start, row))
     sheet.heights[row] = 14

@@ -10,23 +10,43 @@ from typing import Any
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constants import GIGA, KILO, MILLI
-from mantile.estimation import Estimate, at_points
+from mantile.estimate.estimate import Estimate, at_points
+from mantile.estimate.variation import Variation, Variations
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import At, Input, Node, Quantity, absolute, join, minimum, substitute, text, where
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Node,
+    Quantity,
+    absolute,
+    join,
+    minimum,
+    substitute,
+    text,
+    where,
+)
 from mantile.library.errors import InputError, unknown
-from mantile.variation import Variation, Variations
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
 from mantile.workbook.sheets.cases import describe, figures_of, work_out
-from mantile.workbook.sheets.furniture import furnish
+from mantile.workbook.sheets.frame import add_title_rows
 
 MOST_LIVE, MOST = 40, 2000  # points as live columns; points at all
 _HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario; the points follow
 _FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART = (470, 300)
-_DIGITS = {"ttft": "#,##0.0", "tpot": "0.00", "interactivity": "#,##0.0", "tokens": "#,##0", "per_accelerator": "#,##0.0", "memory": "#,##0.0",
-           "fits": '[=1]"yes";[=0]"no"', "usd": "#,##0.000", "power": "#,##0.0"}  # fmt: skip
+_DIGITS = {
+    "ttft": "#,##0.0",
+    "tpot": "0.00",
+    "interactivity": "#,##0.0",
+    "tokens": "#,##0",
+    "per_accelerator": "#,##0.0",
+    "memory": "#,##0.0",
+    "fits": '[=1]"yes";[=0]"no"',
+    "usd": "#,##0.000",
+    "power": "#,##0.0",
+}
 
 
 @dataclass(frozen=True)
@@ -55,14 +75,24 @@ def usual(made: Estimate) -> dict[str, tuple[Any, ...]]:
     values = made.columns[0].values
     rate = float(values.get("request_rate") or 0)
     if rate:
-        return {"request_rate": tuple(round(rate * share, 6) for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1))}
-    return {"concurrency": tuple(2**power for power in range(max(6, ceil(log2(float(values["concurrency"]))) + 3) + 1))}
+        return {
+            "request_rate": tuple(round(rate * share, 6) for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1))
+        }
+    return {
+        "concurrency": tuple(
+            2**power for power in range(max(6, ceil(log2(float(values["concurrency"]))) + 3) + 1)
+        )
+    }
 
 
 def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """All combinations of the values of fields. The first field runs fastest: its values are a curve."""
     *outer, inner = reversed(list(over))
-    return [{inner: value} | dict(zip(outer, others, strict=True)) for others in product(*(over[field] for field in outer)) for value in over[inner]]
+    return [
+        {inner: value} | dict(zip(outer, others, strict=True))
+        for others in product(*(over[field] for field in outer))
+        for value in over[inner]
+    ]
 
 
 def sweep_sheet(book: Book, master: Quantity) -> Sweep:
@@ -79,23 +109,36 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
             raise InputError(f"sweep: {unknown('input', field, named)}")
     points, inner = grid(over), next(iter(over))
     if len(points) > MOST:
-        raise InputError(f"sweep: {len(points):,} points; expected at most {MOST:,} in a workbook; `mantile sweep` has no such limit")
+        raise InputError(
+            f"sweep: {len(points):,} points; expected at most {MOST:,} in a workbook; `mantile sweep` has no such limit"
+        )
     live = bool(made.scenario.sweep) and len(points) <= MOST_LIVE
     words = " and ".join(named[field].label.lower() for field in over)
-    how = ("Every point is worked out by the formulas below and follows the inputs." if live else
-           "Points are values of the native engine as generated; the first line is live.")  # fmt: skip
+    how = (
+        "Every point is worked out by the formulas below and follows the inputs."
+        if live
+        else "Points are values of the native engine as generated; the first line is live."
+    )
     sheet = book.add(Sheet("Sweep", "outputs", f"The base scenario over {words}. {how}"))
     table = _Table(book, sheet, tuple(over), points, at_points(made, points))
     last = max(table.last, 13)
     sheet.widths = [250, 92, 92, *([92] * (last - 2))]
-    furnish(book, sheet, "Sweep", last, master)
+    add_title_rows(book, sheet, "Sweep", last, master)
     sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
     table.head()
     table.now()
     top = table.live() if live else table.stored()
     each = len(over[inner])
     curves = tuple((top + start, top + start + each - 1) for start in range(0, len(points), each))[:_CURVES]
-    found = Sweep(curves, 1 + list(over).index(inner), table.at["interactivity"], table.at["per_accelerator"], _NOW, words, table.note)
+    found = Sweep(
+        curves,
+        1 + list(over).index(inner),
+        table.at["interactivity"],
+        table.at["per_accelerator"],
+        _NOW,
+        words,
+        table.note,
+    )
     _charts(sheet, found, table)
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
     sheet.print_area = (0, 0, table.row - 1, len(sheet.widths) - 1)
@@ -105,7 +148,14 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
 class _Table:
     """The points, one below the other: values of the fields, then the results."""
 
-    def __init__(self, book: Book, sheet: Sheet, fields: tuple[str, ...], points: list[dict[str, Any]], inputs: list[dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        book: Book,
+        sheet: Sheet,
+        fields: tuple[str, ...],
+        points: list[dict[str, Any]],
+        inputs: list[dict[str, Any]],
+    ) -> None:
         self.book, self.sheet, self.fields, self.points, self.inputs = book, sheet, fields, points, inputs
         equations = book.estimate.equations
         served, held, money = equations.serving, equations.decoders.memory, equations.cost
@@ -115,7 +165,10 @@ class _Table:
             "tpot": ("TPOT, ms", served.tpot * MILLI),
             "interactivity": ("tokens/s per user", served.interactivity),
             "tokens": ("output tokens/s", served.output_tokens_per_s),
-            "per_accelerator": ("output tokens/s per accelerator", served.output_tokens_per_s_per_accelerator),
+            "per_accelerator": (
+                "output tokens/s per accelerator",
+                served.output_tokens_per_s_per_accelerator,
+            ),
             "memory": ("memory used, GB", held.used / GIGA),
             "fits": ("fits", held.fits),
             "usd": (book.money.named("USD per M output tokens"), book.money.of(money.usd_per_million_output)),
@@ -129,7 +182,13 @@ class _Table:
 
     def head(self) -> None:
         """Heads of the columns."""
-        for column, words in enumerate(("point", *(self.named[field].label for field in self.fields), *(head for head, _ in self.results.values()))):
+        for column, words in enumerate(
+            (
+                "point",
+                *(self.named[field].label for field in self.fields),
+                *(head for head, _ in self.results.values()),
+            )
+        ):
             self.sheet.text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
 
     def now(self) -> None:
@@ -137,10 +196,22 @@ class _Table:
         bold = style.LABEL.but(bold=True, fill=style.PANEL)
         self.sheet.text(self.row, 0, "now, live", bold)
         for column, field in enumerate(self.fields, 1):
-            self.sheet.formula(self.row, column, At(self.named[field], 0), self._look(field).but(colour=style.LINK, fill=style.PANEL), of=ACROSS)
+            self.sheet.formula(
+                self.row,
+                column,
+                InCase(self.named[field], 0),
+                self._look(field).but(colour=style.LINK, fill=style.PANEL),
+                of=ACROSS,
+            )
         for name, figure in self.figures.items():
-            self.sheet.formula(self.row, self.at[name], self._of(name, At(figure, 0)), self._form(name).but(bold=True, fill=style.PANEL), of=ACROSS,
-                               link=self.book.anchor(figure))  # fmt: skip
+            self.sheet.formula(
+                self.row,
+                self.at[name],
+                self._of(name, InCase(figure, 0)),
+                self._form(name).but(bold=True, fill=style.PANEL),
+                of=ACROSS,
+                link=self.book.anchor(figure),
+            )
         self.row += 1
 
     def stored(self) -> int:
@@ -156,31 +227,79 @@ class _Table:
         same: list[Node] = []
         sheet.text(self.row + 1, 0, "still so", style.SOURCE)
         for name, (head, body) in self.results.items():
-            then = Input(f"sweep.generated.{name}", f"As generated, {head}", "1", float(values[body]), shared=True, fixed=True)
+            then = Input(
+                f"sweep.generated.{name}",
+                f"As generated, {head}",
+                "1",
+                float(values[body]),
+                shared=True,
+                fixed=True,
+            )
             self.book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
             if name in ("ttft", "tpot", "usd"):
-                still = absolute(self._of(name, At(self.figures[name], 0)) - then) <= TOLERANCE * absolute(then)
+                still = absolute(
+                    self._of(name, InCase(self.figures[name], 0)) - then
+                ) <= TOLERANCE * absolute(then)
                 flag = Quantity(f"sweep.same.{name}", f"Still so, {head}", "flag", where(still, 1, 0))
                 same.append(flag)
-                self.book.place(sheet, self.row + 1, self.at[name], flag, self._form(name).but(colour=style.GREY, form=style.FRONT["same"]), of=ACROSS)
+                self.book.place(
+                    sheet,
+                    self.row + 1,
+                    self.at[name],
+                    flag,
+                    self._form(name).but(colour=style.GREY, form=style.FRONT["same"]),
+                    of=ACROSS,
+                )
         self.row += 2
-        self.note = Quantity("sweep.note", "Points as generated", "1", where(minimum(*same) > 0, "✓ points are those of this scenario",
-                                                                          "! inputs changed: points are as generated"))  # fmt: skip
-        self.book.place(sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS)
-        sheet.conditional.append(((_HEAD - 2, 0, _HEAD - 2, 0), {"type": "text", "criteria": "begins with", "value": "!",
-                                                               "format": style.Style(colour=style.ALERT, bold=True)}))  # fmt: skip
+        self.note = Quantity(
+            "sweep.note",
+            "Points as generated",
+            "1",
+            where(
+                minimum(*same) > 0,
+                "✓ points are those of this scenario",
+                "! inputs changed: points are as generated",
+            ),
+        )
+        self.book.place(
+            sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS
+        )
+        sheet.conditional.append(
+            (
+                (_HEAD - 2, 0, _HEAD - 2, 0),
+                {
+                    "type": "text",
+                    "criteria": "begins with",
+                    "value": "!",
+                    "format": style.Style(colour=style.ALERT, bold=True),
+                },
+            )
+        )
         first = self.row
-        again = program.partial(base, {name for inputs in self.inputs for name in inputs if inputs[name] != base.get(name)})
+        again = program.partial(
+            base, {name for inputs in self.inputs for name in inputs if inputs[name] != base.get(name)}
+        )
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
             values = again(inputs)
             sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 value = point[field]
-                sheet.put(self.row, column, Cell(self._look(field).but(colour=style.GREY), text=value if isinstance(value, str) else None,
-                                                 number=None if isinstance(value, str) else float(value)))  # fmt: skip
+                sheet.put(
+                    self.row,
+                    column,
+                    Cell(
+                        self._look(field).but(colour=style.GREY),
+                        text=value if isinstance(value, str) else None,
+                        number=None if isinstance(value, str) else float(value),
+                    ),
+                )
             for name, (_, body) in self.results.items():
                 shown = float(values[body])
-                sheet.put(self.row, self.at[name], Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None))
+                sheet.put(
+                    self.row,
+                    self.at[name],
+                    Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None),
+                )
             self.row += 1
         return first
 
@@ -191,25 +310,50 @@ class _Table:
         """
         book, sheet, made = self.book, self.sheet, self.book.estimate
         base = made.inputs(0)
-        varied = [figure for figure in self.named.values() if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs)
-                  or figure in self._swept]  # fmt: skip
-        twins = {figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept") for figure in varied}
+        varied = [
+            figure
+            for figure in self.named.values()
+            if any(inputs[figure.id] != base[figure.id] for inputs in self.inputs) or figure in self._swept
+        ]
+        twins = {
+            figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept")
+            for figure in varied
+        }
         variation = Variations(made.equations, self.figures).vary(twins, "sweep.", " · swept")
-        cases = [book.case(sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()})
-                 for place, inputs in enumerate(self.inputs)]  # fmt: skip
+        cases = [
+            book.case(
+                sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()}
+            )
+            for place, inputs in enumerate(self.inputs)
+        ]
         first = self.row
         for number, case in enumerate(cases, 1):
             if len(self.fields) > 1:  # live as well: the second field may be typed over
                 outer = self._swept[1]
-                value = At(twins[outer], case)
-                named = join(f"{outer.label} ", value if isinstance(outer.value, str) else text(value, "0" if outer.integer else "0.00"))
+                value = InCase(twins[outer], case)
+                named = join(
+                    f"{outer.label} ",
+                    value if isinstance(outer.value, str) else text(value, "0" if outer.integer else "0.00"),
+                )
                 sheet.formula(self.row, 0, named, style.SOURCE, of=ACROSS)
             else:
                 sheet.text(self.row, 0, f"point {number}", style.SOURCE)
             for column, figure in enumerate(self._swept, 1):
-                sheet.formula(self.row, column, At(twins[figure], case), self._look(self.fields[column - 1]), of=ACROSS)
+                sheet.formula(
+                    self.row,
+                    column,
+                    InCase(twins[figure], case),
+                    self._look(self.fields[column - 1]),
+                    of=ACROSS,
+                )
             for name in self.results:
-                sheet.formula(self.row, self.at[name], self._of(name, variation.at(name, case)), self._form(name), of=ACROSS)
+                sheet.formula(
+                    self.row,
+                    self.at[name],
+                    self._of(name, variation.at(name, case)),
+                    self._form(name),
+                    of=ACROSS,
+                )
             self.row += 1
         self._workings(twins, variation, {_FIRST_CASE + place: case for place, case in enumerate(cases)})
         return first
@@ -228,13 +372,22 @@ class _Table:
         last = max(*cases, self.last)
         sheet.widths += [92] * max(0, last + 1 - len(sheet.widths))
         self.row += 1
-        for column, words in enumerate(("workings of every point", "unit", "as on", *(f"point {number}" for number in range(1, len(cases) + 1)))):
+        for column, words in enumerate(
+            (
+                "workings of every point",
+                "unit",
+                "as on",
+                *(f"point {number}" for number in range(1, len(cases) + 1)),
+            )
+        ):
             sheet.text(self.row, column, words, style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT)
         self.row += 1
         for figure, twin in twins.items():
             book.settle(twin, Home("Sweep", self.row))
             describe(sheet, self.row, twin, figure.label)
-            sheet.text(self.row, 2, "the swept input" if figure in self._swept else "follows from it", style.SOURCE)
+            sheet.text(
+                self.row, 2, "the swept input" if figure in self._swept else "follows from it", style.SOURCE
+            )
             for column, case in cases.items():
                 if figure in self._swept:
                     book.type(sheet, self.row, column, twin, case)
@@ -242,7 +395,16 @@ class _Table:
                 value = book.inputs(case)[twin.id]
                 is_text = isinstance(value, str)
                 look = style.value(twin.unit, is_text=is_text, role="fixed", integer=twin.integer)
-                sheet.put(self.row, column, Cell(look, text=value if is_text else None, number=None if is_text else float(value), column=case))
+                sheet.put(
+                    self.row,
+                    column,
+                    Cell(
+                        look,
+                        text=value if is_text else None,
+                        number=None if is_text else float(value),
+                        column=case,
+                    ),
+                )
             self.row += 1
         for name, rows in variation.rows.items():
             sheet.blocks.append((self.row, self.row + len(rows) - 1))
@@ -263,7 +425,9 @@ class _Table:
         return substitute(self.results[name][1], {self.figures[name]: figure})
 
 
-def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float, float, float]) -> charts.Chart:
+def interactivity(
+    sweep: Sweep, size: tuple[int, int], plot: tuple[float, float, float, float]
+) -> charts.Chart:
     """Output tokens per second and accelerator against tokens per second of a user: a curve for each value of the second field, and where we are."""
 
     def column(rows: tuple[int, int], at: int) -> charts.Range:
@@ -272,10 +436,29 @@ def interactivity(sweep: Sweep, size: tuple[int, int], plot: tuple[float, float,
     return charts.curves(
         f"Output tokens per second and accelerator against tokens per second of a user, over {sweep.words}; the large mark is the live scenario",
         [(column(rows, sweep.x), column(rows, sweep.y)) for rows in sweep.curves],
-        [(charts.cell("Sweep", row, sweep.labels), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y))
-         for row in _marked(*sweep.curves[0])]
-        + [(charts.cell("Sweep", row, 0), ("Sweep", row, sweep.x, row, sweep.x), ("Sweep", row, sweep.y, row, sweep.y)) for _, row in sweep.curves[1:]],
-        (("Sweep", sweep.now, sweep.x, sweep.now, sweep.x), ("Sweep", sweep.now, sweep.y, sweep.now, sweep.y)), size, plot)  # fmt: skip
+        [
+            (
+                charts.cell("Sweep", row, sweep.labels),
+                ("Sweep", row, sweep.x, row, sweep.x),
+                ("Sweep", row, sweep.y, row, sweep.y),
+            )
+            for row in _marked(*sweep.curves[0])
+        ]
+        + [
+            (
+                charts.cell("Sweep", row, 0),
+                ("Sweep", row, sweep.x, row, sweep.x),
+                ("Sweep", row, sweep.y, row, sweep.y),
+            )
+            for _, row in sweep.curves[1:]
+        ],
+        (
+            ("Sweep", sweep.now, sweep.x, sweep.now, sweep.x),
+            ("Sweep", sweep.now, sweep.y, sweep.now, sweep.y),
+        ),
+        size,
+        plot,
+    )
 
 
 def _marked(first: int, last: int) -> list[int]:
@@ -296,7 +479,14 @@ def _charts(sheet: Sheet, sweep: Sweep, table: _Table) -> None:
         sheet.charts.append((4, column, chart))
 
 
-def _over(sweep: Sweep, table: _Table, name: str, first: tuple[int, int], plot: tuple[float, float, float, float]) -> charts.Chart:
+def _over(
+    sweep: Sweep, table: _Table, name: str, first: tuple[int, int], plot: tuple[float, float, float, float]
+) -> charts.Chart:
     at = table.at[name]
-    return charts.lines(f"{table.results[name][0]} over {sweep.words}", ("Sweep", first[0], sweep.labels, first[1], sweep.labels),
-                        [("Sweep", rows[0], at, rows[1], at) for rows in sweep.curves], _CHART, plot)  # fmt: skip
+    return charts.lines(
+        f"{table.results[name][0]} over {sweep.words}",
+        ("Sweep", first[0], sweep.labels, first[1], sweep.labels),
+        [("Sweep", rows[0], at, rows[1], at) for rows in sweep.curves],
+        _CHART,
+        plot,
+    )

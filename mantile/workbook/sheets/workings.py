@@ -10,13 +10,13 @@ from textwrap import wrap
 
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.assembly import OVERRIDE
+from mantile.equations.graph import OVERRIDE
 from mantile.equations.workload import DECODE
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, Family, Home, Sheet, reference
-from mantile.workbook.sheets.furniture import column_heads, furnish
+from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 WIDTHS = (104, 236, 66, 420, 118, 236)
@@ -25,8 +25,15 @@ _LINE = 78  # characters of the "how" column that fit on a line at 9.5 pt
 _ROW, _EXTRA = 18, 13
 
 
-def workings(book: Book, name: str, family: Family, purpose: str, sections: tuple[Section, ...], master: Quantity,
-             linked: bool = True) -> Sheet:  # fmt: skip
+def workings(
+    book: Book,
+    name: str,
+    family: Family,
+    purpose: str,
+    sections: tuple[Section, ...],
+    master: Quantity,
+    linked: bool = True,
+) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
@@ -36,7 +43,7 @@ def workings(book: Book, name: str, family: Family, purpose: str, sections: tupl
     shared = any(_has_shared(section) for section in sections)
     sheet.widths = [*WIDTHS, 112 if shared else 4, *([124] * book.columns)]
     last = FIRST + book.columns - 1
-    furnish(book, sheet, name, last, master)
+    add_title_rows(book, sheet, name, last, master)
     sheet.heights |= {2: 6, 3: 36}
     for column, head in enumerate(HEADS):
         sheet.text(3, column, head, style.HEADER)
@@ -48,7 +55,13 @@ def workings(book: Book, name: str, family: Family, purpose: str, sections: tupl
     row = 4
     imports = _imports(sections) if linked else ()
     if imports:
-        row = _block_head(sheet, row, "Linked in", "from sheets to the left; green = link, purple edge = efficiency factor", last)
+        row = _block_head(
+            sheet,
+            row,
+            "Linked in",
+            "from sheets to the left; green = link, purple edge = efficiency factor",
+            last,
+        )
         for figure in imports:
             _labels(sheet, row, "Linked in", figure, figure.id)
             for index in range(book.columns):
@@ -119,18 +132,24 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
     return row
 
 
-def _labels(sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0,
-            reasons: str = "") -> None:  # fmt: skip
+def _labels(
+    sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0, reasons: str = ""
+) -> None:
     how, source = _how(figure)
     how = reasons or how
     styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
-    for column, (text, look) in enumerate(zip(
-        (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True)):  # fmt: skip
+    for column, (text, look) in enumerate(
+        zip(
+            (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True
+        )
+    ):
         sheet.text(row, column, text, look)
     sheet.ids[row] = identifier
-    lines = 1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))  # a long path goes to the next line whole
+    lines = (
+        1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))
+    )  # a long path goes to the next line whole
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
 
 
@@ -140,7 +159,8 @@ def _reasons(book: Book, figure: Named) -> str:
         f"{LETTERS[index]}: {override.reason}"
         for index, column in enumerate(book.estimate.columns)
         for override in column.overrides
-        if figure.id == f"{override.id}{OVERRIDE}" or (isinstance(figure, Input) and figure.id == override.id and index == 0)
+        if figure.id == f"{override.id}{OVERRIDE}"
+        or (isinstance(figure, Input) and figure.id == override.id and index == 0)
     )
 
 
@@ -150,13 +170,17 @@ def _how(figure: Named) -> tuple[str, str]:
     status, _, source = figure.source.partition(": ")
     if not source:
         return figure.note, figure.source
-    return " · ".join(part for part in (figure.note if not figure.id.startswith("efficiency.") else "", source) if part), status
+    return " · ".join(
+        part for part in (figure.note if not figure.id.startswith("efficiency.") else "", source) if part
+    ), status
 
 
 def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
     is_text = isinstance(figure.value, str)
     if figure.shared:
-        look = style.value(figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input", integer=figure.integer)
+        look = style.value(
+            figure.unit, is_text=is_text, role="fixed" if figure.fixed else "input", integer=figure.integer
+        )
         if figure.id == "checks.tolerance":
             look = look.but(form=style.number_format("tolerance"))
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
@@ -172,14 +196,26 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
     book.settle(figure, Home(sheet.name, row))
     if figure.fixed:
         for column, stamps in enumerate(book.stamps):
-            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column))
+            sheet.put(
+                row,
+                FIRST + column,
+                Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column),
+            )
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     for column in range(book.columns):
         place = book.entries.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
-            sheet.put(row, FIRST + column, Cell(style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer), expression=figure,
-                                                column=column, reference=reference(*place)))  # fmt: skip
+            sheet.put(
+                row,
+                FIRST + column,
+                Cell(
+                    style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer),
+                    expression=figure,
+                    column=column,
+                    reference=reference(*place),
+                ),
+            )
             continue
         typed(book, sheet, row, FIRST + column, figure, column, look)
 
@@ -195,8 +231,18 @@ def typed(book: Book, sheet: Sheet, row: int, column: int, figure: Input, of: in
     else:
         place = book.entries[followed]
         told = f"$H{row + 1}" if followed[0] == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
-        sheet.put(row, column, Cell(look.but(colour=style.INK), expression=figure, column=of, entry=figure, follows=followed,
-                                    reference=told if place[0] == sheet.name else reference(*place)))  # fmt: skip
+        sheet.put(
+            row,
+            column,
+            Cell(
+                look.but(colour=style.INK),
+                expression=figure,
+                column=of,
+                entry=figure,
+                follows=followed,
+                reference=told if place[0] == sheet.name else reference(*place),
+            ),
+        )
     book.entries[figure.id, of] = (sheet.name, row, column)
 
 
@@ -206,7 +252,11 @@ def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
     name = figure.id.removeprefix("inputs.")
     base = book.estimate.columns[0].given
     shared = f"inputs.{name.removeprefix(DECODE)}"
-    if name.startswith(DECODE) and name not in base and book.estimate.inputs(column)[figure.id] == book.estimate.inputs(column)[shared]:
+    if (
+        name.startswith(DECODE)
+        and name not in base
+        and book.estimate.inputs(column)[figure.id] == book.estimate.inputs(column)[shared]
+    ):
         return shared, column
     same = book.estimate.inputs(column).get(figure.id) == book.estimate.inputs(0).get(figure.id)
     return (figure.id, 0) if column and same else None
@@ -221,7 +271,16 @@ def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> 
     return cell
 
 
-def _value(book: Book, sheet: Sheet, row: int, column: int, figure: Named, of: int, link: bool = False, total: int = 0) -> None:
+def _value(
+    book: Book,
+    sheet: Sheet,
+    row: int,
+    column: int,
+    figure: Named,
+    of: int,
+    link: bool = False,
+    total: int = 0,
+) -> None:
     is_text = isinstance(book.estimate_values[of].get(figure), str)
     if link:
         look = style.value(figure.unit, is_text=is_text, role="link")
@@ -229,8 +288,15 @@ def _value(book: Book, sheet: Sheet, row: int, column: int, figure: Named, of: i
     else:
         assert isinstance(figure, Quantity)
         expression = figure.body
-        look = style.value(figure.unit, is_text=is_text, role="link" if isinstance(figure.body, Input | Quantity)
-                           and figure.body in book.homes and book.homes[figure.body].sheet != sheet.name else "calculation")  # fmt: skip
+        look = style.value(
+            figure.unit,
+            is_text=is_text,
+            role="link"
+            if isinstance(figure.body, Input | Quantity)
+            and figure.body in book.homes
+            and book.homes[figure.body].sheet != sheet.name
+            else "calculation",
+        )
     if isinstance(figure, Quantity) and figure.factor:
         look = look.but(left=(style.THICK, style.FACTOR_EDGE))
     if total:

@@ -1,0 +1,62 @@
+"""What the command line shows of a sweep: all points where they are few, else those that no other beats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from mantile.cli.output.tables import new_table, number, open_console
+
+if TYPE_CHECKING:
+    from mantile.estimate.sweep import Digest
+
+ROWS = 20  # points shown
+_RESULTS = {
+    "ttft_s": ("TTFT, ms", 1e3),
+    "tpot_s": ("TPOT, ms", 1e3),
+    "interactivity_tokens_per_s": ("tok/s/user", 1),
+    "output_tokens_per_s_per_accelerator": ("tok/s/acc", 1),
+    "output_tokens_per_s": ("tok/s", 1),
+    "usd_per_million_tokens_output": ("USD/M out", 1),
+}
+
+
+def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: Sequence[Path]) -> None:
+    """The points, or their Pareto front, thinned out where it is long.
+
+    Args:
+        parameters: columns that say which point it is.
+        written: files that hold all points.
+    """
+    out = open_console()
+    out.print(
+        Text(f"{title}: {number(digest.points)} points, {number(digest.feasible)} of them fit", style="bold")
+    )
+    everything = digest.points <= ROWS
+    shown = digest.first if everything else digest.front
+    if not everything and len(shown):
+        thinned = f", {ROWS} of {number(len(shown))} shown" if len(shown) > ROWS else ""
+        out.print(
+            f"Pareto front of interactivity against output tokens per second and accelerator{thinned}: no other point is better in both"
+        )
+        if len(shown) > ROWS:
+            shown = shown.iloc[[round(place * (len(shown) - 1) / (ROWS - 1)) for place in range(ROWS)]]
+    if len(shown):
+        verdict = ("feasibility", "reasons") if everything else ()
+        numbers = range(len(parameters), len(parameters) + len(_RESULTS))
+        table = new_table(*parameters, *(label for label, _ in _RESULTS.values()), *verdict, right=numbers)
+        for row in shown.to_dict("records"):
+            results = (number(float(row[key]) * scale or None, 4) for key, (_, scale) in _RESULTS.items())
+            table.add_row(
+                *(_plain(row[key]) for key in parameters), *results, *(_plain(row[key]) for key in verdict)
+            )
+        out.print(table)
+    for path in written:
+        out.print(f"{path}: written")
+
+
+def _plain(value: Any) -> str:
+    return number(value.item() if hasattr(value, "item") else value)

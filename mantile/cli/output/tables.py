@@ -1,0 +1,509 @@
+"""What the command line shows: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from mantile.graph.operations import format_text
+from mantile.library.documents import json_text
+
+if TYPE_CHECKING:
+    from mantile.estimate.estimate import Estimate
+    from mantile.estimate.explain import Branch, Explanation, Term
+
+PIPE_WIDTH = 200  # columns where there is no terminal to ask
+
+
+def open_console() -> Console:
+    """Stdout, without markup; in a pipe as wide as the tables need."""
+    terminal = sys.stdout.isatty()
+    return Console(
+        width=None if terminal else PIPE_WIDTH,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=not terminal,
+    )
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on stdout; what is not a number becomes null."""
+    print(json_text(data))
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr while something long runs; nothing where stderr is not a terminal."""
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+def new_table(*heads: str, right: Iterable[int] = ()) -> Table:
+    """An empty table in our look; `right` are the columns of numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    numbers = set(right)
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index in numbers else "left", overflow="fold")
+    return table
+
+
+def number(value: Any, digits: int = 6) -> str:
+    """A value for people: thousands separated, as many significant digits as asked for."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    if not math.isfinite(value):
+        return "error"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}".rstrip("0").rstrip(".") if places else f"{value:,.0f}"
+
+
+def _with_unit(value: Any, unit: str) -> str:
+    """A value and its unit, texts and unset figures without."""
+    return (
+        number(value) if unit == "1" or value is None or isinstance(value, str) else f"{number(value)} {unit}"
+    )
+
+
+def _shown(value: Any, unit: str) -> str:
+    """A result in the unit people quote."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "error"
+    match unit:
+        case "ms":
+            return format_text(value * 1e3, "#,##0.00" if value < 1 else "#,##0") + " ms"
+        case "GB":
+            return format_text(value / 1e9, "#,##0.0") + " GB"
+        case "%":
+            return format_text(value, "0%")
+        case "kW":
+            return f"{number(value / 1e3, 3)} kW"
+        case "USD/h" | "USD per million tokens":
+            return f"{number(value, 4)} {unit}" if value else "no price known"
+        case "":
+            return number(value)
+        case _:
+            return format_text(value, "#,##0.0") + f" {unit}"
+
+
+_RESULTS: tuple[tuple[str, str, str], ...] = (
+    ("Accelerator", "accelerator", ""),
+    ("Accelerators", "accelerators", ""),
+    ("Framework", "framework", ""),
+    ("Weights", "weights_dtype", ""),
+    ("KV cache", "kv_dtype", ""),
+    ("System", "system", ""),
+    ("TP", "tp", ""),
+    ("PP", "pp", ""),
+    ("DP", "dp", ""),
+    ("EP", "ep", ""),
+    ("Attention DP", "attention_dp", ""),
+    ("Input tokens", "input_tokens", ""),
+    ("Output tokens", "output_tokens", ""),
+    ("Concurrency", "concurrency", ""),
+    ("Feasibility", "feasibility", ""),
+    ("Memory used", "memory_per_accelerator_bytes", "GB"),
+    ("Memory", "memory_capacity_bytes", "GB"),
+    ("KV cache holds", "kv_capacity_sequences", "requests"),
+    ("Request rate", "request_rate", "requests/s"),
+    ("Load", "load", "%"),
+    ("TTFT", "ttft_s", "ms"),
+    ("TTFT, 80 % from", "range_80.ttft.p10", "ms"),
+    ("to", "range_80.ttft.p90", "ms"),
+    ("TTFT, median", "ttft_p50_s", "ms"),
+    ("TTFT, one in twenty", "ttft_p95_s", "ms"),
+    ("TPOT", "tpot_s", "ms"),
+    ("TPOT, 80 % from", "range_80.tpot.p10", "ms"),
+    ("to", "range_80.tpot.p90", "ms"),
+    ("End to end", "e2e_s", "ms"),
+    ("Interactivity", "interactivity_tokens_per_s", "tokens/s/user"),
+    ("Output", "output_tokens_per_s", "tokens/s"),
+    ("Output per accelerator", "output_tokens_per_s_per_accelerator", "tokens/s"),
+    ("Prefill is bound by", "bottleneck.prefill", ""),
+    ("Decode is bound by", "bottleneck.decode", ""),
+    ("Prefill MFU", "mfu.prefill", "%"),
+    ("Decode MBU", "mbu.decode", "%"),
+    ("Power", "power_w", "kW"),
+    ("Price", "usd_per_hour", "USD/h"),
+    ("Price of output", "usd_per_million_tokens.output", "USD per million tokens"),
+    ("Utilisation", "utilisation", "%"),
+    ("Efficiency profile", "efficiency_profile", ""),
+    ("Evidence", "evidence", ""),
+)
+
+
+def print_estimate(estimate: Estimate) -> None:
+    """The results of all columns side by side, then the checks that do not hold."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = open_console()
+    console.print(Text(estimate.title, style="bold"))
+    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    for label, path, unit in _RESULTS:
+        if path.partition(".")[0] in results[0]:
+            table.add_row(label, *(_shown(_at(result, path), unit) for result in results))
+    console.print(table)
+    _print_checks(console, results)
+
+
+def _at(result: dict[str, Any], path: str) -> Any:
+    """The entry of nested results that keys joined by dots lead to."""
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def print_built(estimate: Estimate, path: Path) -> None:
+    """A short summary of a workbook just written."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = open_console()
+    console.print(f"{path}: {estimate.title}")
+    for result in results:
+        fits = "fits" if result["fits"] else "does not fit"
+        console.print(
+            f"  {result['name']}: TTFT {_shown(result['ttft_s'], 'ms')}, TPOT {_shown(result['tpot_s'], 'ms')}, "
+            f"{_shown(result['output_tokens_per_s'], 'tokens/s')}, {fits} "
+            f"({_shown(result['memory_per_accelerator_bytes'], 'GB')} "
+            f"of {_shown(result['memory_capacity_bytes'], 'GB')} per accelerator)"
+        )
+    _print_checks(console, results)
+
+
+def _print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
+    for result in results:
+        for kind, style in (("errors", "bold red"), ("alerts", "yellow")):
+            for check in result["checks"][kind]:
+                head = f"{result['name']}: " if len(results) > 1 else ""
+                console.print(
+                    Text(f"  {kind[:-1]} {check['code']}", style=style), f"{head}{check['message']}"
+                )
+
+
+_SLICES = {
+    "replica": "replica",
+    "stage": "pipeline stage",
+    "group": "attention-DP group",
+    "context": "context-parallel part",
+    "rank": "TP rank",
+    "layers": "layers",
+    "heads": "query heads",
+    "kv_first": "first KV head",
+    "kv_last": "last KV head",
+    "ffn_size": "FFN columns",
+    "experts": "experts",
+    "expert_columns": "columns of an expert",
+    "vocabulary": "vocabulary rows",
+    "weights_gb": "weights, GB",
+    "kv_cache_gb": "KV cache, GB",
+    "working_gb": "activations, runtime, GB",
+    "used_gb": "used, GB",
+}
+
+
+def print_plan(plan: dict[str, Any], title: str) -> None:
+    """The placement, eight accelerators side by side, the messages, and the checks that do not hold."""
+    console = open_console()
+    console.print(Text(f"{title}, {plan['name']}: {plan['feasibility']}", style="bold"))
+    for side in plan["sides"]:
+        used = [accelerator for accelerator in side["accelerators"] if accelerator["in_use"]]
+        role = "" if side["role"] == "all" else f"{side['role']} workers: "
+        console.print(
+            f"{role}{number(side['accelerators_in_use'])} accelerators of {side['system']}"
+            + (f"; the first {len(used)} are shown" if len(used) < side["accelerators_in_use"] else "")
+        )
+        for start in range(0, len(used), 8):
+            band = used[start : start + 8]
+            table = new_table(
+                "slice", *(f"GPU {number(accelerator['number'])}" for accelerator in band), right=range(1, 9)
+            )
+            for key, label in _SLICES.items():
+                if key in band[0]:
+                    table.add_row(label, *(number(accelerator[key], 4) for accelerator in band))
+            console.print(table)
+    for phase, messages in plan["messages"].items():
+        if messages:
+            title = f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}"
+            table = new_table(
+                title, "between", "algorithm", "MB each", "number", "us each", "ms", right=(3, 4, 5, 6)
+            )
+            for item in messages:
+                table.add_row(
+                    item["label"],
+                    item["between"],
+                    item["algorithm"] or "",
+                    number(item["bytes"] / 1e6, 4),
+                    number(item["count"]),
+                    number(item["seconds_each"] * 1e6, 4),
+                    number(item["seconds"] * 1e3, 4),
+                )
+            console.print(table)
+    _print_checks(console, [plan])
+
+
+def print_explanation(explained: Explanation, title: str) -> None:
+    """A figure, how it is worked out, and its precedents."""
+    console = open_console()
+    console.print(Text(explained.figure.label, style="bold"), f"({explained.figure.id})")
+    console.print(f"for {title}")
+    figure = explained.figure
+    shown = _with_unit(figure.value, figure.unit)
+    for label, text in (
+        ("value", shown),
+        ("unit", "" if shown.endswith(f" {figure.unit}") else figure.unit),
+        ("how" if explained.formula else "meaning", explained.how),
+        ("formula", explained.formula),
+        ("source", explained.source),
+        ("status", explained.status),
+    ):
+        if text:
+            console.print(f"  {label:<8} {text}")
+    for head, terms in (("Follows from", explained.precedents), ("Leads to", explained.dependents)):
+        if terms:
+            console.print(Text(head, style="bold"))
+            grid = Table.grid(padding=(0, 2))
+            for term in terms:
+                grid.add_row(
+                    f"  {term.id}", Text(_with_unit(term.value, term.unit), justify="right"), term.label
+                )
+            console.print(grid)
+
+
+def print_trace(root: Branch, title: str) -> None:
+    """A figure and what it follows from, or leads to, as a tree."""
+
+    def grow(tree: Tree, branch: Branch) -> None:
+        for inner in branch.branches:
+            grow(tree.add(_line(inner)), inner)
+
+    tree = Tree(_line(root))
+    grow(tree, root)
+    console = open_console()
+    console.print(f"for {title}")
+    console.print(tree)
+
+
+def _line(branch: Branch) -> Text:
+    term: Term = branch.term
+    after = "  (shown elsewhere)" if branch.repeated else "  …" if branch.deeper else ""
+    value = "" if term.members else f" = {_with_unit(term.value, term.unit)}"
+    return Text.assemble((term.id, "bold"), value, (f"  {term.label}{after}", "dim"))
+
+
+def print_description(description: dict[str, Any]) -> None:
+    """What a model is made of."""
+    console = open_console()
+    console.print(
+        Text(description["id"], style="bold"),
+        f"({description['model_type']}, {description['layers']} layers)",
+    )
+    counts, kv = description["parameters"], description["kv_bytes_per_token"]
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(justify="right")
+    for name, value in counts.items():
+        grid.add_row(f"parameters, {name.replace('_', ' ')}", number(value))
+    grid.add_row("KV bytes per token at 2 B", number(kv["all_layers"]))
+    if "multi_token_prediction" in description:
+        grid.add_row(
+            "parameters of multi-token prediction, apart",
+            number(description["multi_token_prediction"]["parameters"]),
+        )
+    if kv["beyond_window"] != kv["all_layers"]:
+        grid.add_row("KV bytes per token beyond the window", number(kv["beyond_window"]))
+    flops = dict(description.get("prefill_flops", {}))
+    tokens = flops.pop("tokens", 0)
+    for name, value in flops.items():
+        grid.add_row(f"FLOPs of {number(tokens)} tokens, {name.replace('_', ' ')}", number(value))
+    console.print(grid)
+    table = new_table("fact", "value", "origin", "source", right=(1,))
+    vision = {f"vision.{name}": fact for name, fact in description.get("vision", {}).items()}
+    for name, fact in (description["facts"] | vision).items():
+        table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
+    console.print(table)
+    if len(description["layer_groups"]) > 1:
+        table = new_table("kind of layer", "times", right=(1,))
+        for group in description["layer_groups"]:
+            table.add_row(" + ".join(group["blocks"]), number(group["count"]))
+        console.print(table)
+    table = new_table(
+        "cache of", "layout", "values", "per", "looks back", "shared by", "layers", right=(2, 6)
+    )
+    for cache in description["caches"]:
+        per = "token" if "values_per_token" in cache else "request"
+        limits = [
+            f"{kind} {number(cache[kind])}" for kind in ("sliding", "chunked", "selected") if kind in cache
+        ]
+        table.add_row(
+            cache["module"],
+            cache["layout"],
+            number(cache[f"values_per_{per}"]),
+            per,
+            *(limits or [""]),
+            cache["shared_by"],
+            number(cache["layers"]),
+        )
+    console.print(table)
+    table = new_table("module", "kind", "times", right=(2,))
+    for module in description["modules"]:
+        table.add_row(module["label"], module["kind"], number(module["count"]))
+    console.print(table)
+    if "tensors" in description:
+        table = new_table("tensor", "shape", "times", right=(2,))
+        for tensor in description["tensors"]:
+            table.add_row(
+                tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"])
+            )
+        console.print(table)
+
+
+def print_differences(found: dict[str, Any]) -> None:
+    """Where two entries differ, field by field; unit and sources beside the figures where they are told."""
+    console = open_console()
+    if not found["differences"]:
+        console.print(f"{found['a']} and {found['b']} are the same")
+        return
+    first, *_ = found["differences"]
+    extra = [key for key in first if key not in ("field", "a", "b")]
+    heads = {"source_a": f"source of {found['a']}", "source_b": f"source of {found['b']}"}
+    table = new_table("field", found["a"], found["b"], *(heads.get(key, key) for key in extra))
+    for item in found["differences"]:
+        table.add_row(
+            item["field"],
+            *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")),
+            *(item[key] or "" for key in extra),
+        )
+    console.print(table)
+
+
+_QUOTED = (
+    ("_bytes_per_s", "GB/s", 10**9),
+    ("_per_token", "B/token", 1),
+    ("_bytes", "GiB", 2**30),
+    ("_flops", "TFLOP/s", 10**12),
+)
+
+
+def print_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """One line for each entry of a list, figures in the unit people quote."""
+    heads, scales = [], []
+    for key in rows[0]:
+        suffix, unit, scale = next((quoted for quoted in _QUOTED if key.endswith(quoted[0])), ("", "", 1))
+        words = key.removesuffix(suffix).replace("_", " ") if suffix else key.replace("_", " ")
+        heads.append(f"{words}, {unit}" if unit else words)
+        scales.append(scale)
+    figures = {
+        index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)
+    }
+    table = new_table(*heads, right=figures)
+    lines = [
+        [
+            number(value / scale if scale != 1 and value is not None else value)
+            for value, scale in zip(row.values(), scales, strict=True)
+        ]
+        for row in rows
+    ]
+    console = open_console()
+    widths = [
+        max(len(word) for text in texts for word in text.split()) for texts in zip(heads, *lines, strict=True)
+    ]
+    if (
+        sum(widths) + 3 * len(widths) <= console.width
+    ):  # where there is room, lines break between words only: ids are for copying
+        for index, column in enumerate(table.columns):
+            column.width = None if any(" " in line[index] for line in lines) else widths[index]
+    for line in lines:
+        table.add_row(*line)
+    console.print(table)
+
+
+def print_entry(entry: dict[str, Any]) -> None:
+    """All that is known of one entry: single facts above, figures with their sources as tables."""
+    console = open_console()
+    grid = Table.grid(padding=(0, 2))
+    console.print(Text(str(entry["id"]), style="bold"))
+    for key, value in entry.items():
+        if key != "id" and not (isinstance(value, dict) or _is_table(value)):
+            grid.add_row(f"  {key.replace('_', ' ')}", _cell(value))
+    console.print(grid)
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            words = {
+                name: item
+                for name, item in value.items()
+                if not isinstance(item, dict) and item not in (None, "")
+            }
+            if words:
+                console.print(
+                    Text(key, style="bold"),
+                    ", ".join(
+                        f"{name} {item if name == 'year' else number(item)}" for name, item in words.items()
+                    ),
+                )
+            _print_figures(
+                console, [{key: name, **item} for name, item in value.items() if isinstance(item, dict)]
+            )
+        elif _is_table(value):
+            _print_figures(console, value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _cell(value: Any) -> str:
+    """A value, a list of names, or what other sources state."""
+    if not isinstance(value, list):
+        return number(value)
+    return (
+        "; ".join(
+            f"{number(item['value'])} by {item['source']}" if isinstance(item, dict) else str(item)
+            for item in value
+        )
+        or "–"
+    )
+
+
+def _print_figures(console: Console, figures: Sequence[dict[str, Any]]) -> None:
+    keys = list(
+        dict.fromkeys(key for figure in figures for key in figure if any(item.get(key) for item in figures))
+    )
+    table = new_table(*keys, right=(index for index, key in enumerate(keys) if key == "value"))
+    for figure in figures:
+        table.add_row(
+            *(
+                _cell(figure.get(key)) if key == "value" or figure.get(key) not in (None, []) else ""
+                for key in keys
+            )
+        )
+    console.print(table)
+
+
+def print_datasheet(path: Path, problems: Sequence[str], doubts: Sequence[str], use: str) -> None:
+    """What an accelerator's profile lacks, or how to use it."""
+    console = open_console()
+    for problem in problems:
+        console.print(f"  {problem}")
+    for doubt in doubts:
+        console.print(Text("  look again:", style="yellow"), doubt)
+    console.print(f"{path}: {'not yet complete, see above' if problems else f'complete; use it with {use}'}")

@@ -1,0 +1,169 @@
+"""What the command line shows of workbooks: what verify and lint find, imports, comparisons and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from mantile.cli.output.tables import new_table, number, open_console
+
+if TYPE_CHECKING:
+    from mantile.roundtrip.audit import Audit
+    from mantile.roundtrip.compare import Comparison
+    from mantile.roundtrip.import_workbook import Imported
+    from mantile.verify.verify import Report
+    from mantile.workbook.lint import Finding
+
+WORST = 20  # mismatches listed; --json lists all
+_LISTED = 40  # lines of a table; --json has all
+_DIGITS = 12
+
+
+def print_import(found: Imported, output: Path) -> None:
+    """What was edited, what was left out, and where it went."""
+    console = open_console()
+    table = new_table("id", "cell", "scenario", "from", "to", right=(3, 4))
+    for change in found.changes:
+        table.add_row(
+            change["id"],
+            change["cell"],
+            change["scenario"],
+            number(change["from"], _DIGITS),
+            number(change["to"], _DIGITS),
+        )
+    if found.changes:
+        console.print(table)
+    for name in found.added:
+        console.print(f"  added scenario: {name}")
+    for item in found.left_out:
+        console.print(f"  not carried over: {item['cell']}, {str(item['found'])!r:.80}")
+    counted = f"{len(found.changes):,} edited inputs" if found.changes else "no input was edited"
+    console.print(
+        f"{output}: written from {found.path}, {counted}; build it with mantile build {output} -o FILE.xlsx"
+    )
+
+
+def print_comparison(found: Comparison) -> None:
+    """Inputs, formulas and results that differ."""
+    console = open_console()
+    if not found.differ:
+        console.print(f"{found.a} and {found.b}: no difference")
+        return
+    console.print(f"A: {found.a}\nB: {found.b}")
+    _differences(console, "Inputs", found.inputs, ("id", "scenario", "a", "b"))
+    _differences(console, "Formulas", found.formulas, ("id", "cell", "a", "b"))
+    _differences(
+        console, "Headline results", found.headlines, ("id", "scenario", "unit", "a", "b", "relative")
+    )
+    _differences(console, "Other results", found.results, ("id", "scenario", "unit", "a", "b", "relative"))
+
+
+def _differences(console: Console, title: str, items: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+    if not items:
+        return
+    heads = {"a": "A", "b": "B", "relative": "B ÷ A − 1"}
+    table = new_table(
+        *(heads.get(key, key) for key in keys),
+        right=[keys.index(key) for key in ("a", "b", "relative") if key in keys and "unit" in keys],
+    )
+    for item in items[:_LISTED]:
+        table.add_row(
+            *(
+                _relative(item[key])
+                if key == "relative"
+                else ""
+                if key in ("scenario", "cell") and item[key] is None
+                else number(item[key], _DIGITS)
+                for key in keys
+            )
+        )
+    console.print(f"{title}: {len(items):,}")
+    console.print(table)
+    if len(items) > _LISTED:
+        console.print(f"  {len(items) - _LISTED:,} more; --json lists all")
+
+
+def _relative(value: float | None) -> str:
+    return "" if value is None else f"{value:+.2%}" if abs(value) >= 1e-4 else f"{value:+.1e}"
+
+
+def print_audit(found: Audit, outputs: Sequence[Path]) -> None:
+    """How much was written, and what an auditor would look at first."""
+    console = open_console()
+    console.print(
+        f"{', '.join(map(str, outputs))}: {len(found.rows):,} rows, {len(found.assumptions):,} assumptions, {len(found.overrides):,} overrides, "
+        f"{len(found.edits):,} edited cells, {len(found.checks):,} checks"
+    )
+    failed = [check for check in found.checks if not check["passed"]]
+    for check in failed:
+        console.print(
+            f"  {check['kind']} {check['code']}, {check['scenario']}: {number(check['left'])} against {number(check['right'])}"
+        )
+    for kind in ("formula", "overwritten"):
+        for edit in [edit for edit in found.edits if edit["kind"] == kind][:_LISTED]:
+            console.print(
+                f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of {number(edit['from'], _DIGITS)}"
+            )
+    console.print(
+        f"  bundle {found.facts['digest']}, made by {found.facts['generator']}, {found.facts['date'] or 'not dated'}"
+    )
+
+
+def print_report(report: Report, path: Path) -> None:
+    """What verification found, sheet by sheet."""
+    found, console = report.to_dict(), open_console()
+    edited = found["edited"]
+    table = new_table(
+        "sheet",
+        "cells",
+        "formulas",
+        "compared",
+        "max relative error",
+        "mismatches",
+        "edited inputs",
+        "edited formulas",
+        "overwritten",
+        right=range(1, 9),
+    )
+    counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
+    whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
+    whole |= {key: sum(sheet[key] for sheet in found["sheets"]) for key in counted}
+    for sheet in found["sheets"]:
+        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in whole))
+    table.add_section()
+    table.add_row("all", *(number(value, 2) for value in whole.values()))
+    console.print(table)
+    for head, items in (
+        ("edited input", edited["inputs"]),
+        ("edited formula", edited["formulas"]),
+        ("overwritten", edited["overwritten"]),
+        ("defined name", edited["names"]),
+        ("sheet", edited["sheets"]),
+        ("mismatch", found["mismatches"]),
+    ):
+        for item in items[:WORST]:
+            console.print(f"  {head}: {_one_line(item)}")
+        if len(items) > WORST:
+            console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+    if not found.get("stored_values_compared", True):
+        console.print("  the file holds no stored values: it was saved by a program that does not calculate")
+    verdict = "every compared cell agrees" if report.ok else "verification FAILED"
+    console.print(f"{path}: {verdict} ({found['engine']})")
+
+
+def _one_line(item: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items() if value != "")
+
+
+def print_findings(findings: Sequence[Finding], path: Path) -> None:
+    """Every broken rule with its cell."""
+    console = open_console()
+    if findings:
+        table = new_table("rule", "sheet", "cell", "message")
+        for finding in findings:
+            table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
+        console.print(table)
+    console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")

@@ -1,0 +1,30 @@
+"""One set of accelerators and all that is known of it before any pass: the one that does everything, or prefill or decode workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.formats import Formats
+from mantile.equations.hardware import Hardware
+from mantile.equations.memory import Memory, Tensors
+from mantile.equations.network import Network
+from mantile.equations.power import Power
+from mantile.equations.sharding import Sharding
+from mantile.equations.workload import Ranks, Workload
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Accelerators, how a model is spread over them, what messages cost and what lies in their memory."""
+
+    inputs: Workload
+    ranks: Ranks
+    hardware: Hardware
+    formats: Formats
+    efficiency: Efficiency
+    plan: Sharding
+    stored: Tensors
+    network: Network
+    memory: Memory
+    power: Power

@@ -1,0 +1,1 @@
+"""A scenario through the graph: numbers, sweeps, sensitivity, explanations, plans."""

@@ -1,0 +1,250 @@
+"""What the library ships: models, hardware and efficiency profiles, listed, shown entry by entry, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mantile.ir.build import build_ir
+from mantile.ir.counts import describe, kv_bytes_per_token, parameters
+from mantile.library.efficiency import EfficiencyProfile
+from mantile.library.errors import InputError, unknown
+from mantile.library.figure import Figure
+from mantile.library.models import load_model, model_ids
+from mantile.library.profiles import alone, load_library, load_version, versions
+
+GIB, GB, TERA = 2**30, 10**9, 10**12
+
+
+def listing(kind: str) -> list[dict[str, Any]]:
+    """A line of figures in SI units for every entry.
+
+    Args:
+        kind: models, hardware or profiles.
+    """
+    return _LISTINGS[kind]()
+
+
+def entry(kind: str, identifier: str) -> dict[str, Any]:
+    """All that is known of one entry, every figure with unit, source and date.
+
+    Raises:
+        InputError: if there is no such entry, with the nearest ids.
+    """
+    return _ENTRIES[kind](identifier)
+
+
+def _models() -> list[dict[str, Any]]:
+    rows = []
+    for identifier in model_ids():
+        model = load_model(identifier)
+        ir, facts = build_ir(model), model.architecture
+        counts = parameters(ir)
+        rows.append(
+            {
+                "id": model.id,
+                "name": model.name,
+                "hub_id": model.hub_id,
+                "model_type": facts.model_type,
+                "layers": len(facts.sequence()),
+                "parameters": counts["total"],
+                "active": counts["active"],
+                "kv_bytes_per_token": kv_bytes_per_token(ir)["all_layers"],
+                "max_positions": facts.value("max_positions") or None,
+                "weights_dtype": facts.choices["weights_dtype"].value,
+            }
+        )
+    return rows
+
+
+def _model(identifier: str) -> dict[str, Any]:
+    if identifier not in model_ids():
+        raise unknown("model", identifier, model_ids())
+    model = load_model(identifier)
+    described = describe(build_ir(model))
+    own = {name: getattr(model, name) for name in ("id", "name", "hub_id", "source", "date")}
+    groups = [
+        {"layer": " + ".join(group["blocks"]), "times": group["count"]} for group in described["layer_groups"]
+    ]
+    return (
+        own
+        | {
+            "model_type": model.architecture.model_type,
+            "parameters": described["parameters"],
+            "layers": groups,
+            "facts": described["facts"],
+        }
+        | ({"vision": described["vision"]} if "vision" in described else {})
+    )
+
+
+def differences(kind: str, left: str, right: str) -> dict[str, Any]:
+    """Where two entries differ, field by field; hardware with units and sources.
+
+    Args:
+        kind: models or hardware.
+        left, right: models as `load_model` takes them; accelerators or systems by id or id@version.
+
+    Raises:
+        InputError: if there is no such entry, or one is an accelerator and the other a system.
+    """
+    return {"a": left, "b": right, "differences": _DIFFERENCES[kind](left, right)}
+
+
+def _differing(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"field": name, "a": left.get(name), "b": right.get(name)}
+        for name in dict.fromkeys((*left, *right))
+        if left.get(name) != right.get(name)
+    ]
+
+
+def _model_differences(left: str, right: str) -> list[dict[str, Any]]:
+    return _differing(
+        *(_flat(describe(build_ir(load_model(name)), with_tensors=True)) for name in (left, right))
+    )
+
+
+def _hardware_differences(left: str, right: str) -> list[dict[str, Any]]:
+    """A figure differs by its value; that another source states the same is no difference."""
+    entries = [_accelerator_or_system(name) for name in (left, right)]
+    if ("accelerator" in entries[0]) != ("accelerator" in entries[1]):
+        raise InputError(f"{left} and {right}: expected two accelerators or two systems")
+    sides = [_fields(entry) for entry in entries]
+    found = _differing(*({name: field.get("value") for name, field in side.items()} for side in sides))
+    for item in found:
+        a, b = (side.get(item["field"]) or {} for side in sides)
+        item |= {
+            "unit": a.get("unit") or b.get("unit"),
+            "source_a": a.get("source"),
+            "source_b": b.get("source"),
+        }
+    return found
+
+
+def _fields(entry: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Figures and facts of hardware as <part>.<field>, without what names an entry or comments on it."""
+    return {
+        f"{part}.{name}": value if isinstance(value, dict) else {"value": value}
+        for part in ("accelerator", "system", "prices")
+        for name, value in (entry.get(part) or {}).items()
+        if name not in ("id", "name", "version", "accelerator", "year", "note")
+    }
+
+
+def _flat(described: dict[str, Any]) -> dict[str, Any]:
+    """A description as single fields; where a figure comes from is no difference between models."""
+    found: dict[str, Any] = {"model_type": described["model_type"], "layers": described["layers"]}
+    for group in ("parameters", "kv_bytes_per_token"):
+        found |= {f"{group}.{name}": value for name, value in described[group].items()}
+    for group in ("facts", "vision"):
+        found |= {f"{group}.{name}": fact["value"] for name, fact in described.get(group, {}).items()}
+    found |= {f"layers.{' + '.join(group['blocks'])}": group["count"] for group in described["layer_groups"]}
+    for tensor in described["tensors"]:
+        found[f"tensor.{tensor['name']} {' × '.join(map(str, tensor['shape']))}"] = tensor["count"]
+    return found
+
+
+def _hardware() -> list[dict[str, Any]]:
+    library = load_library()
+    rows = []
+    for chip in library.accelerators:
+        system = library.usual_system(chip.id)
+        rows.append(
+            {
+                "id": chip.id,
+                "name": chip.name,
+                "generation": chip.generation,
+                "memory_capacity_bytes": _si(chip.memory_capacity, GIB),
+                "memory_bandwidth_bytes_per_s": _si(chip.memory_bandwidth, GB),
+                "peak_bf16_flops": _si(chip.peak_bf16, TERA),
+                "peak_fp16_flops": _si(chip.peak_fp16, TERA),
+                "peak_fp8_flops": _si(chip.peak_fp8, TERA),
+                "peak_fp4_flops": _si(chip.peak_fp4, TERA),
+                "system": system.id,
+                "accelerators": system.accelerators.value,
+                "topology": system.topology,
+                "link_bandwidth_bytes_per_s": _si(system.link_bandwidth, GB),
+            }
+        )
+    return rows
+
+
+def _accelerator_or_system(name: str) -> dict[str, Any]:
+    """An accelerator with its usual system and its prices, or a system; by id, or id@version in any version there has been."""
+    identifier, _, version = name.partition("@")
+    library = load_library()
+    systems = {system.id: system for system in library.systems}
+    chips = {chip.id: chip for chip in library.accelerators}
+    if identifier not in chips and identifier not in systems:
+        raise unknown("accelerator or system", identifier, [*chips, *systems])
+    folder = "accelerators" if identifier in chips else "systems"
+    if version:
+        library = load_library((f"{folder}/{name}",))
+    if folder == "systems":
+        system = library.system(identifier)
+        own = system != alone(
+            library.accelerator(system.accelerator)
+        )  # such a one has no file and goes with its accelerator
+        return {
+            "id": identifier,
+            "version": system.version,
+            "versions": versions(folder, identifier) if own else [system.version],
+            "system": system.model_dump(mode="json"),
+        }
+    chip, system, price = (
+        library.accelerator(identifier),
+        library.usual_system(identifier),
+        library.price(identifier),
+    )
+    return {
+        "id": identifier,
+        "version": chip.version,
+        "versions": versions(folder, identifier),
+        "other_systems": [
+            other.id for other in library.systems if other.accelerator == identifier and other.id != system.id
+        ],
+        "accelerator": chip.model_dump(mode="json"),
+        "system": system.model_dump(mode="json"),
+        "prices": price.model_dump(mode="json") if price else None,
+    }
+
+
+def _profiles() -> list[dict[str, Any]]:
+    return [
+        {"id": profile.id, "key": profile.key, "version": profile.version, "factors": len(profile.factors)}
+        for profile in load_library().efficiency
+    ]
+
+
+def _profile(name: str) -> dict[str, Any]:
+    profiles = {profile.id: profile for profile in load_library().efficiency}
+    identifier = name.partition("@")[0]
+    if identifier not in profiles:
+        raise unknown("efficiency profile", identifier, profiles)
+    profile: EfficiencyProfile = load_version("efficiency", name)
+    return {
+        "id": profile.id,
+        "key": profile.key,
+        "versions": versions("efficiency", identifier),
+    } | profile.model_dump(mode="json", exclude_none=True)
+
+
+def _si(figure: Figure | None, scale: int) -> float | None:
+    return None if figure is None or figure.value is None else figure.value * scale
+
+
+_LISTINGS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "models": _models,
+    "hardware": _hardware,
+    "profiles": _profiles,
+}
+_ENTRIES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "models": _model,
+    "hardware": _accelerator_or_system,
+    "profiles": _profile,
+}
+_DIFFERENCES: dict[str, Callable[[str, str], list[dict[str, Any]]]] = {
+    "models": _model_differences,
+    "hardware": _hardware_differences,
+}

@@ -1,0 +1,347 @@
+"""One estimate: a model, a scenario with its columns, and the numbers of the graph for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.graph.evaluate import Program
+from mantile.graph.operations import format_text
+from mantile.graph.quantity import Named, Node
+from mantile.ir.build import build_ir
+from mantile.library.architecture import Model
+from mantile.library.errors import InputError, unknown
+from mantile.library.models import load_model
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import (
+    Column,
+    Override,
+    Scenario,
+    apply_model_overrides,
+    columns,
+    with_fields,
+    with_own_accelerators,
+)
+from mantile.library.template import Template, load_template
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A scenario worked out.
+
+    Args:
+        scenario: as given, with ids in place of accelerators given as files.
+        model: as loaded, before overrides of its facts.
+        columns: one per case, base first.
+        equations: the graph.
+        template: how its workbook is laid out.
+    """
+
+    scenario: Scenario
+    model: Model
+    library: Library
+    columns: tuple[Column, ...]
+    equations: EstimateGraph
+    template: Template
+
+    def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
+        """Another scenario on the same model, with the same template, and the same library unless another is given."""
+        return estimate(scenario, self.model, library or self.library, name, self.template)
+
+    @property
+    def title(self) -> str:
+        """What the workbook is called: the template's or the scenario's title, or model and accelerators."""
+        if self.template.title or self.scenario.title:
+            return str(self.template.title or self.scenario.title)
+        values = self.columns[0].values
+        prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
+        parts = []
+        for prefix in prefixes:
+            count = prod(
+                int(values[f"{prefix}{field}"]) for field in ("tp", "attention_dp", "cp", "pp", "dp")
+            )
+            parts.append(f"{count} × {self.library.accelerator(str(values[f'{prefix}accelerator'])).name}")
+        return f"{self.model.name} on {' → '.join(parts)}"
+
+    def inputs(self, column: int) -> dict[str, Any]:
+        """Values of all inputs that differ from the graph's own, for one column."""
+        return dict(self._inputs[column])
+
+    @cached_property
+    def _inputs(self) -> list[dict[str, Any]]:
+        named, found = self.equations.inputs.named(), []
+        for chosen in self.columns:
+            values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in named}
+            for override in chosen.overrides:
+                if not override.id.startswith("model."):
+                    values[self.equations.replaceable[override.id].id] = override.value
+            found.append(
+                values
+                | {
+                    self.equations.measured.values[field].id: value
+                    for field, value in chosen.measured.given().items()
+                }
+            )
+        return found
+
+    @cached_property
+    def program(self) -> Program:
+        """Every figure of the graph, every check, and the profiles that hold for each side, ready to run."""
+        equations = self.equations
+        return Program(
+            [
+                *equations.figures.values(),
+                *(check.result for check in equations.checks.checks),
+                *(link for side in equations.sides for link in side.efficiency.chain),
+            ]
+        )
+
+    def values(self, column: int = 0) -> dict[Node, Any]:
+        """All numbers of one column."""
+        return self._values[column]
+
+    @cached_property
+    def _values(self) -> list[dict[Node, Any]]:
+        return [self.program.run(self.inputs(column)) for column in range(len(self.columns))]
+
+    def figure(self, identifier: str) -> Named:
+        """A figure by id.
+
+        Raises:
+            InputError: with the nearest ids.
+        """
+        figures = self.equations.figures
+        if identifier not in figures:
+            raise unknown("quantity", identifier, figures)
+        return figures[identifier]
+
+    def results(self, column: int = 0) -> dict[str, Any]:
+        """The headline results of one column in SI units; the keys of `mantile estimate --json`."""
+        equations, values = self.equations, self.values(column)
+        return {
+            "model": self.model.id,
+            "name": self.columns[column].name,
+            **{name: self.columns[column].values[name] for name in equations.inputs.named()},
+            **_evaluated(headline(equations), values),
+            "fits": all(float(values[of.memory.fits]) for of in equations.sides),
+            "split": {
+                phase.phase.id: {
+                    kind: float(values[part]) / float(values[phase.time])
+                    for kind, part in phase.parts.items()
+                }
+                for phase in (equations.prefill, equations.decode)
+            },
+            "range_80": {
+                metric: {
+                    percent: float(values[figure])
+                    for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)
+                }
+                for metric, band in equations.evidence.bands.items()
+            },
+            "checks": {
+                "errors": self.raised(values, errors=True),
+                "alerts": self.raised(values, errors=False),
+            },
+        }
+
+    def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
+        """Error checks, or alerts, that do not hold: reason code, message, both sides."""
+        return [
+            {
+                "code": check.code,
+                "message": f"{check.label}: {_shown(values[check.left])}, expected {_RULES[check.rule]} "
+                f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
+                "left": float(values[check.left]),
+                "right": float(values[check.right]),
+            }
+            for check in self.equations.checks.checks
+            if check.error == errors and not values[check.result]
+        ]
+
+
+def headline(equations: EstimateGraph) -> dict[str, Any]:
+    """The figures of an estimate that are results by themselves, in SI units, under their keys; some keys lead to several."""
+    served, money, side, last = equations.serving, equations.cost, equations.side, equations.decoders
+    held, phases = last.memory, {"prefill": equations.prefill, "decode": equations.decode}
+    found: dict[str, Any] = {
+        "system": side.hardware.system,
+        "accelerators": served.accelerators,
+        "feasibility": equations.checks.feasibility,
+        "ttft_s": served.ttft,
+        "tpot_s": served.tpot,
+        "e2e_s": served.e2e,
+        "requests_per_s": served.requests_per_s,
+        "output_tokens_per_s": served.output_tokens_per_s,
+        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
+        "interactivity_tokens_per_s": served.interactivity,
+        "memory_per_accelerator_bytes": held.used,
+        "memory_capacity_bytes": last.hardware.memory_capacity,
+        "kv_capacity_sequences": held.capacity_sequences,
+        "batch": held.batch,
+        "bottleneck": {name: phase.bottleneck for name, phase in phases.items()},
+        "mfu": {name: phase.mfu for name, phase in phases.items()},
+        "mbu": {name: phase.mbu for name, phase in phases.items()},
+        "power_w": money.power,
+        "joules_per_output_token": money.joules_per_output_token,
+        "usd_per_hour": money.usd_per_hour,
+        "usd_per_million_tokens": {
+            "output": money.usd_per_million_output,
+            "input": money.usd_per_million_input,
+            "blended": money.usd_per_million_blended,
+        },
+        "usd_per_day": money.usd_per_day,
+        "usd_per_month": money.usd_per_month,
+        "output_tokens_per_usd": money.tokens_per_usd,
+        "output_tokens_per_kwh": money.tokens_per_kwh,
+        "ttft_p50_s": served.ttft_p50,
+        "ttft_p95_s": served.ttft_p95,
+        "e2e_p50_s": served.e2e_p50,
+        "e2e_p95_s": served.e2e_p95,
+        "evidence": equations.evidence.name,
+        "efficiency_profile": side.efficiency.profile,
+    }
+    if served.load is not None:
+        found |= {"load": served.load.load, "load_state": equations.figures["load.state"]}
+    if last is not side:
+        found |= {
+            "decode_system": last.hardware.system,
+            "workers_ratio": equations.figures["serving.workers_ratio"],
+        }
+    return found
+
+
+def _evaluated(figures: Mapping[str, Any], values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Figures under keys, which may be nested, to their values."""
+
+    def value(of: Any) -> Any:
+        if isinstance(of, Mapping):
+            return _evaluated(of, values)
+        return values[of] if isinstance(values[of], str) else float(values[of])
+
+    return {key: value(of) for key, of in figures.items()}
+
+
+_RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
+
+
+def _shown(value: float) -> str:
+    return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
+
+
+def estimate(
+    scenario: Scenario,
+    model: Model | None = None,
+    library: Library | None = None,
+    name: str = "scenario",
+    template: Template | None = None,
+) -> Estimate:
+    """Work a scenario out.
+
+    Args:
+        scenario: what is asked.
+        model: instead of loading the model the scenario names.
+        library: instead of the profiles we ship.
+        name: stands for the scenario in errors.
+        template: instead of the one the scenario names.
+
+    Raises:
+        InputError: naming the field that is wrong and what was expected.
+    """
+    scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
+    model = model or load_model(scenario.model)
+    changed = apply_model_overrides(model, scenario.overrides, name)
+    equations = build_graph(build_ir(changed), library, scenario.disaggregated, scenario.open_loop)
+    found = columns(scenario, model, library, name)
+    for column in found:
+        for override in column.overrides:
+            if not override.id.startswith("model."):
+                require_override(equations, override, name)
+    known = equations.replaceable
+    for number, variant in enumerate(scenario.variants):
+        for identifier in (*(override.id for override in variant.overrides), *variant.without):
+            if identifier in known and known[identifier].shared:
+                raise InputError(
+                    f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the base"
+                )
+    made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
+    return made if equations.serving.load is None else replace(made, columns=_settled(made))
+
+
+def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Inputs of the base scenario with other values of some fields, and what follows from them by default.
+
+    Args:
+        points: fields of a scenario, those of decode workers as decode_<field>, and their values.
+
+    Raises:
+        InputError: for a field or value that a scenario cannot have.
+    """
+    found = []
+    for point in points:
+        scenario = with_fields(made.scenario, point, "sweep")
+        one = replace(
+            made,
+            scenario=scenario,
+            columns=columns(scenario, made.model, made.library, "sweep", made.scenario.disaggregated),
+        )
+        found.append(
+            (one if made.equations.serving.load is None else replace(one, columns=_settled(one))).inputs(0)
+        )
+    return found
+
+
+def require_override(equations: EstimateGraph, override: Override, name: str) -> None:
+    """Refuse an override of a figure there is not, or beyond what its cell may hold.
+
+    Raises:
+        InputError: with the nearest ids, or the range.
+    """
+    known = equations.replaceable
+    if override.id not in known:
+        raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
+    wrong = known[override.id].outside(override.value)
+    if wrong:
+        raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {wrong}")
+
+
+def _settled(made: Estimate) -> tuple[Column, ...]:
+    """Columns with the concurrency that follows from their request rate, where none is given."""
+    found = list(made.columns)
+    for number, column in enumerate(found):
+        if column.values["request_rate"] and "concurrency" not in column.given:
+            concurrency = int(settled_concurrency(made.equations, made.inputs(number)))
+            found[number] = column.model_copy(update={"values": column.values | {"concurrency": concurrency}})
+    return tuple(found)
+
+
+def settled_concurrency(equations: EstimateGraph, inputs: Mapping[str, Any]) -> Any:
+    """The concurrency at which the batch on the Decode sheet is the one there is under a request rate.
+
+    The more requests the Decode sheet has, the flatter its line of step times, and the fewer requests follow from it: halving finds where
+    both agree, or all seats where more would arrive than are served.
+
+    Args:
+        equations: of an open loop.
+        inputs: as for `Program.run`: scalars, or arrays that broadcast together.
+
+    Returns:
+        Requests, of every case.
+    """
+    load = equations.serving.load
+    assert load is not None and load.in_flight is not None
+    concurrency = equations.inputs.concurrency.id
+    one = {concurrency: 1.0}
+    follow = Program([load.in_flight, load.seats]).partial({**inputs, **one}, one)
+    seats = follow(one)[load.seats]
+    low, high = np.ones(()), np.where(np.isfinite(seats), np.maximum(1, np.floor(seats)), 1)
+    while np.any(low < high):
+        middle = np.floor((low + high + 1) / 2)
+        borne = follow({concurrency: middle})[load.in_flight] >= middle
+        low, high = np.where(borne, middle, low), np.where(borne, high, middle - 1)
+    return low

@@ -1,0 +1,92 @@
+"""A plan as data: which accelerator holds what, which messages they exchange, and whether it is possible at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mantile.equations.forward import Pass
+from mantile.equations.placement import placement, shown
+from mantile.estimate.estimate import Estimate
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Node, Quantity
+
+NAMES = {
+    "used": "in_use",
+    "sum": "used_gb",
+    "weights": "weights_gb",
+    "kv": "kv_cache_gb",
+    "working": "working_gb",
+}
+
+
+def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
+    """The placement of one scenario, as `mantile plan --json` prints it.
+
+    Returns:
+        feasibility; the reason codes of all checks that do not hold; for each set of accelerators what every one of them holds, as far
+        as the Plan sheet shows them; and the messages of a prefill pass and a decode step, in bytes and seconds.
+    """
+    equations, values = estimate.equations, estimate.values(column)
+    results = estimate.results(column)
+    sides = []
+    for side in equations.sides:
+        places = placement(side, equations.ir, "plan", shown(side, values))
+        lines = [line for line in places.lines if not line.only_short]
+        found = Program([figure for line in lines for figure in line.figures]).run(estimate.inputs(column))
+        sides.append(
+            {
+                "role": "all"
+                if len(equations.sides) == 1
+                else "prefill"
+                if side is equations.side
+                else "decode",
+                "system": str(values[side.hardware.system]),
+                "accelerators_in_use": float(values[side.ranks.deployment]),
+                "memory_capacity_gb": float(values[side.hardware.memory_capacity]) / 1e9,
+                "accelerators": [
+                    {"number": index}
+                    | {NAMES.get(line.name, line.name): _plain(found[line.figures[index]]) for line in lines}
+                    for index in range(len(places.accelerators))
+                ],
+            }
+        )
+    return {
+        "name": results["name"],
+        "feasibility": results["feasibility"],
+        "checks": results["checks"],
+        "sides": sides,
+        "messages": {
+            phase.phase.id: _messages(phase, values) for phase in (equations.prefill, equations.decode)
+        },
+    }
+
+
+def _messages(phase: Pass, values: dict[Node, Any]) -> list[dict[str, Any]]:
+    """Every kind of message that a pass has any of."""
+    found = []
+    for block in phase.blocks:
+        if not block.network:
+            continue
+        rows = {
+            figure.id.rsplit(".", 1)[1]: figure
+            for figure in block.section.figures()
+            if isinstance(figure, Quantity)
+        }
+        if float(values[rows["count"]]) * float(values[rows["layer_time"]]) > 0:
+            found.append(
+                {
+                    "message": block.id,
+                    "label": block.label,
+                    "between": block.section.note,
+                    "algorithm": str(values[rows["algorithm"]]) if "algorithm" in rows else None,
+                    "bytes": float(values[rows["message_bytes"]]),
+                    "count": float(values[rows["count"]]),
+                    "seconds_each": float(values[rows["layer_time"]]),
+                    "seconds": float(values[block.time]),
+                }
+            )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str) else float(value)

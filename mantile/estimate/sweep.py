@@ -1,0 +1,453 @@
+"""Sweeps: every combination of values of fields and figures of a scenario, worked out at once.
+
+Each parameter is an axis of the arrays, and arrays broadcast: what follows from two parameters of five is computed for the combinations
+of those two. A point is what `mantile estimate` says of the scenario with these values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, product
+from math import isfinite, prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.estimate.estimate import headline, require_override, settled_concurrency
+from mantile.graph.evaluate import Program
+from mantile.ir.build import build_ir
+from mantile.library.architecture import Model
+from mantile.library.documents import validate
+from mantile.library.errors import InputError, unknown
+from mantile.library.models import load_model
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import (
+    APART,
+    FIELDS,
+    Case,
+    Column,
+    Override,
+    Scenario,
+    apply_model_overrides,
+    columns,
+    field_name,
+    with_fields,
+    with_own_accelerators,
+)
+
+MOST_POINTS = 100_000_000
+BLOCK = 16_384  # points that a core works on at a time
+FRAME = 2**18  # points of a table, about
+ALL = "all"  # in place of names: all there are
+# Another field may follow from several of these together, such as activations from accelerator and weights.
+LEADERS = ("accelerator", "system", "decode_accelerator", "weights_dtype")
+FRONT = (
+    "interactivity_tokens_per_s",
+    "output_tokens_per_s_per_accelerator",
+)  # both are wanted as large as can be
+LEAST = (
+    "ttft_s",
+    "tpot_s",
+    "usd_per_million_tokens_output",
+)  # of these the smallest is best, of the others the largest
+BEST = (*LEAST, "output_tokens_per_s", "output_tokens_per_s_per_accelerator")
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_Block = tuple[slice, ...]  # a part of each axis
+_Coded = tuple[Array, Sequence[Any]]  # texts as their places in a list; -1 is an error
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every combination of values, the last parameter running fastest.
+
+    Args:
+        over: values by parameter: a field of a scenario, or the id of a figure that is overridden.
+        inputs: of the graph, at the first point.
+        arrays: inputs that vary: an axis for each parameter, of length 1 where the input does not follow from it.
+        settles: whether concurrency follows from the request rate.
+    """
+
+    equations: EstimateGraph
+    over: Mapping[str, tuple[Any, ...]]
+    inputs: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+    settles: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each parameter."""
+        return tuple(map(len, self.over.values()))
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+    def tables(self, feasible: bool = False) -> Iterator[pd.DataFrame]:
+        """All points in order, a row each, some hundred thousand at a time.
+
+        Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _; and `reasons`, the codes of error checks
+        that do not hold.
+
+        Args:
+            feasible: only points that fit.
+        """
+        figures = dict(_flat(headline(self.equations)))
+        checks = {check.code: check.result for check in self.equations.checks.checks if check.error}
+        blocks, whole = _blocks(self.shape)
+        first = {
+            name: _part(array, tuple(slice(1) if axis < whole else slice(None) for axis in range(array.ndim)))
+            for name, array in self.arrays.items()
+        }
+        moving = {name for name, array in self.arrays.items() if prod(array.shape[:whole]) > 1}
+        concurrency = self.equations.inputs.concurrency.id
+        if self.settles:
+            moving.add(concurrency)
+            first[concurrency] = np.ones((1,) * len(self.shape))
+        again = Program([*figures.values(), *checks.values()]).partial({**self.inputs, **first}, moving)
+
+        def work(block: _Block) -> tuple[_Block, dict[str, Array | _Coded]]:
+            given = {name: _part(array, block) for name, array in self.arrays.items()}
+            found: dict[str, Array | _Coded] = {}
+            if self.settles:
+                found["concurrency"] = given[concurrency] = settled_concurrency(
+                    self.equations, {**self.inputs, **given}
+                )
+            values = again(given)
+            found |= {name: _coded(values[node]) for name, node in figures.items()}
+            found["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
+            return block, found
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            while window := [*islice(blocks, FRAME // BLOCK)]:
+                table = self._table([*pool.map(work, window)])
+                yield table[table["feasibility"].isin((FITS, WITH_OFFLOAD))] if feasible else table
+
+    def _table(self, done: Sequence[tuple[_Block, Mapping[str, Array | _Coded]]]) -> pd.DataFrame:
+        """Blocks as rows."""
+        shapes = [
+            tuple(len(range(*part.indices(length))) for part, length in zip(block, self.shape, strict=True))
+            for block, _ in done
+        ]
+        found: dict[str, Any] = {}
+        for axis, (name, values) in enumerate(self.over.items()):
+            places = np.arange(len(values)).reshape(_along(axis, len(self.shape)))
+            column = _joined([_part(places, block) for block, _ in done], shapes)
+            found[name] = (
+                pd.Categorical.from_codes(column, values)
+                if isinstance(values[0], str)
+                else np.array(values)[column]
+            )
+        for name in done[0][1]:
+            parts = [values[name] for _, values in done]
+            if not isinstance(parts[0], tuple):
+                found[name] = _joined(parts, shapes)
+                continue
+            texts: dict[Any, int] = {}
+            spots = [
+                np.array([*(texts.setdefault(text, len(texts)) for text in part[1]), -1], np.int32)[part[0]]
+                for part in parts
+            ]
+            found[name] = pd.Categorical.from_codes(_joined(spots, shapes), [*texts])
+        return pd.DataFrame(found)
+
+
+def _joined(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> Array:
+    """Arrays that broadcast to blocks, point by point."""
+    return np.concatenate(
+        [np.broadcast_to(part, shape).ravel() for part, shape in zip(parts, shapes, strict=True)]
+    )
+
+
+def _along(axis: int, axes: int) -> tuple[int, ...]:
+    """The shape of an array that lies along one axis."""
+    return tuple(-1 if other == axis else 1 for other in range(axes))
+
+
+def _part(array: Array, block: _Block) -> Array:
+    """What a block needs of an array."""
+    return array[
+        tuple(part if length > 1 else slice(None) for part, length in zip(block, array.shape, strict=True))
+    ]
+
+
+def _blocks(shape: tuple[int, ...]) -> tuple[Iterator[_Block], int]:
+    """Parts of a grid in order, and the axis from which on all axes are whole in every part."""
+    whole = next(axis for axis in range(len(shape) + 1) if prod(shape[axis:]) <= BLOCK)
+    if whole == 0:
+        return iter([(slice(None),) * len(shape)]), 0
+    step = BLOCK // prod(shape[whole:])
+    outer = [[slice(place, place + 1) for place in range(length)] for length in shape[: whole - 1]]
+    cut = [slice(start, start + step) for start in range(0, shape[whole - 1], step)]
+    return ((*front, *(slice(None) for _ in shape[whole:])) for front in product(*outer, cut)), whole
+
+
+def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}_")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _coded(value: Any) -> Array | _Coded:
+    """Numbers as they are, texts as places in a list of them."""
+    found = np.asarray(value)
+    if found.dtype.kind not in "USO":
+        return found
+    places, texts = pd.factorize(found.ravel().astype(object))
+    return places.reshape(found.shape), texts
+
+
+def _reasons(results: Mapping[str, Any]) -> _Coded:
+    """The codes of checks that do not hold, joined by blanks."""
+    broken = {code: np.equal(result, 0) for code, result in results.items()}
+    codes = [code for code, raised in broken.items() if raised.any()]
+    found = np.zeros((), np.int64)
+    for place, code in enumerate(codes):
+        found = found + broken[code] * (1 << place)
+    places, sets = pd.factorize(found.ravel())
+    return places.reshape(found.shape), [
+        " ".join(code for place, code in enumerate(codes) if int(each) >> place & 1) for each in sets
+    ]
+
+
+def grid(
+    scenario: Scenario,
+    over: Mapping[str, Sequence[Any]],
+    model: Model | None = None,
+    library: Library | None = None,
+    name: str = "scenario",
+) -> Grid:
+    """The points of a sweep, ready to be worked out.
+
+    Args:
+        scenario: its base column holds for all that is not swept; variants are left out.
+        over: values by parameter: a field of a scenario file (those of decode workers as decode_tp and so on), or the id of a figure of
+            the library that is overridden. The last parameter runs fastest. `all` stands for all accelerators or frameworks.
+        model: instead of loading the model the scenario names.
+        library: instead of the profiles we ship.
+        name: stands for the scenario in errors.
+
+    Raises:
+        InputError: naming the parameter and value that is wrong and what was expected.
+    """
+    library = library or load_library(scenario.profiles)
+    model = model or load_model(scenario.model)
+    asked, library = _axes(over, scenario, library, name)
+    count = prod(len(values) for values in asked.values())
+    if count > MOST_POINTS:
+        raise InputError(
+            f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in asked.items())}: {count:,} points; "
+            f"expected at most {MOST_POINTS:,}"
+        )
+    swept = {key for key in asked if "." in key}
+    scenario = scenario.model_copy(
+        update={"overrides": tuple(each for each in scenario.overrides if each.id not in swept)}
+    )
+    first = {key: values[0] for key, values in asked.items()}
+    apart = (
+        scenario.disaggregated
+        or any(key.startswith("decode_") for key in asked)
+        or "disaggregated" in asked.get("serving", ())
+    )
+
+    def resolved(**fields: Any) -> Column:
+        """The scenario with values of some parameters and the first ones of the others, and every default that follows."""
+        values = {key: value for key, value in (first | fields).items() if key not in swept}
+        where = f"{name} with {', '.join(f'{key} {value}' for key, value in (fields or values).items())}"
+        case, _ = with_own_accelerators(with_fields(scenario, values, where), library)
+        beside = (
+            (Case(serving="disaggregated"),) if apart else ()
+        )  # so that fields of decode workers are filled in
+        return columns(case.model_copy(update={"variants": beside}), model, library, where)[0]
+
+    base = resolved()
+    architecture = build_ir(apply_model_overrides(model, scenario.overrides, name))
+    rated = "request_rate" in asked or scenario.open_loop
+    equations = build_graph(architecture, library, apart, rated)
+    known = equations.inputs.named()
+    unused = next((key for key in asked if key not in swept and key not in known), None)
+    if unused is not None:
+        raise InputError(f"{name}: parameter {unused}: {model.id} has no use for it")
+    for override in scenario.overrides:
+        if not override.id.startswith("model."):
+            require_override(equations, override, name)
+    arrays: dict[str, Array] = {}
+    for group in _groups(asked):
+        shape = [len(values) if key in group else 1 for key, values in asked.items()]
+        if group[0] in swept:
+            figures = [_number(value, group[0], name) for value in asked[group[0]]]
+            for value in (min(figures), max(figures)):
+                require_override(equations, validate(Override, {"id": group[0], "value": value}, name), name)
+            arrays[f"{group[0]}.override"] = np.array(figures).reshape(shape)
+            continue
+        numbers = asked[group[0]] if all(isinstance(value, int | float) for value in asked[group[0]]) else ()
+        found = [
+            resolved(**point).values
+            for point in (_ends(group[0], numbers) if numbers else _combinations(group, asked))
+        ]
+        for field in known:
+            if any(
+                each[field] != found[0][field] for each in found
+            ):  # what follows from a number is that number
+                arrays[f"inputs.{field}"] = np.array(numbers or [each[field] for each in found]).reshape(
+                    shape
+                )
+    inputs = {f"inputs.{field}": base.values[field] for field in known}
+    inputs |= {
+        f"{override.id}.override": override.value
+        for override in base.overrides
+        if not override.id.startswith("model.")
+    }
+    settles = rated and "concurrency" not in base.given
+    return Grid(equations, asked, inputs, arrays, settles)
+
+
+def _axes(
+    over: Mapping[str, Sequence[Any]], scenario: Scenario, library: Library, name: str
+) -> tuple[dict[str, tuple[Any, ...]], Library]:
+    """Values by parameter in our spelling, each once; and the library with accelerators of one's own that are among them."""
+    found: dict[str, tuple[Any, ...]] = {}
+    fields = [*FIELDS, *(f"decode_{field}" for field in APART)]
+    for given, values in over.items():
+        key = field_name(given)
+        if key.startswith("model."):
+            raise InputError(
+                f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or a figure of the library"
+            )
+        if "." not in key and key not in fields:
+            raise InputError(
+                f"{name}: {unknown('parameter', given, [*fields, 'efficiency.*', 'hardware.*'])}"
+            )
+        if key in found:
+            raise InputError(f"{name}: parameter {given}: given twice")
+        kind = key.removeprefix("decode_")
+        if [*values] == [ALL] and kind in ("accelerator", "framework"):
+            values = [
+                item.id for item in (library.accelerators if kind == "accelerator" else library.frameworks)
+            ]
+        if kind == "accelerator":
+            values = [*values]
+            for place, value in enumerate(values):
+                case, library = with_own_accelerators(
+                    with_fields(scenario, {"accelerator": value}, name), library
+                )
+                values[place] = case.accelerator
+        found[key] = tuple(
+            dict.fromkeys(value.item() if isinstance(value, np.generic) else value for value in values)
+        )
+        if any(isinstance(value, float) and not isfinite(value) for value in found[key]):
+            raise InputError(f"{name}: parameter {given}: expected finite numbers")
+        if not found[key]:
+            raise InputError(f"{name}: parameter {given}: expected one value at least")
+    if not found:
+        raise InputError(f"{name}: expected one parameter at least")
+    return found, library
+
+
+def _groups(asked: Iterable[str]) -> list[tuple[str, ...]]:
+    """Parameters that are resolved together: all from which another field may follow, and every other by itself."""
+    leaders = tuple(key for key in asked if key in LEADERS)
+    return [*([leaders] if leaders else []), *((key,) for key in asked if key not in leaders)]
+
+
+def _combinations(group: tuple[str, ...], asked: Mapping[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(group, point, strict=True)) for point in product(*(asked[key] for key in group))]
+
+
+def _ends(key: str, numbers: Sequence[int | float]) -> list[dict[str, Any]]:
+    """What says of all numbers whether they may be asked for: the ends, as fields have ranges, and one that is no whole number."""
+    return [
+        {key: value}
+        for value in (min(numbers), max(numbers), *[each for each in numbers if isinstance(each, float)][:1])
+    ]
+
+
+def _number(value: Any, key: str, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name}: parameter {key}: expected a number, found {value!r:.60}")
+    return float(value)
+
+
+def sweep(
+    scenario: Scenario,
+    over: Mapping[str, Sequence[Any]],
+    feasible: bool = False,
+    model: Model | None = None,
+    library: Library | None = None,
+    name: str = "scenario",
+) -> pd.DataFrame:
+    """Work every combination of values out.
+
+    Args:
+        scenario, over, model, library, name: as for `grid`.
+        feasible: only points that fit.
+
+    Returns:
+        A row for each point, the last parameter running fastest; columns as in `Grid.tables`, texts as categories. Some 300 bytes a
+        point: for many millions write the tables of a grid to a file instead.
+    """
+    tables = [*grid(scenario, over, model, library, name).tables(feasible)]
+    found: dict[str, Any] = {}
+    for key in [*tables[0].columns]:
+        parts = [table.pop(key) for table in tables]
+        text = isinstance(parts[0].dtype, pd.CategoricalDtype)
+        found[key] = pd.api.types.union_categoricals(parts) if text else np.concatenate(parts)
+    return pd.DataFrame(found)
+
+
+class Digest:
+    """What is remembered of tables that pass by: how many points, how many of them fit, the best of these and their Pareto front.
+
+    Args:
+        shown: so many points are kept as they come.
+    """
+
+    def __init__(self, shown: int = 0) -> None:
+        self.points = self.feasible = 0
+        self.shown = shown
+        self.first = self.front = pd.DataFrame()
+        self._best: dict[str, pd.DataFrame] = {}
+
+    def add(self, table: pd.DataFrame) -> None:
+        """Take a table in."""
+        fits = table[table["feasibility"].isin((FITS, WITH_OFFLOAD))]
+        self.first = _below(self.first, table.head(self.shown - len(self.first)))
+        self.points += len(table)
+        self.feasible += len(fits)
+        self.front = pareto(_below(self.front, pareto(fits)))
+        for key in BEST:
+            known = fits[key][fits[key] > 0]  # a price of 0 is one that nobody knows
+            if len(known):
+                row = fits.loc[[known.idxmin() if key in LEAST else known.idxmax()]]
+                both = _below(self._best[key], row) if key in self._best else row
+                self._best[key] = both.nsmallest(1, key) if key in LEAST else both.nlargest(1, key)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "points": self.points,
+            "feasible": self.feasible,
+            "pareto": self.front.to_dict("records"),
+            "best": {key: row.to_dict("records")[0] for key, row in self._best.items()},
+        }
+
+
+def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
+    parts = [part for part in (upper, lower) if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else lower
+
+
+def pareto(table: pd.DataFrame, by: tuple[str, str] = FRONT) -> pd.DataFrame:
+    """The points of a table that no other beats in both figures at once, the largest of the first figure first; of equal points the first."""
+    known = table[np.isfinite(table[by[0]]) & np.isfinite(table[by[1]])]
+    order = np.lexsort((-known[by[1]].to_numpy(), -known[by[0]].to_numpy()))
+    second = known[by[1]].to_numpy()[order]
+    highest = np.maximum.accumulate(np.concatenate([[-np.inf], second[:-1]])) if len(second) else second
+    return known.iloc[order[second > highest]]

@@ -1,0 +1,88 @@
+"""Large tables to files, a piece at a time: CSV, or Parquet with a row group for each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mantile.library.dump import replacing
+from mantile.library.errors import InputError
+
+REPEATED = 4  # rows for each value of a column from which on its values are put into words once
+
+
+@contextmanager
+def table_file(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A table to be written in pieces of the same columns; the file appears complete or not at all.
+
+    Args:
+        path: ends in .csv or .parquet.
+
+    Raises:
+        InputError: naming the file, if it is of another kind, cannot be written, or needs a package that is absent.
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{path}: expected a file name that ends in .csv or .parquet")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(
+            f"{path}: Parquet needs pyarrow: pip install 'mantile[parquet]'; or a file name that ends in .csv"
+        )
+    with replacing(path) as temporary, (_csv if path.suffix == ".csv" else _parquet)(temporary) as append:
+        yield append
+
+
+@contextmanager
+def _csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        yield lambda table: pd.DataFrame({key: _worded(table[key]) for key in table}).to_csv(
+            file, index=False, header=file.tell() == 0
+        )
+
+
+def _worded(column: pd.Series) -> Any:
+    """A column, as texts where its values repeat: putting numbers into words is what takes the time."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    places, values = pd.factorize(column)
+    return (
+        pd.Categorical.from_codes(places, pd.Index(values).astype(str))
+        if len(values) * REPEATED < len(column)
+        else column
+    )
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    writer: Any = None
+
+    def append(table: pd.DataFrame) -> None:
+        nonlocal writer
+        texts = {
+            key: pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+            for key in table
+            if isinstance(table[key].dtype, pd.CategoricalDtype)
+        }
+        schema = pyarrow.schema(
+            [(key, texts.get(key) or pyarrow.from_numpy_dtype(table[key].dtype)) for key in table]
+        )
+        piece = pyarrow.Table.from_arrays(
+            [pyarrow.array(table[key]).cast(schema.field(key).type) for key in table], schema=schema
+        )
+        writer = writer or ParquetWriter(path, schema)
+        writer.write_table(piece)
+
+    try:
+        yield append
+    finally:
+        if writer is not None:
+            writer.close()

@@ -1,0 +1,1 @@
+"""Is it right about reality? Measured runs, reconciliation, calibration."""

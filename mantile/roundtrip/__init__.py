@@ -1,0 +1,1 @@
+"""What was edited, what differs? Import, compare, audit."""

@@ -1,0 +1,449 @@
+"""What an auditor asks of a workbook, in flat lists: every figure with its cell, origin and value, every assumption, override, edit and check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mantile.equations.graph import OVERRIDE
+from mantile.estimate.sensitivity import RESULTS, drivers
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Named, Node, Quantity, dependents
+from mantile.graph.sentence import sentence
+from mantile.library.documents import json_text
+from mantile.library.dump import replacing
+from mantile.library.errors import InputError
+from mantile.library.version import __version__
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Book, Cell, Sheet
+from mantile.workbook.cell_diff import diff_cells, is_formula, place_of
+from mantile.workbook.plain_table import Table, write_csv, write_xlsx
+from mantile.workbook.read import File, open_file, same, typed_inputs
+from mantile.workbook.sheets.assumptions import statement
+
+ROW = (
+    "sheet",
+    "cell",
+    "id",
+    "label",
+    "unit",
+    "section",
+    "how",
+    "source",
+    "status",
+    "values",
+    "formula",
+    "edited",
+)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A workbook taken apart. Values are worked out anew from the inputs in its cells, in the units of the cells.
+
+    Args:
+        facts: workbook, title, model, date, generator, audited_with, bundle_format and digest (SHA-256).
+        scenarios: their names, base first, each behind the letter of its column.
+        rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario (None where it has none), `formula` the text in
+            the first cell, `edited` what stood in the cells of the row that were changed.
+        assumptions: `number`, `statement`, `id`, `value`, `unit`, `as_generated`, `changed`, `source`, `status`, and the relative effect on `ttft`, `tpot`
+            and `usd`, the cost per token, of raising the figure by a tenth, as generated.
+        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `provenance` and `reason`.
+        edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`, `from` and `to`.
+        checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
+    """
+
+    facts: dict[str, Any]
+    scenarios: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    assumptions: tuple[dict[str, Any], ...]
+    overrides: tuple[dict[str, Any], ...]
+    edits: tuple[dict[str, Any], ...]
+    checks: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As one object, for .json."""
+        parts = {
+            name: list(getattr(self, name))
+            for name in ("scenarios", "rows", "assumptions", "overrides", "edits", "checks")
+        }
+        return {**self.facts, **parts}
+
+    def tables(self) -> dict[str, Table]:
+        """As tables by sheet, the rows in the first but one."""
+        return {
+            "Audit": Table(("what", "says"), (190, 700), [tuple(item) for item in self.facts.items()]),
+            "Rows": self.row_table(),
+            "Assumptions": _table(
+                self.assumptions,
+                {
+                    "number": 60,
+                    "statement": 420,
+                    "id": 220,
+                    "value": 110,
+                    "unit": 60,
+                    "as_generated": 110,
+                    "changed": 70,
+                    "source": 380,
+                    "status": 80,
+                    "ttft": 80,
+                    "tpot": 80,
+                    "usd": 80,
+                },
+            ),
+            "Overrides": _table(
+                self.overrides,
+                {
+                    "id": 240,
+                    "scenario": 140,
+                    "cell": 120,
+                    "value": 100,
+                    "unit": 80,
+                    "replaces": 110,
+                    "provenance": 220,
+                    "reason": 340,
+                },
+            ),
+            "Edits": _table(
+                self.edits, {"kind": 90, "cell": 150, "id": 260, "scenario": 140, "from": 300, "to": 300}
+            ),
+            "Checks": _table(
+                self.checks,
+                {
+                    "code": 230,
+                    "label": 340,
+                    "kind": 70,
+                    "scenario": 140,
+                    "left": 130,
+                    "rule": 80,
+                    "right": 130,
+                    "unit": 90,
+                    "passed": 70,
+                },
+            ),
+        }
+
+    def write(self, path: str | Path) -> Path:
+        """Write all of it as .xlsx or .json, or the table of rows as .csv.
+
+        Raises:
+            InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays behind.
+        """
+        path = Path(path)
+        match path.suffix.lower():
+            case ".xlsx":
+                return write_xlsx(
+                    self.tables(),
+                    path,
+                    f"Audit of {self.facts['title']}",
+                    f"bundle {self.facts['digest'][:8]}",
+                )
+            case ".csv":
+                return write_csv(self.row_table(), path)
+            case ".json":
+                with replacing(path) as temporary:
+                    temporary.write_text(json_text(self.to_dict()) + "\n", encoding="utf-8")
+                return path
+        raise InputError(f"{path}: expected a file name that ends in .xlsx, .csv or .json")
+
+    def row_table(self) -> Table:
+        """The rows, one column for the values of each scenario."""
+        before, after = ROW[: ROW.index("values")], ROW[ROW.index("values") + 1 :]
+        widths = (90, 110, 230, 230, 70, 130, 380, 200, 90, *([110] * len(self.scenarios)), 330, 240)
+        return Table(
+            (*before, *self.scenarios, *after),
+            widths,
+            [
+                (*(row[key] for key in before), *row["values"], *(row[key] for key in after))
+                for row in self.rows
+            ],
+        )
+
+
+def _table(items: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> Table:
+    return Table(
+        tuple(widths), tuple(widths.values()), [tuple(item[key] for key in widths) for item in items]
+    )
+
+
+def audit(path: str | Path) -> Audit:
+    """Take a workbook apart, edited or not.
+
+    Raises:
+        InputError: naming file and cell, if the file is no workbook of ours or an input cell holds what it cannot be.
+    """
+    file = open_file(Path(path))
+    book, made = file.book, file.book.estimate
+    inputs, typed = typed_inputs(file)
+    values = book.values(inputs)
+    edits = _edits(file, typed)
+    scenarios = tuple(f"{LETTERS[index]}: {column.name}" for index, column in enumerate(made.columns))
+    facts = {
+        "workbook": str(path),
+        "title": made.title,
+        "model": made.model.hub_id or made.model.id,
+        "date": made.scenario.date,
+        "why": made.scenario.why,
+        "generator": book.bundle.generator,
+        "audited_with": f"mantile {__version__}",
+        "bundle_format": book.bundle.data["format"],
+        "digest": book.bundle.digest,
+    }
+    return Audit(
+        facts,
+        scenarios,
+        tuple(_Rows(file, inputs, values, edits).read()),
+        tuple(_assumptions(book, values[0])),
+        tuple(_overrides(file, inputs)),
+        tuple(edits),
+        tuple(_checks(book, values)),
+    )
+
+
+def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    texts = diff_cells(file)
+    found = [("input", edit) for edit in typed]
+    for kind, items in (
+        ("formula", texts.formulas),
+        ("overwritten", texts.overwritten),
+        ("label", texts.labels),
+        ("note", texts.notes),
+    ):
+        found += [(kind, item) for item in items]
+    return [
+        {
+            "kind": kind,
+            "cell": item["cell"],
+            "id": item["id"],
+            "scenario": item.get("scenario", ""),
+            "from": item["generated"],
+            "to": item["found"],
+        }
+        for kind, item in found
+    ]
+
+
+class _Rows:
+    """The rows of all sheets: figures in their columns of scenarios, then every other cell that holds a number or a formula."""
+
+    def __init__(
+        self,
+        file: File,
+        inputs: Sequence[Mapping[str, Any]],
+        values: Sequence[Mapping[Node, Any]],
+        edits: Sequence[Mapping[str, Any]],
+    ) -> None:
+        self.file, self.book, self.inputs, self.values = file, file.book, inputs, values
+        self.was = {edit["cell"]: edit["from"] for edit in edits}
+        self.homes = {
+            (home.sheet, home.row, home.column): figure
+            for figure, home in file.book.homes.items()
+            if isinstance(figure, Input | Quantity)
+        }
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        workings = self.book.estimate.equations.sheets
+        for sheet in self.book.sheets.values():
+            links = {
+                home.row: figure
+                for figure, home in sheet.links.items()
+                if isinstance(figure, Input | Quantity)
+            }
+            figures: dict[int, dict[int, Cell]] = {}
+            for (row, column), cell in sorted(sheet.cells.items()):
+                if (
+                    _works(cell)
+                    or (sheet.name, row, column) in self.homes
+                    or (cell.number is not None and sheet.name in workings)
+                ):
+                    figures.setdefault(row, {})[column] = cell
+            for row, cells in figures.items():
+                own = list(range(FIRST, FIRST + self.book.columns)) if sheet.name in workings else []
+                if own and all(column in cells for column in own):
+                    yield self._row(sheet, row, own, self.homes.get((sheet.name, row, None), links.get(row)))
+                    cells = {column: cell for column, cell in cells.items() if column not in own}
+                across = self.homes.get(
+                    (sheet.name, row, None)
+                )  # where scenarios stand side by side on another sheet, such as Checks
+                for column, cell in cells.items():
+                    here = across if isinstance(across, Quantity) and cell.expression is across.body else None
+                    yield self._row(sheet, row, [column], self.homes.get((sheet.name, row, column), here))
+
+    def _row(self, sheet: Sheet, row: int, columns: Sequence[int], figure: Named | None) -> dict[str, Any]:
+        cells = [sheet.cells[row, column] for column in columns]
+        shown = figure if figure is not None else _named(cells[0])
+        first, last = place_of(sheet.name, row, columns[0]), place_of(sheet.name, row, columns[-1])
+        content = self.file.contents[sheet.name].get((row, columns[0]))
+        found: list[Any] = [None] * self.book.columns
+        for column, cell in zip(columns, cells, strict=True):
+            value = self._value(sheet, row, column, cell)
+            everywhere = cell.column == ACROSS or (
+                column == SHARED and sheet.name in self.book.estimate.equations.sheets
+            )
+            found = (
+                [value] * len(found)
+                if everywhere
+                else [value if index == cell.column else old for index, old in enumerate(found)]
+            )
+        places = [place_of(sheet.name, row, column) for column in columns]
+        section, label = _words(sheet, row, columns[0])
+        return {
+            "sheet": sheet.name,
+            "cell": (first if first == last else f"{first}:{last.partition('!')[2]}").partition("!")[2],
+            "id": shown.id if shown is not None else sheet.ids.get(row, ""),
+            "label": shown.label if shown is not None else label,
+            "unit": style.shown_unit(shown.unit) if shown is not None else "",
+            "section": section,
+            "how": (sentence(shown) if isinstance(shown, Quantity) else shown.note)
+            if shown is not None
+            else "",
+            "source": shown.source if shown is not None else "",
+            "status": "worked out" if isinstance(shown, Quantity) or shown is None else shown.status,
+            "values": found,
+            "formula": content if is_formula(content) else "",
+            "edited": "; ".join(
+                f"{place.partition('!')[2]} was {_shown(self.was[place])}"
+                for place in places
+                if place in self.was
+            ),
+        }
+
+    def _value(self, sheet: Sheet, row: int, column: int, cell: Cell) -> Any:
+        if cell.entry is not None:
+            return self.inputs[cell.column].get(cell.entry.id)
+        content = self.file.contents[sheet.name].get((row, column))
+        if cell.expression is None or (content is not None and not is_formula(content)):
+            return content
+        value = self.values[cell.column][cell.expression]
+        return value if isinstance(value, str) else float(value)
+
+
+def _works(cell: Cell) -> bool:
+    """Whether a cell is worked out or typed, not a label."""
+    return cell.expression is not None or cell.entry is not None
+
+
+def _named(cell: Cell) -> Named | None:
+    if cell.entry is not None:
+        return cell.entry
+    return cell.expression if isinstance(cell.expression, Input | Quantity) else None
+
+
+def _words(sheet: Sheet, row: int, column: int) -> tuple[str, str]:
+    """The section of a row and what it is called: on sheets of workings as their columns say, elsewhere the nearest labels above and to the left."""
+
+    def label(place: tuple[int, int]) -> str:
+        cell = sheet.cells.get(place)
+        return cell.text or "" if cell is not None and not _works(cell) else ""
+
+    if row in sheet.ids and column >= SHARED and label((row, SHARED - 1)):
+        return label((row, 0)), label((row, 1))
+    above = next(filter(None, (label((up, column)) for up in range(row - 1, -1, -1))), "")
+    left = next(filter(None, (label((row, at)) for at in range(column - 1, -1, -1))), "")
+    return (above, left) if left else ("", above)
+
+
+def _shown(value: Any) -> str:
+    return "empty" if value is None else f"{value:.12g}" if isinstance(value, int | float) else str(value)
+
+
+def _assumptions(book: Book, values: Mapping[Node, Any]) -> Iterator[dict[str, Any]]:
+    for number, driver in enumerate(drivers(book.estimate), 1):
+        figure = driver.figure
+        now, then = float(values[figure]), float(book.estimate_values[0][figure])
+        yield {
+            "number": f"A-{number:02d}",
+            "statement": statement(driver),
+            "id": driver.id,
+            "value": now,
+            "unit": style.shown_unit(figure.unit),
+            "as_generated": then,
+            "changed": not same(now, then),
+            "source": driver.source,
+            "status": driver.status,
+            **dict(zip(RESULTS, driver.effects, strict=True)),
+        }
+
+
+def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Figures of a scenario that stand for others: those of the bundle with their reasons, and those typed since."""
+    book = file.book
+    figures = book.estimate.equations.figures
+    architecture = book.estimate.model.architecture
+    facts = architecture.facts | (
+        {f"vision.{name}": fact for name, fact in architecture.vision.facts.items()}
+        if architecture.vision
+        else {}
+    )
+    for override in book.estimate.scenario.overrides:
+        identifier = override.id
+        figure = figures.get(identifier)
+        if isinstance(figure, Input):  # a fact of the model, or a figure that all scenarios share
+            origin = facts.get(identifier.removeprefix("model."))
+            home, unit = book.homes[figure], style.shown_unit(figure.unit)
+            yield {
+                "id": identifier,
+                "scenario": "all",
+                "cell": place_of(home.sheet, home.row, home.column or SHARED),
+                "value": inputs[0].get(identifier, override.value),
+                "unit": unit,
+                "replaces": origin.value if origin is not None else figure.value,
+                "provenance": "scenario of the bundle",
+                "reason": override.reason,
+            }
+    for number, column in enumerate(book.estimate.columns):
+        reasons = {item.id: item for item in column.overrides}
+        for identifier, value in inputs[number].items():
+            name = identifier.removesuffix(OVERRIDE)
+            if name == identifier or value is None:
+                continue
+            old = reasons.get(name)
+            kept = old is not None and same(old.value, value)
+            yield {
+                "id": name,
+                "scenario": f"{LETTERS[number]}: {column.name}",
+                "cell": place_of(*book.entries[identifier, number]),
+                "value": value,
+                "unit": style.shown_unit(figures[identifier].unit),
+                "replaces": _replaced(book, identifier, inputs[number]),
+                "provenance": "scenario of the bundle" if kept else f"typed into {file.path.name}",
+                "reason": old.reason if kept and old is not None else "",
+            }
+
+
+def _replaced(book: Book, identifier: str, inputs: Mapping[str, Any]) -> Any:
+    """What would hold without an override, in the unit of its cell: a number, or a text where several figures differ."""
+    figures = book.estimate.equations.figures
+    followers = dependents(figures[identifier], figures.values())
+    program = Program(followers)
+    now, then = program.run(inputs), program.run({**inputs, identifier: None})
+    found = {
+        figure.id: inputs[identifier] * float(then[figure]) / float(now[figure])
+        if float(now[figure])
+        else float(then[figure])
+        for figure in followers
+    }
+    return (
+        found.popitem()[1]
+        if len(set(found.values())) == 1
+        else "; ".join(f"{key} {value:.12g}" for key, value in found.items())
+    )
+
+
+def _checks(book: Book, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
+    for number, column in enumerate(book.estimate.columns):
+        for check in book.estimate.equations.checks.checks:
+            found = values[number]
+            yield {
+                "code": check.code,
+                "label": check.label,
+                "kind": "error" if check.error else "alert",
+                "scenario": f"{LETTERS[number]}: {column.name}",
+                "left": float(found[check.left]),
+                "rule": check.rule,
+                "right": float(found[check.right]),
+                "unit": style.shown_unit(check.left.unit),
+                "passed": bool(found[check.result]),
+            }

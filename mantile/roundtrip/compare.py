@@ -1,0 +1,188 @@
+"""Two estimates side by side: which inputs, formulas and results differ, by id and scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from mantile.estimate.estimate import Estimate, estimate, headline
+from mantile.estimate.explain import formulas
+from mantile.graph.evaluate import agree
+from mantile.graph.quantity import Quantity
+from mantile.graph.sentence import sentence
+from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.edits import edited
+from mantile.workbook.book import LETTERS
+from mantile.workbook.bundle import read_document
+from mantile.workbook.cell_diff import diff_cells
+from mantile.workbook.read import open_file, same
+
+TOLERANCE = 1e-9  # relative, of results; inputs differ beyond the sixteen digits that files keep
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between A and B.
+
+    Args:
+        a, b: what they are called.
+        inputs: `id`, `scenario` (None where all share it), `a` and `b`; None on the side that has no such input or scenario.
+        formulas: `id`, `cell` where somebody typed it, `a` and `b` as formulas over ids; None on the side that has no such figure.
+        headlines, results: `id`, `scenario`, `unit`, `a`, `b` and `relative`, which is b ÷ a − 1, None for texts and where a is 0.
+    """
+
+    a: str
+    b: str
+    inputs: tuple[dict[str, Any], ...]
+    formulas: tuple[dict[str, Any], ...]
+    headlines: tuple[dict[str, Any], ...]
+    results: tuple[dict[str, Any], ...]
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything does."""
+        return bool(self.inputs or self.formulas or self.headlines or self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile compare --json` prints."""
+        parts = {name: list(getattr(self, name)) for name in ("inputs", "formulas", "headlines", "results")}
+        return {"a": self.a, "b": self.b, "differ": self.differ, **parts}
+
+
+@dataclass(frozen=True)
+class _Side:
+    name: str
+    estimate: Estimate
+    typed: dict[str, dict[str, Any]]  # formulas and constants that were typed over formulas, by cell
+
+
+def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
+    """Compare two workbooks, scenario files, bundles or estimates. Scenarios are matched by their place: base with base, and so on.
+
+    Of a workbook the inputs in its cells count; its results are worked out from them by the formulas of its bundle, and a formula that somebody
+    edited is listed with its cell.
+
+    Raises:
+        InputError: naming file and field or cell, for what cannot be read.
+    """
+    left, right = _opened(a), _opened(b)
+    heads = {
+        figure.id
+        for side in (left, right)
+        for figure in headline(side.estimate.equations).values()
+        if isinstance(figure, Quantity)
+    }
+    results = tuple(_results(left.estimate, right.estimate))
+    return Comparison(
+        left.name,
+        right.name,
+        tuple(_inputs(left.estimate, right.estimate)),
+        tuple(_formulas(left, right)),
+        tuple(item for item in results if item["id"] in heads),
+        tuple(item for item in results if item["id"] not in heads),
+    )
+
+
+def _opened(what: str | Path | Estimate) -> _Side:
+    if isinstance(what, Estimate):
+        return _Side(what.title, what, {})
+    if Path(what).suffix.lower() == ".xlsx":
+        file = open_file(Path(what))
+        now = edited(file)
+        texts = diff_cells(file, len(now.added))
+        made = file.book.estimate.again(now.scenario, now.library, str(what))
+        return _Side(str(what), made, {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)})
+    fields, bundle = read_document(what)
+    scenario = parse_scenario(fields, str(what))
+    made = (
+        estimate(scenario, name=str(what))
+        if bundle is None
+        else estimate(scenario, bundle.model, bundle.library, str(what), bundle.template)
+    )
+    return _Side(str(what), made, {})
+
+
+def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
+    def of(made: Estimate) -> list[dict[str, Any]]:
+        """Values by id: those all scenarios share first, then those of each, with the name it was given."""
+        figures = made.equations.all_inputs()
+        values = [made.inputs(column) for column in range(len(made.columns))]
+        cases = (made.scenario, *made.scenario.variants)
+        return [
+            {figure.id: values[0].get(figure.id, figure.value) for figure in figures if figure.shared},
+            *(
+                {"name": case.name}
+                | {
+                    figure.id: given.get(figure.id, figure.value)
+                    for figure in figures
+                    if not figure.shared and not figure.fixed
+                }
+                for case, given in zip(cases, values, strict=True)
+            ),
+        ]
+
+    for number, (mine, theirs) in enumerate(zip_longest(of(left), of(right))):
+        scenario = None if number == 0 else LETTERS[number - 1]
+        if mine is None or theirs is None:
+            names = [
+                made.columns[number - 1].name if known is not None else None
+                for made, known in ((left, mine), (right, theirs))
+            ]
+            yield {"id": "name", "scenario": scenario, "a": names[0], "b": names[1]}
+            continue
+        for identifier in dict.fromkeys((*mine, *theirs)):
+            if not (
+                identifier in mine and identifier in theirs and same(mine[identifier], theirs[identifier])
+            ):
+                yield {
+                    "id": identifier,
+                    "scenario": scenario,
+                    "a": mine.get(identifier),
+                    "b": theirs.get(identifier),
+                }
+
+
+def _formulas(left: _Side, right: _Side) -> Iterator[dict[str, Any]]:
+    def of(made: Estimate) -> dict[str, tuple[str, str]]:
+        texts = formulas(made.equations)
+        return {figure.id: (texts[figure.id], sentence(figure)) for figure in made.equations.quantities()}
+
+    mine, theirs = of(left.estimate), of(right.estimate)
+    for identifier in dict.fromkeys((*mine, *theirs)):
+        one, other = mine.get(identifier), theirs.get(identifier)
+        if one != other:
+            words = bool(one and other and one[0] == other[0])  # the same formula, explained differently
+            yield {"id": identifier, "cell": None, "a": one and one[words], "b": other and other[words]}
+    for cell in dict.fromkeys((*left.typed, *right.typed)):
+        first, second = left.typed.get(cell), right.typed.get(cell)
+        if first is None or second is None or first["found"] != second["found"]:
+            item = first or second or {}
+            found = [side["found"] if side is not None else item["generated"] for side in (first, second)]
+            yield {"id": item["id"], "cell": cell, "a": found[0], "b": found[1]}
+
+
+def _results(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
+    for number in range(min(len(left.columns), len(right.columns))):
+        mine, theirs = left.values(number), right.values(number)
+        for figure in left.equations.quantities():
+            other = right.equations.figures.get(figure.id)
+            if not isinstance(other, Quantity):
+                continue
+            a, b = _plain(mine[figure]), _plain(theirs[other])
+            if not agree(a, b, TOLERANCE):
+                relative = None if isinstance(a, str) or isinstance(b, str) or not a else b / a - 1
+                yield {
+                    "id": figure.id,
+                    "scenario": LETTERS[number],
+                    "unit": figure.unit,
+                    "a": a,
+                    "b": b,
+                    "relative": relative,
+                }
+
+
+def _plain(value: Any) -> str | float:
+    return value if isinstance(value, str) else float(value)

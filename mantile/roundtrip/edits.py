@@ -1,0 +1,311 @@
+"""What was typed into a workbook, as the scenario and the library that it now stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mantile.equations.graph import OVERRIDE, PROFILED
+from mantile.equations.workload import DECODE
+from mantile.graph.quantity import Input
+from mantile.library.documents import validate
+from mantile.library.efficiency import EfficiencyProfile
+from mantile.library.errors import InputError
+from mantile.library.profiles import Accelerator, Library, Prices, System
+from mantile.library.scenario import APART, Scenario, apply_model_overrides, columns, parse_scenario
+from mantile.roundtrip.added_columns import AddedColumns, added_columns
+from mantile.workbook.cell_diff import is_formula
+from mantile.workbook.read import File, same, typed_inputs
+from mantile.workbook.sheets.sensitivity import driver_of
+from mantile.workbook.sheets.sweep import grid
+
+_ROUNDS = 3  # a field that is set may change what others are by default
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What a workbook stands for now.
+
+    Args:
+        scenario, library: with every edit; figures of the library that were typed over are in new versions of their profiles.
+        changes: the inputs that were edited, as `typed_inputs` lists them, columns that were added included.
+        library_cells: those of them that the library holds and a scenario cannot.
+        added: names of the scenarios in columns that were added.
+    """
+
+    scenario: Scenario
+    library: Library
+    changes: tuple[dict[str, Any], ...]
+    library_cells: tuple[dict[str, Any], ...]
+    added: tuple[str, ...]
+
+
+def edited(file: File) -> Edits:
+    """The scenario and the library with every edit of a workbook. Formulas are not looked at.
+
+    Raises:
+        InputError: naming the cell, for an edit that neither can hold.
+    """
+    book, estimate = file.book, file.book.estimate
+    everything, changes = typed_inputs(file)
+    typed, points = everything[: book.columns], everything[book.columns :]
+    columns_added = added_columns(file, typed)
+    typed += [one.values for one in columns_added]
+    changes += [edit for one in columns_added for edit in one.edits]
+    inputs = {figure.id: figure for figure in estimate.equations.all_inputs()}
+    _require_possible(changes, inputs | book.own, file)
+    data = estimate.scenario.model_dump(mode="json", exclude_defaults=True)
+    _of_sheets(data, [edit for edit in changes if edit["id"] in book.own], points, file)
+    if columns_added:
+        data["variants"] = [*data.get("variants", []), *({"name": one.name} for one in columns_added)]
+    cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
+    shared = [edit for edit in changes if edit["id"] in inputs and inputs[edit["id"]].shared]
+    profiled = [edit for edit in shared if edit["id"].startswith(PROFILED)]
+    for edit in shared:
+        if edit not in profiled:
+            data["overrides"] = _with(data.get("overrides", []), edit["id"], edit["found"], file.path.name)
+    _require_model(data, [edit for edit in shared if edit["id"].startswith("model.")], file)
+    library = _library(estimate.library, profiled, file)
+    base: dict[str, float] = {}
+    for number, case in enumerate(cases):
+        generated = estimate.inputs(number) if number < file.book.columns else typed[0]
+        _overrides(case, base if number else {}, typed[number], generated, inputs, file)
+        if number == 0:
+            base = {item["id"]: item["value"] for item in case.get("overrides", [])}
+        measured = {
+            field: typed[number].get(figure.id)
+            for field, figure in estimate.equations.measured.values.items()
+        }
+        case["measured"] = {
+            field: value for field, value in measured.items() if value
+        }  # 0 stands for nothing measured
+        _fields(case, data, number, typed[number], _own(file, number, changes, columns_added), file, library)
+    return Edits(
+        parse_scenario(data, str(file.path)),
+        library,
+        tuple(changes),
+        tuple(profiled),
+        tuple(one.name for one in columns_added),
+    )
+
+
+def _of_sheets(
+    data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File
+) -> None:
+    """Percentages typed on Sensitivity, and points typed on Sweep, as fields of the scenario."""
+    swings = {driver_of(edit["id"]): int(edit["found"]) for edit in edits if driver_of(edit["id"])}
+    if swings:
+        data["sensitivity"] = data.get("sensitivity", {}) | swings
+    typed = [edit for edit in edits if not driver_of(edit["id"])]
+    if not typed:
+        return
+    figures = {field: file.book.own[f"sweep.inputs.{field}"] for field in data["sweep"]}
+    found = [
+        {
+            field: int(point[figure.id]) if figure.integer else point[figure.id]
+            for field, figure in figures.items()
+        }
+        for point in points
+        if all(figure.id in point for figure in figures.values())
+    ]
+    values = {field: list(dict.fromkeys(point[field] for point in found)) for field in figures}
+    if len(figures) == 1:
+        values = {field: [point[field] for point in found] for field in figures}
+    elif found != grid(values):
+        raise InputError(
+            f"{file.path}: {typed[0]['cell']} ({typed[0]['id']}): holds {typed[0]['found']}; points of two inputs are all combinations of "
+            "their values: change the value wherever it stands"
+        )
+    data["sweep"] = values
+
+
+def _require_possible(changes: Sequence[Mapping[str, Any]], inputs: Mapping[str, Input], file: File) -> None:
+    """Refuse numbers outside the range that the cell's own validation allows: other programs do not keep to it."""
+    for edit in changes:
+        found = edit["found"]
+        wrong = inputs[edit["id"]].outside(found) if isinstance(found, int | float) else ""
+        if wrong:
+            raise InputError(f"{file.path}: {edit['cell']} ({edit['id']}): holds {found:g}; expected {wrong}")
+
+
+def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], file: File) -> None:
+    """Refuse facts that no model can have together."""
+    if not edits:
+        return
+    cells = ", ".join(f"{edit['cell']} ({edit['id']})" for edit in edits)
+    overrides = parse_scenario({**data, "variants": []}, str(file.path)).overrides
+    apply_model_overrides(file.book.estimate.model, overrides, f"{file.path}: {cells}")
+
+
+def _own(
+    file: File, number: int, changes: Sequence[Mapping[str, Any]], columns_added: Sequence[AddedColumns]
+) -> set[str]:
+    """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula that were typed over.
+
+    A concurrency that was settled when the workbook was made stays what it is once anything else is edited.
+    """
+    book, estimate = file.book, file.book.estimate
+    if number >= book.columns:
+        return {"inputs.concurrency"} if estimate.scenario.open_loop else set()
+    found = {
+        identifier
+        for (identifier, of), (sheet, row, column) in book.entries.items()
+        if of == number
+        and book.sheets[sheet].cells[row, column].follows is not None
+        and not is_formula(file.contents[sheet].get((row, column)))
+    }
+    measured = {figure.id for figure in estimate.equations.measured.values.values()}
+    moved = any(edit["id"] not in measured for edit in changes) or bool(columns_added)
+    return found | (
+        {"inputs.concurrency"} if moved and estimate.columns[number].values.get("request_rate") else set()
+    )
+
+
+def _with(overrides: list[dict[str, Any]], identifier: str, value: Any, name: str) -> list[dict[str, Any]]:
+    kept = [item for item in overrides if item["id"] != identifier]
+    return [*kept, {"id": identifier, "value": value, "reason": f"typed into {name}"[:120]}]
+
+
+def _overrides(
+    case: dict[str, Any],
+    base: Mapping[str, float],
+    typed: Mapping[str, Any],
+    generated: Mapping[str, Any],
+    inputs: Mapping[str, Input],
+    file: File,
+) -> None:
+    """Override cells of a column. Those of the base hold for a variant unless it says otherwise."""
+    mine = list(case.get("overrides", []))
+    without = [identifier for identifier in case.get("without", []) if identifier in base]
+    for identifier, value in typed.items():
+        name = identifier.removesuffix(OVERRIDE)
+        if name == identifier or identifier not in inputs or inputs[identifier].shared:
+            continue
+        if value is None:
+            mine = [item for item in mine if item["id"] != name]
+            without += [name] if name in base and name not in without else []
+        elif not same(value, generated.get(identifier)) or (
+            name not in {item["id"] for item in mine} and not same(base.get(name), value)
+        ):
+            mine = _with(mine, name, value, file.path.name)
+    case["overrides"], case["without"] = mine, without
+
+
+def _fields(
+    case: dict[str, Any],
+    data: dict[str, Any],
+    number: int,
+    typed: Mapping[str, Any],
+    own: set[str],
+    file: File,
+    library: Library,
+) -> None:
+    """Fields of a column, until the scenario says of it what the cells say.
+
+    Args:
+        own: ids of inputs that it states itself, whatever they are.
+    """
+    estimate = file.book.estimate
+    named = estimate.equations.inputs.named()
+    wrong = {field: typed[figure.id] for field, figure in named.items() if figure.id in own}
+    for _ in range(_ROUNDS):
+        for field, value in wrong.items():
+            whole = int(value) if named[field].integer else value
+            if field.startswith(DECODE) and field.removeprefix(DECODE) in APART:
+                case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): whole}
+                case.setdefault("serving", typed["inputs.serving"])
+            else:
+                case[field] = whole
+        found = columns(parse_scenario(data, str(file.path)), estimate.model, library, str(file.path))[number]
+        wrong = {
+            field: typed[figure.id]
+            for field, figure in named.items()
+            if not same(found.values[field], typed[figure.id])
+            and not (
+                field == "concurrency"
+                and found.values.get("request_rate")
+                and field not in found.given
+                and figure.id not in own
+            )
+        }
+        if not wrong:
+            return
+    raise AssertionError(f"{file.path}: scenario {number} cannot be said in fields: {wrong}")
+
+
+def _library(library: Library, edits: Sequence[Mapping[str, Any]], file: File) -> Library:
+    """The library with figures that were typed over; a profile of which one was is a version of its own."""
+    if not edits:
+        return library
+    data = library.model_dump()
+    for edit in edits:
+        if edit["id"] not in _places(data):
+            _state(data, edit["id"])
+    places = _places(data)
+    for edit in edits:
+        profile, figure = places[edit["id"]]
+        figure |= {
+            "value": edit["found"],
+            "status": "assumed",
+            "source": f"typed into {file.path.name}; was {edit['generated']:g}: {figure['source']}"[:300],
+        }
+        if not profile["version"].endswith("-edited"):
+            profile["version"] += "-edited"
+    return validate(
+        Library, data, f"{file.path}: " + ", ".join(f"{edit['cell']} ({edit['id']})" for edit in edits)
+    )
+
+
+def _state(data: dict[str, Any], identifier: str) -> None:
+    """Give a figure that nobody stated a place in its profile."""
+    kind, _, rest = identifier.partition(".")
+    item, _, field = rest.rpartition(".")
+    documents: dict[str, Any] = {"library": Accelerator, "system": System, "prices": Prices}
+    if field.startswith("price_"):
+        kind, field = "prices", field.removeprefix("price_")
+    folder = {"library": "accelerators", "system": "systems"}.get(kind, kind)
+    dated = next(
+        found for found in data["accelerators" if kind == "prices" else folder] if found["id"] == item
+    )
+    profile = next((found for found in data[folder] if found["id"] == item), None)
+    if profile is None:  # an accelerator without prices
+        profile = {"id": item, "version": "none", **dict.fromkeys(Prices.UNITS)}
+        data["prices"] = [*data["prices"], profile]
+    date = dated["accelerators" if kind == "system" else "memory_capacity"]["date"]
+    profile[field] = {
+        "value": None,
+        "unit": documents[kind].UNITS[field],
+        "source": "nobody stated it",
+        "date": date,
+        "status": "assumed",
+    }
+
+
+def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """By id of its cell, a profile and its figure, as plain objects."""
+    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for kind, folder, prefix in (
+        (Accelerator, "accelerators", "library.{}."),
+        (System, "systems", "system.{}."),
+        (Prices, "prices", "library.{}.price_"),
+    ):
+        for item in data[folder]:
+            found |= {
+                prefix.format(item["id"]) + field: (item, item[field])
+                for field in kind.UNITS
+                if item[field] is not None
+            }
+    for profile in data["efficiency"]:
+        key = EfficiencyProfile.model_validate(profile).key
+        for factor in profile["factors"]:
+            condition = next(
+                (
+                    f".{word}{factor[field]}"
+                    for field, word in (("format", ""), ("kv", ""), ("ranks", "tp"))
+                    if factor[field] is not None
+                ),
+                "",
+            )
+            found[f"efficiency.{factor['factor']}.{key}{condition}"] = (profile, factor)
+    return found

@@ -1,0 +1,201 @@
+"""An edited workbook back to what builds it anew: a scenario, or a bundle where figures of the library were edited too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.explain import formulas
+from mantile.graph.evaluate import agree
+from mantile.library.dump import dump_scenario, replacing
+from mantile.library.errors import InputError
+from mantile.library.scenario import Scenario, Version
+from mantile.roundtrip.edits import edited
+from mantile.workbook.bundle import Bundle, write_bundle
+from mantile.workbook.cell_diff import diff_cells, require_own_formulas
+from mantile.workbook.read import File, open_file
+from mantile.workbook.sheets.frame import cut
+
+_EXACT = 1e-12  # relative: what the same inputs give on another library
+_WORDS = 120  # characters of a text of a scenario
+_NAMED = 10  # cells that an error names
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a workbook stands for after somebody edited it.
+
+    Args:
+        path: the workbook.
+        estimate: of its scenario and library, edits included.
+        changes: the edited inputs: `id`, `cell`, `scenario`, `from` and `to`, in the unit of the cell.
+        added: names of the scenarios in columns that were added.
+        left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They stay in the workbook.
+        library_cells: those of the changes that only a bundle can carry.
+    """
+
+    path: Path
+    estimate: Estimate
+    changes: tuple[dict[str, Any], ...]
+    added: tuple[str, ...]
+    left_out: tuple[dict[str, Any], ...]
+    library_cells: tuple[dict[str, Any], ...]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, edits included."""
+        return self.estimate.scenario
+
+    def write(self, path: str | Path, bundle: bool = False) -> Path:
+        """Write what `mantile build` takes: a scenario as .yaml, or with `bundle` model and library as well, as .json or .yaml.
+
+        Raises:
+            InputError: if a scenario alone would not give the numbers of the workbook, saying why, or the file cannot be written.
+                Nothing half-written stays behind.
+        """
+        path = Path(path)
+        if bundle:
+            return write_bundle(Bundle.of(self.estimate), path)
+        if path.suffix.lower() not in (".yaml", ".yml"):
+            raise InputError(
+                f"{path}: expected a file name that ends in .yaml, or --bundle: only a bundle may be .json"
+            )
+        self._require_enough(path)
+        with replacing(path) as temporary:
+            temporary.write_text(
+                dump_scenario(self.scenario.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8"
+            )
+        return path
+
+    def _require_enough(self, path: Path) -> None:
+        """Refuse to write a scenario that gives other numbers with the models and profiles installed here."""
+        if self.library_cells:
+            cells = ", ".join(f"{change['cell']} ({change['id']})" for change in self.library_cells[:_NAMED])
+            more = f" and {len(self.library_cells) - _NAMED} more" if len(self.library_cells) > _NAMED else ""
+            raise InputError(
+                f"{path}: figures of the library were edited in {self.path}: {cells}{more}; a scenario does not hold them: expected --bundle"
+            )
+        try:
+            alone = estimate(self.scenario, name=str(self.path))
+        except InputError as error:
+            raise InputError(
+                f"{error}\n{path}: a scenario does not hold what the workbook was made from: expected --bundle"
+            ) from error
+        if (alone.model, alone.library) == (self.estimate.model, self.estimate.library):
+            return
+        for number, column in enumerate(self.estimate.columns):
+            wrong = _first_difference(self.estimate, alone, number)
+            if wrong is not None:
+                raise InputError(
+                    f"{path}: the models and profiles installed here are not those of {self.path}: {wrong} of scenario {column.name} would "
+                    "be another: expected --bundle"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile import --json` prints."""
+        return {
+            "workbook": str(self.path),
+            "changes": list(self.changes),
+            "added": list(self.added),
+            "left_out": list(self.left_out),
+            "library_edited": bool(self.library_cells),
+        }
+
+
+def import_workbook(path: str | Path) -> Imported:
+    """Read a workbook as Excel, LibreOffice or openpyxl saved it: every input, dropdown, override, measured value and added scenario column.
+
+    Raises:
+        InputError: naming file, cell and id, for what cannot be carried over: an edited formula, a constant typed over one, a value that its input
+            cannot have; or if the file is no workbook of ours.
+    """
+    file = open_file(Path(path))
+    now = edited(file)
+    texts = diff_cells(file, len(now.added))
+    require_own_formulas(file, [*texts.formulas, *texts.overwritten])
+    then = file.book.estimate
+    scenario = now.scenario
+    if now.changes:
+        what = ", ".join(dict.fromkeys(str(change["id"]) for change in now.changes))
+        why = cut(f"edited in {file.path.name}: {what}", _WORDS)
+        scenario = scenario.model_copy(
+            update={"versions": (*then.scenario.versions, _version(then)), "why": why}
+        )
+    made = then.again(scenario, now.library, str(path))
+    _require_same_shape(file, made, now.changes)
+    return Imported(
+        Path(path),
+        made,
+        tuple(map(_change, now.changes)),
+        now.added,
+        tuple({"cell": item["cell"], "found": item["found"]} for item in [*texts.labels, *texts.notes]),
+        tuple(map(_change, now.library_cells)),
+    )
+
+
+def _require_same_shape(file: File, made: Estimate, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse facts of the model with which it would be laid out in other formulas than the workbook has, such as another widest projection."""
+    facts = [change for change in changes if change["id"].startswith("model.")]
+    if not facts:
+        return
+    then, now = (formulas(of.equations) for of in (file.book.estimate, made))
+    other = next(
+        (
+            identifier
+            for identifier in dict.fromkeys((*then, *now))
+            if then.get(identifier) != now.get(identifier)
+        ),
+        None,
+    )
+    if other is not None:
+        cells = ", ".join(f"{change['cell']} ({change['id']}): holds {change['found']:g}" for change in facts)
+        raise InputError(
+            f"{file.path}: {cells}; such a model is laid out in other formulas than this workbook has (see {other}): "
+            "expected a scenario with that override, built anew"
+        )
+
+
+def _version(made: Estimate) -> Version:
+    """What a workbook was when it was made, for the Log of the one that follows it."""
+    checks = [check for check in made.equations.checks.checks if check.error]
+    passed = sum(
+        bool(made.values(column)[check.result]) for column in range(len(made.columns)) for check in checks
+    )
+    results = made.results(0)
+
+    def known(value: float) -> float:
+        return value if math.isfinite(value) else 0.0
+
+    return Version(
+        date=made.scenario.date,
+        what=cut(made.title, _WORDS),
+        why=made.scenario.why,
+        checks=f"{passed} of {len(checks) * len(made.columns)} pass",
+        ttft_ms=known(results["ttft_s"] * 1e3),
+        tpot_ms=known(results["tpot_s"] * 1e3),
+        usd_per_million=known(results["usd_per_million_tokens"]["output"]),
+    )
+
+
+def _change(edit: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": edit["id"],
+        "cell": edit["cell"],
+        "scenario": edit["scenario"],
+        "from": edit["generated"],
+        "to": edit["found"],
+    }
+
+
+def _first_difference(left: Estimate, right: Estimate, column: int) -> str | None:
+    """The id of the first figure that two estimates of one scenario have with different values; None if there is none."""
+    mine, theirs = left.values(column), right.values(column)
+    for figure in left.equations.quantities():
+        other = right.equations.figures.get(figure.id)
+        if other is None or not agree(mine[figure], theirs[other], _EXACT):
+            return figure.id
+    return None

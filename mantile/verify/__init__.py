@@ -1,0 +1,1 @@
+"""Does the file say what the engine says?"""

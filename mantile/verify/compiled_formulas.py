@@ -1,0 +1,189 @@
+"""The `formulas` package with each distinct formula pattern compiled once.
+
+A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. Uses parts of the
+package that are not its public API, which is why its version is pinned; tests hold the results against its own model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import formulas
+from formulas.cell import Cell
+from formulas.ranges import Ranges
+from schedula.utils.dsp import DispatchPipe
+
+from mantile.workbook.package import column_number
+
+_REFERENCE = re.compile(
+    r"""("(?:[^"]|"")*")                                             # a text, left alone
+    | (?<![A-Za-z0-9_.])((?:'[^']+'|[A-Za-z_][A-Za-z0-9_]*)!)?       # a sheet
+      \$?([A-Z]{1,3})\$?([0-9]+)(?::\$?([A-Z]{1,3})\$?([0-9]+))?     # a cell or a range
+      (?![A-Za-z0-9_(!.])""",
+    re.VERBOSE,
+)
+
+
+class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
+    """A formula cell that runs a function compiled for another cell of the same pattern."""
+
+    def __init__(
+        self,
+        reference: str,
+        context: dict[str, Any],
+        function: Callable[..., Any],
+        order: list[int],
+        ranges: list[Any],
+    ) -> None:
+        super().__init__(reference, None, context=context)
+        self._arguments = [ranges[index].ranges for index in order]
+        self.inputs = OrderedDict((ranges[index].ranges[0]["name"], None) for index in order)
+        self._function = function
+        self.func = self._run
+
+    @property
+    def __name__(self) -> str:
+        """Unique, or the package searches long for a free name."""
+        return f"pattern of {self.output}"
+
+    def compile(self, references: Any = None, context: Any = None) -> PatternCell:
+        return self
+
+    def _run(self, *values: Any) -> Any:
+        arguments = []
+        for ranges, value in zip(self._arguments, values, strict=True):
+            argument = Ranges(ranges)
+            argument.values.update(value.values)
+            arguments.append(argument)
+        return self._function(*arguments)
+
+
+class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
+    """An `ExcelModel` that compiles each pattern once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
+        self._read: set[tuple[str, int, int]] = set()
+
+    def pushes(self, *worksheets: Any, context: Any = None) -> Any:
+        """As the package does; what no formula of these sheets refers to is not looked at."""
+        self._read = _read_by_formulas(worksheets)
+        return super().pushes(*worksheets, context=context)
+
+    def push(self, worksheet: Any, context: Any) -> Any:
+        """As the package does, but only cells that compute or are computed with: most of a sheet is labels."""
+        worksheet, context = self.add_sheet(worksheet, context)
+        references, formula_references = self.references, self.formula_references(context)
+        context = {"external_links": self.external_links(context)} | context
+        for row in worksheet.iter_rows():
+            for cell in row:
+                if cell.data_type == "f" or (worksheet.title, cell.row, cell.column) in self._read:
+                    made = self.compile_cell(cell, context, references, formula_references)
+                    self.add_cell(made, context, self.formula_ranges(context))
+        return self
+
+    def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
+        """As the package does, but for formulas whose pattern is known, and numbers are not rounded to 15 decimals."""
+        text = cell.value
+        if cell.data_type == "n" and isinstance(text, float):
+            return self._compile_cell(cell.coordinate, text, context, True, references)
+        if cell.data_type != "f" or not isinstance(text, str) or cell.coordinate in formula_references:
+            return super().compile_cell(cell, context, references, formula_references)
+        found: dict[str, int] = {}
+        shapes: list[tuple[int, int]] = []
+
+        def replace(match: re.Match[str]) -> str:
+            quoted, _, column, row, last_column, last_row = match.groups()
+            if quoted is not None:
+                return quoted
+            plain = match.group().replace("$", "")
+            if plain not in found:
+                found[plain] = len(found)
+                wide = column_number(last_column) - column_number(column) if last_column else 0
+                shapes.append((int(last_row) - int(row) if last_row else -1, wide))
+            return f"#{found[plain]}"
+
+        key = (_REFERENCE.sub(replace, text), *shapes)
+        ranges = [Ranges().push(reference, context=context) for reference in found]
+        if key in self._patterns:
+            function, order = self._patterns[key]
+            return PatternCell(cell.coordinate, context, function, order, ranges)
+        made = super().compile_cell(cell, context, references, formula_references)
+        names = [part.ranges[0]["name"] for part in ranges]
+        wanted = list(made.func.inputs) if made.func is not None else []
+        if wanted and sorted(wanted) == sorted(names):
+            self._patterns[key] = (_straight(made.func.func), [names.index(name) for name in wanted])
+        return made
+
+
+# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and extra inputs are among the inputs.
+_KNOWN = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
+
+
+def _straight(pipe: Any) -> Callable[..., Any]:
+    """The steps of a compiled formula one after the other, without the package's scheduler, which takes most of the time.
+
+    A formula is a handful of calls of the package's own functions whose order never changes. If one raises, or a step is
+    not a plain call, the package runs the formula itself.
+    """
+    if not isinstance(pipe, DispatchPipe):
+        return pipe  # type: ignore[no-any-return]
+    nodes, defaults = pipe.dsp.nodes, pipe.dsp.default_values
+    waiting = [node for node in nodes.values() if node["type"] == "function"]
+    if len(pipe.outputs) != 1 or any(set(node) - _KNOWN or len(node["outputs"]) != 1 for node in waiting):
+        return pipe  # type: ignore[no-any-return]
+    slots = {name: place for place, name in enumerate((*pipe.inputs, *defaults))}
+    constants = [figure["value"] for figure in defaults.values()]
+    steps: list[tuple[Callable[..., Any], list[int]]] = []
+    while waiting:
+        ready = next((node for node in waiting if all(name in slots for name in node["inputs"])), None)
+        if ready is None:
+            return pipe  # type: ignore[no-any-return]
+        waiting.remove(ready)
+        steps.append((ready["function"], [slots[name] for name in ready["inputs"]]))
+        slots[ready["outputs"][0]] = len(slots)
+    if len(slots) != len(pipe.inputs) + len(constants) + len(steps) or pipe.outputs[0] not in slots:
+        return pipe  # type: ignore[no-any-return]
+    result = slots[pipe.outputs[0]]
+    filters = nodes[pipe.outputs[0]].get(
+        "filters", ()
+    )  # a reference that INDEX gives becomes what stands there
+
+    def run(*arguments: Any) -> Any:
+        values = [*arguments, *constants]
+        try:
+            for function, places in steps:
+                values.append(function(*[values[place] for place in places]))
+            found = values[result]
+            for each in filters:
+                found = each(found)
+        except Exception:
+            return pipe(*arguments)
+        return found
+
+    return run
+
+
+def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
+    """Sheet, row and column of every cell that a formula of these sheets refers to."""
+    found: set[tuple[str, int, int]] = set()
+    for sheet in worksheets:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.data_type != "f" or not isinstance(cell.value, str):
+                    continue
+                for match in _REFERENCE.finditer(cell.value):
+                    quoted, other, column, first, last_column, last = match.groups()
+                    if quoted is None:
+                        title = other.rstrip("!").strip("'") if other else sheet.title
+                        columns = range(column_number(column), column_number(last_column or column) + 1)
+                        found |= {
+                            (title, line, place)
+                            for line in range(int(first), int(last or first) + 1)
+                            for place in columns
+                        }
+    return found

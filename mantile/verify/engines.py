@@ -1,0 +1,134 @@
+"""Other engines that recalculate a workbook file: the `formulas` package and headless LibreOffice."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mantile.library.errors import InputError
+from mantile.workbook.package import column_number
+from mantile.workbook.read import Cells, read_cells
+
+Place = tuple[str, int, int]
+Values = dict[str, dict[tuple[int, int], Any]]
+
+_NAME = "book.xlsx"  # to the package, whatever the file is called
+_KEY = re.compile(r"^'\[[^\]]*\](?P<sheet>[^']+)'!(?P<cell>[A-Z]{1,3}[0-9]+)$")
+_RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"
+ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+ <item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+  <prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item>
+</oor:items>
+"""
+
+
+def with_formulas(
+    cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = (), fast: bool = True
+) -> Values:
+    """Every cell of a workbook as the `formulas` package works it out.
+
+    Args:
+        cells: the workbook as read; the package would read it again, and follow names and links.
+        sheets: names of the sheets to work out, whose capitals the package does not keep.
+        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells` too.
+        fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
+    """
+    for sheet, row, column in without:
+        stored = cells.stored[sheet].get((row, column))
+        cell = cells.workbook[sheet].cell(row + 1, column + 1)
+        cell.value = stored
+        cell.data_type = "s" if isinstance(stored, str) else cell.data_type  # a text, whatever it begins with
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")  # of the package and what it is built on; ours are raised elsewhere
+        logging.getLogger("schedula").setLevel(logging.ERROR)
+        import formulas
+        import numpy as np
+        from formulas.excel import BOOK
+
+        from mantile.verify.compiled_formulas import CompiledModel
+
+        model = (CompiledModel if fast else formulas.ExcelModel)()
+        model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
+        _, context = model.add_book(context={"directory": "", "filename": _NAME})
+        model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
+        solution = model.finish(circular=False).calculate()
+    names = {name.upper(): name for name in sheets}
+    found: Values = {name: {} for name in sheets}
+    for key, ranges in solution.items():
+        match = _KEY.match(str(key))
+        if match is None or match["sheet"] not in names:
+            continue
+        value = np.asarray(ranges.value, dtype=object).ravel()[0]
+        found[names[match["sheet"]]][_coordinates(match["cell"])] = value
+    return found
+
+
+def soffice() -> str | None:
+    """The LibreOffice program, if there is one."""
+    return shutil.which("soffice") or shutil.which("libreoffice")
+
+
+def with_libreoffice(path: Path) -> Values:
+    """Every cell of a workbook as LibreOffice works it out, recalculation forced.
+
+    Without the forcing profile LibreOffice would only echo the values stored in the file.
+
+    Raises:
+        InputError: if LibreOffice is not installed or cannot convert the file.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return read_cells(recalculate(path, Path(folder))).stored
+
+
+def recalculate(path: Path, folder: Path) -> Path:
+    """Let LibreOffice open, recalculate and save a workbook into a folder."""
+    program = soffice()
+    if program is None:
+        raise InputError("LibreOffice is not installed; expected soffice or libreoffice on the PATH")
+    profile = folder / "profile"
+    (profile / "user").mkdir(parents=True)
+    (profile / "user" / "registrymodifications.xcu").write_text(_RECALCULATE, encoding="utf-8")
+    out = folder / "recalculated"
+    try:
+        done = subprocess.run(
+            [
+                program,
+                f"-env:UserInstallation={profile.resolve().as_uri()}",
+                "--headless",
+                "--norestore",
+                "--convert-to",
+                "xlsx",
+                "--outdir",
+                str(out),
+                str(path.resolve()),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InputError(
+            f"{path}: LibreOffice was not done with it after {error.timeout:.0f} seconds"
+        ) from error
+    converted = out / f"{path.stem}.xlsx"
+    if not converted.exists():
+        raise InputError(
+            f"{path}: LibreOffice could not recalculate it: {(done.stderr or done.stdout).strip()[-300:]}"
+        )
+    return converted
+
+
+def _coordinates(address: str) -> tuple[int, int]:
+    letters = address.rstrip("0123456789")
+    return int(address[len(letters) :]) - 1, column_number(letters) - 1

@@ -1,0 +1,380 @@
+"""The workbook linter: what a professional modeller expects of a sheet, as far as a program can see it.
+
+Works on a file, so it also judges a workbook that somebody edited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token, TokenizerError
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import get_column_letter
+
+from mantile.library.facts import FACTS, VISION_FACTS
+from mantile.workbook.book import FIRST
+from mantile.workbook.bundle import BUNDLE_SHEET
+from mantile.workbook.package import MAX_AREA, column_number
+from mantile.workbook.read import read_cells
+
+FRONT = ("Cover", "Summary", "Checks")
+COLLECTING = (*FRONT, "Plan", "Layers", "Compare", "Sensitivity", "Sweep", "Assumptions", "Log")
+WORKINGS = (
+    "Inputs",
+    "Hardware",
+    "Efficiency",
+    "Model",
+    "Tensors",
+    "Memory",
+    "Network",
+    "Prefill",
+    "Decode",
+    "Serving",
+    "Cost",
+    "Calibration",
+)
+ORDER = (
+    "Cover",
+    "Summary",
+    "Checks",
+    "Inputs",
+    "Hardware",
+    "Efficiency",
+    "Model",
+    "Tensors",
+    "Plan",
+    "Memory",
+    "Network",
+    "Prefill",
+    "Decode",
+    "Layers",
+    "Serving",
+    "Cost",
+    "Compare",
+    "Sensitivity",
+    "Sweep",
+    "Calibration",
+    "Assumptions",
+    "Log",
+)
+HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
+FUNCTIONS = {
+    "IF",
+    "AND",
+    "OR",
+    "NOT",
+    "MAX",
+    "MIN",
+    "SUM",
+    "SUMIFS",
+    "COUNTIFS",
+    "SUMPRODUCT",
+    "INDEX",
+    "MATCH",
+    "ABS",
+    "ROUNDUP",
+    "INT",
+    "MOD",
+    "EXP",
+    "LN",
+    "SQRT",
+    "CHOOSE",
+    "LARGE",
+    "RANK",
+    "ISERROR",
+    "ISNUMBER",
+}
+FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
+MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
+_MAX_RANGE, _MAX_NESTING = 100_000, 64
+# Results that nobody inside the book has to use.
+OUTPUTS = re.compile(
+    r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
+    r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
+    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
+)
+# Of a model of states only, without caches and FFNs.
+NO_CACHE = {
+    "hardware.kv_bytes",
+    "efficiency.kv_format_in_use",
+    "memory.sequence_length",
+    "decode.length",
+    "prefill.tokens",
+    "decode.tokens",
+    "network.stage.inside",
+    "efficiency.gather_latency.stage",
+}
+STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural} | {
+    f"model.vision.{name}" for name in VISION_FACTS
+}
+_CELL = re.compile(
+    r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that does not hold, and where."""
+
+    rule: str
+    sheet: str
+    cell: str
+    message: str
+
+
+def lint(path: str | Path) -> list[Finding]:
+    """Every rule that a workbook breaks.
+
+    Raises:
+        InputError: if the file is no workbook, or one that nobody should open.
+    """
+    cells = read_cells(Path(path))
+    book = cells.workbook
+    findings = [*_structure(book), *_identities(book)]
+    used: set[tuple[str, int, int]] = set()
+    for sheet in book.worksheets:
+        if sheet.title == BUNDLE_SHEET:
+            continue
+        findings += _page(sheet)
+        for cell in _formulas(sheet):
+            findings += _formula(
+                sheet, cell, used, cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
+            )
+        if sheet.title in WORKINGS:
+            findings += _rows(sheet)
+    findings += _dependents(book, used)
+    return findings
+
+
+def _formulas(sheet: Any) -> Iterator[Any]:
+    return (cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f")
+
+
+def _structure(book: Any) -> Iterator[Finding]:
+    names = [sheet.title for sheet in book.worksheets if sheet.title != BUNDLE_SHEET]
+    if names != [name for name in ORDER if name in names]:
+        yield Finding("1", "", "", f"sheets stand in the order {names}; expected {list(ORDER)}")
+    for sheet in book.worksheets:
+        if sheet.merged_cells.ranges:
+            yield Finding("5", sheet.title, str(next(iter(sheet.merged_cells.ranges))), "merged cells")
+        if sheet.title == BUNDLE_SHEET:
+            if sheet.sheet_state != "veryHidden":
+                yield Finding(
+                    "5", sheet.title, "", f"the bundle's sheet is {sheet.sheet_state}; expected very hidden"
+                )
+            for row in sheet.iter_rows():
+                if len(str(row[0].value or "")) > MAX_CHUNK:
+                    yield Finding(
+                        "5", sheet.title, row[0].coordinate, f"a chunk of {len(str(row[0].value))} characters"
+                    )
+        elif sheet.sheet_state != "visible":
+            yield Finding("5", sheet.title, "", "hidden sheet")
+        hidden = [
+            key
+            for key, size in [*sheet.column_dimensions.items(), *sheet.row_dimensions.items()]
+            if size.hidden
+        ]
+        if hidden:
+            yield Finding("5", sheet.title, str(hidden[0]), "hidden row or column")
+        if not sheet.protection.sheet:
+            yield Finding("22", sheet.title, "", "sheet is not protected")
+    if "master_check" not in book.defined_names:
+        yield Finding("12", "", "", "the name master_check is missing")
+
+
+def _page(sheet: Any) -> Iterator[Finding]:
+    if sheet.page_setup.orientation != "landscape":
+        yield Finding("15", sheet.title, "", "not landscape")
+    fits = sheet.sheet_properties.pageSetUpPr is not None and sheet.sheet_properties.pageSetUpPr.fitToPage
+    if not fits and not sheet.page_setup.scale:
+        yield Finding("15", sheet.title, "", "neither fitted to a page nor scaled")
+    if "bundle" not in (sheet.oddFooter.right.text or "") + (sheet.oddFooter.left.text or ""):
+        yield Finding("15", sheet.title, "", "footer without bundle digest")
+    if sheet.title in WORKINGS and (sheet.freeze_panes is None or not sheet.print_title_rows):
+        yield Finding("2", sheet.title, "", "no frozen panes or no repeated header")
+    areas = [area for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges]
+    covered = sum((area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1) for area in areas)
+    if covered > MAX_AREA:
+        yield Finding("18", sheet.title, "", f"data validation of {covered:,} cells")
+        return
+    validated = {place for area in areas for place in area.cells}
+    for row in sheet.iter_rows():
+        for cell in row:
+            if (
+                not cell.protection.locked
+                and sheet.title in ("Summary", *WORKINGS)
+                and (cell.row, cell.column) not in validated
+            ):
+                yield Finding("18", sheet.title, cell.coordinate, "an input without data validation")
+            if cell.data_type == "e":
+                yield Finding("11", sheet.title, cell.coordinate, f"error value {cell.value}")
+
+
+def _identities(book: Any) -> Iterator[Finding]:
+    seen: dict[str, str] = {}
+    for name in WORKINGS:
+        sheet = book[name] if name in book.sheetnames else None
+        if sheet is None:
+            continue
+        heads = tuple(sheet.cell(4, column).value for column in range(1, 7))
+        if heads != HEADS:
+            yield Finding("2", name, "A4", f"columns are headed {heads}; expected {HEADS}")
+        labels: Counter[str] = Counter()
+        for row in range(5, sheet.max_row + 1):
+            section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
+            if identifier is None:
+                continue
+            if not unit:
+                yield Finding("4", name, f"C{row}", "a row without a unit")
+            if section == "Linked in":
+                continue
+            labels[str(label)] += 1
+            if identifier in seen:
+                yield Finding("4", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too")
+            seen[identifier] = name
+        for label, count in labels.items():
+            if count > 1:
+                yield Finding("4", name, "", f"the label {label!r} stands on {count} rows")
+
+
+def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+    name, text, place = sheet.title, str(cell.value), cell.coordinate
+    if not isinstance(cell.value, str):
+        yield Finding("8", name, place, "an array formula or a data table")
+        return
+    try:
+        tokens = Tokenizer(text).items
+    except (TokenizerError, IndexError) as error:
+        yield Finding("8", name, place, f"no formula that can be read: {error}")
+        return
+    composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
+    if len(text) > MAX_LENGTH and not composed:
+        yield Finding("6", name, place, f"{len(text)} characters: {text}")
+    references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
+    if len(references) > MAX_REFERENCES and not composed:
+        yield Finding("6", name, place, f"{len(references)} references: {text}")
+    if stored is None:
+        yield Finding("10", name, place, "no stored value")
+    yield from _tokens(name, place, tokens)
+    for token in references:
+        match = _CELL.match(token.value)
+        if match is None:
+            yield Finding("12", name, place, f"{token.value} is not a cell")
+            continue
+        if _cells_of(match) > _MAX_RANGE:
+            yield Finding("9", name, place, f"{token.value} is a range of {_cells_of(match):,} cells")
+            continue
+        other = match["quoted"] or match["sheet"] or name
+        first, last = int(match["r1"]), int(match["r2"] or match["r1"])
+        c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
+        used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
+        if name in COLLECTING or other in FRONT:
+            continue
+        if other == name and first > cell.row:
+            yield Finding("1", name, place, f"refers down to {token.value}")
+        elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
+            yield Finding("1", name, place, f"refers right to {token.value}")
+
+
+def _cells_of(match: re.Match[str]) -> int:
+    rows = abs(int(match["r2"] or match["r1"]) - int(match["r1"])) + 1
+    return rows * (abs(column_number(match["c2"] or match["c1"]) - column_number(match["c1"])) + 1)
+
+
+def calculable(formula: str, sheets: Container[str]) -> bool:
+    """Whether an engine is handed a formula that is not as generated.
+
+    Only functions, references to cells and sizes that a workbook of ours may have: others could call programs, open files
+    or take all memory there is.
+    """
+    if not formula.startswith("="):
+        return False
+    try:
+        tokens = Tokenizer(formula).items
+    except (TokenizerError, IndexError):
+        return False
+    depth = 0
+    for token in tokens:
+        depth += {Token.OPEN: 1, Token.CLOSE: -1}.get(token.subtype, 0)
+        if depth > _MAX_NESTING or token.type in (Token.ARRAY, Token.LITERAL):
+            return False
+        if (
+            token.type == Token.FUNC
+            and token.subtype == Token.OPEN
+            and token.value.rstrip("(").upper() not in FUNCTIONS | FRONT_FUNCTIONS
+        ):
+            return False
+        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            match = _CELL.match(token.value)
+            if (
+                match is None
+                or _cells_of(match) > _MAX_RANGE
+                or ((name := match["quoted"] or match["sheet"]) and name not in sheets)
+            ):
+                return False
+    return depth == 0
+
+
+def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
+    stack: list[str] = []
+    previous = ""
+    for token in tokens:
+        if token.type == Token.FUNC and token.subtype == Token.OPEN:
+            name = token.value.rstrip("(").upper()
+            if name == "IF" and "IF" in stack:
+                yield Finding("6", sheet, place, "IF inside IF")
+            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and sheet in COLLECTING)
+            if not allowed:
+                yield Finding("8", sheet, place, f"function {name}")
+            stack.append(name)
+        elif token.type == Token.FUNC and token.subtype == Token.CLOSE and stack:
+            stack.pop()
+        elif (
+            token.type == Token.OPERAND
+            and token.subtype == Token.NUMBER
+            and token.value not in ("0", "1")
+            and previous != "^"
+        ):
+            yield Finding("7", sheet, place, f"literal {token.value}")
+        if token.type != Token.WSPACE:
+            previous = token.value
+
+
+def _rows(sheet: Any) -> Iterator[Finding]:
+    for row in range(5, sheet.max_row + 1):
+        base = sheet.cell(row, FIRST + 1)
+        if base.data_type != "f":
+            continue
+        for column in range(FIRST + 2, sheet.max_column + 1):
+            other = sheet.cell(row, column)
+            if other.data_type != "f" or not other.protection.locked:
+                continue  # an input of that scenario
+            expected = Translator(base.value, origin=base.coordinate).translate_formula(other.coordinate)
+            if other.value != expected and "Summary!" not in base.value:
+                yield Finding(
+                    "3", sheet.title, other.coordinate, f"{other.value}; expected {expected}, as in the base"
+                )
+
+
+def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
+    if not {"Plan", "Layers"} <= set(book.sheetnames):  # a template left out what some rows are for
+        return
+    for name in WORKINGS:
+        if name not in book.sheetnames:
+            continue
+        sheet = book[name]
+        for row in range(5, sheet.max_row + 1):
+            identifier = sheet.cell(row, 6).value
+            if identifier is None or OUTPUTS.match(str(identifier)) or identifier in STRUCTURE | NO_CACHE:
+                continue
+            filled = [column for column in (FIRST, FIRST + 1) if sheet.cell(row, column).value is not None]
+            if filled and not any((name, row, column) in used for column in filled):
+                cell = f"{get_column_letter(filled[0])}{row}"
+                yield Finding("11", name, cell, f"nothing uses {identifier}")

@@ -1,0 +1,56 @@
+"""What every sheet has: title, purpose, the master check, the way back to the Cover."""
+
+from __future__ import annotations
+
+from mantile.graph.quantity import Node, Quantity, text, where
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, LETTERS, Book, Sheet
+
+
+def add_title_rows(book: Book, sheet: Sheet, title: str, last_column: int, master: Quantity | None) -> None:
+    """Rows 1 and 2: title and purpose on the left, master check and link to the Cover on the right."""
+    sheet.text(0, 0, title, style.SHEET_TITLE)
+    sheet.text(1, 0, sheet.purpose, style.PURPOSE)
+    sheet.heights |= {0: 34, 1: 20}
+    if master is not None:
+        show_master(sheet, 0, last_column, master)
+        sheet.text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
+
+
+def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
+    """The verdict of all checks, green or red."""
+    sheet.formula(row, column, master, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.conditional.append(
+        (
+            (row, column, row, column),
+            {
+                "type": "text",
+                "criteria": "begins with",
+                "value": "✗",
+                "format": style.Style(colour=style.FAIL, bold=True),
+            },
+        )
+    )
+
+
+def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:
+    """A number in a text with its thousands apart; below 1 such a format shows a bare comma in other engines, so there it is `small`."""
+    return where(value >= 1, text(value, form), text(value, small))
+
+
+def cut(words: str, most: int) -> str:
+    """Words that fit in so many characters, with a sign where some are left out."""
+    return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
+
+
+def scenario_heads(book: Book) -> list[tuple[str, str]]:
+    """A · base, B, C, ... each with the scenario's name."""
+    return [
+        (f"{letter}{'' if index else ' · base'}", cut(column.name, 18))
+        for index, (letter, column) in enumerate(zip(LETTERS, book.estimate.columns, strict=False))
+    ]
+
+
+def column_heads(book: Book) -> list[str]:
+    """The heads of scenarios, in two lines of one cell."""
+    return [f"{letter}  \n{name}  " for letter, name in scenario_heads(book)]
