@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from live import as_written, exit_status, few, loaded, place, typed_into
 
-from mantile.equations.constants import ONE_REQUEST
+from mantile.equations.constant import ONE_REQUEST
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario

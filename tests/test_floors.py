@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mantile.floors
-from mantile.equations.workload import BASES, CURRENT, EARLY
+from mantile.equations.inputs import BASES, CURRENT, EARLY
 from mantile.estimate.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving import serving
-from mantile.equations.workload import workload
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_PAIR
+from mantile.equations.constant import FLOPS_PER_PAIR
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
+from mantile.equations.plan import Sharding
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding
 from mantile.graph.quantity import Node, Quantity
 from mantile.ir.modules import FULL, Attention, Indexer, LatentAttention, Module
 

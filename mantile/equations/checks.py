@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from mantile.equations.constants import ONE_REQUEST, RANKS_TO_ACCELERATORS
+from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS
 from mantile.equations.cost import Cost
 from mantile.equations.forward import Pass
+from mantile.equations.inputs import ON
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
-from mantile.equations.workload import ON
 from mantile.graph.quantity import (
     Input,
     Named,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mantile.equations.constants import RESULT_BYTES, RING_PHASES
+from mantile.equations.constant import RESULT_BYTES, RING_PHASES
 from mantile.equations.network import Collective
+from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import NETWORK, Block, Phase
-from mantile.equations.sharding import Scope, scope
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import HOUR, KILO, MEGA, MONTH
+from mantile.equations.constant import HOUR, KILO, MEGA, MONTH
 from mantile.equations.power import ASSUMED
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.constants import GIGA, MICRO
+from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware, override
-from mantile.equations.workload import EARLY, Ranks, Workload
+from mantile.equations.inputs import EARLY, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
     Named,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import ADD_NORM_PASSES, BOTH_WAYS, RESULT_BYTES, TWO_KERNELS
+from mantile.equations.constant import ADD_NORM_PASSES, BOTH_WAYS, RESULT_BYTES, TWO_KERNELS
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.plan import Sharding
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding
 from mantile.graph.quantity import Node
 from mantile.ir.modules import Elementwise, Module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.workload import Workload
+from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
     Node,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constants import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
+from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
 from mantile.equations.hardware import Hardware
-from mantile.equations.workload import Workload
+from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
     Node,

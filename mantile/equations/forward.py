@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constants import NO_LINK, ONE_REQUEST
+from mantile.equations.constant import NO_LINK, ONE_REQUEST
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import product
 from mantile.equations.moe import experts
+from mantile.equations.plan import Scope
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
-from mantile.equations.sharding import Scope
 from mantile.equations.vision import vision_tower
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mantile.equations import constants
 from mantile.equations.checks import Checks, checks
-from mantile.equations.constants import ONE_REQUEST
+from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
 from mantile.equations.efficiency import efficiency
@@ -16,15 +15,15 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.formats import formats
 from mantile.equations.forward import Pass, forward
 from mantile.equations.hardware import hardware
+from mantile.equations.inputs import Workload, workload
 from mantile.equations.measured import Measured, measured
 from mantile.equations.memory import memory, tensors
 from mantile.equations.network import network
+from mantile.equations.plan import sharding
 from mantile.equations.power import power
 from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
-from mantile.equations.sharding import sharding
 from mantile.equations.workers import Workers
-from mantile.equations.workload import Workload, workload
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.quantity import (
     Input,
@@ -385,7 +384,7 @@ def build_graph(
     figures = [figure for sections in sheets.values() for section in sections for figure in section.figures()]
     sheets["Inputs"] = (
         *input_sections,
-        constants.section(ancestors(*figures)),
+        constant.section(ancestors(*figures)),
         *sheets["Inputs"][len(input_sections) :],
     )
     return EstimateGraph(

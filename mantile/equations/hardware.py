@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constants import GIBI, GIGA, TERA
-from mantile.equations.workload import Workload
+from mantile.equations.constant import GIBI, GIGA, TERA
+from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
     Node,

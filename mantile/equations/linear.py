@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
+from mantile.equations.constant import FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
+from mantile.equations.plan import Sharding, scope
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding, scope
 from mantile.graph.quantity import Apply, Node, Quantity
 from mantile.ir.modules import MatMul, Module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import MILLI
+from mantile.equations.constant import MILLI
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     Input,

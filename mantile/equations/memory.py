@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constants import (
+from mantile.equations.constant import (
     GIGA,
     LOGIT_BYTES,
     ONE_REQUEST,
@@ -17,9 +17,9 @@ from mantile.equations.constants import (
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.plan import Sharding
 from mantile.equations.recurrence import State, state
-from mantile.equations.sharding import Sharding
-from mantile.equations.workload import Ranks, Workload
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import (
     Input,

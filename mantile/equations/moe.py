@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED
+from mantile.equations.constant import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.linear import channels_on_rank
+from mantile.equations.plan import Sharding
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding
 from mantile.graph.quantity import Quantity, minimum
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import HALF, NEVER, NO_LINK, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
+from mantile.equations.constant import HALF, NEVER, NO_LINK, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
-from mantile.equations.sharding import scope
-from mantile.equations.workload import Ranks, Workload
+from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.plan import scope
 from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, maximum, minimum, round_up, where
 from mantile.ir.modules import GroupedMatMul, ModelGraph
 

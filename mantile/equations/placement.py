@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.constants import GIGA, RANKS_TO_ACCELERATORS
+from mantile.equations.constant import GIGA, RANKS_TO_ACCELERATORS
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,

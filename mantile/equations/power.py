@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import KILO, RANKS_TO_ACCELERATORS, YEAR
+from mantile.equations.constant import KILO, RANKS_TO_ACCELERATORS, YEAR
 from mantile.equations.hardware import Hardware
-from mantile.equations.workload import BASES, Ranks, Workload
+from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, index, match, span, where
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import HALF, ONE_REQUEST
+from mantile.equations.constant import HALF, ONE_REQUEST
 from mantile.equations.moe import coverage
 from mantile.equations.roofline import Phase, contexts, tokens_by_scope
 from mantile.equations.workers import Workers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import (
+from mantile.equations.constant import (
     BOTH_WAYS,
     CONV_BYTES,
     FLOPS_PER_MAC,
@@ -13,8 +13,8 @@ from mantile.equations.constants import (
     STATE_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.plan import Sharding
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.sharding import Sharding
 from mantile.graph.quantity import Node, Quantity, as_node, substitute
 from mantile.ir.modules import Module, Recurrence
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mantile.equations.sharding import Scope, scope
+from mantile.equations.plan import Scope, scope
 from mantile.graph.quantity import Node, Quantity, Row, Section, maximum, where
 from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, ModelGraph, Module
 

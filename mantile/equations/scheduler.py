@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.workload import Workload
+from mantile.equations.inputs import Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, equal, index, match, span, where
 from mantile.library.profiles import SCHEDULERS, Library
 from mantile.library.scenario import DEFAULT

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mantile.equations.arrivals import Arrivals, arrivals
-from mantile.equations.constants import (
+from mantile.equations.constant import (
     HALF,
     NEVER,
     NINETEEN_IN_TWENTY,
@@ -20,10 +19,11 @@ from mantile.equations.constants import (
     TOKENS_PER_STEP,
 )
 from mantile.equations.forward import Pass
+from mantile.equations.inputs import Workload
+from mantile.equations.load import Arrivals, arrivals
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import scheduler
 from mantile.equations.workers import Workers
-from mantile.equations.workload import Workload
 from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, span, sum_range, where
 from mantile.ir.modules import FULL, ModelGraph
 from mantile.library.profiles import Library

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import FLOPS_PER_MAC, TWO_KERNELS, VECTOR_BYTES, VISION_PRODUCTS
+from mantile.equations.constant import FLOPS_PER_MAC, TWO_KERNELS, VECTOR_BYTES, VISION_PRODUCTS
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.inputs import Workload
 from mantile.equations.roofline import Block, Phase, operation
-from mantile.equations.workload import Workload
 from mantile.graph.quantity import Node, Quantity, where
 from mantile.ir.modules import Module, Vision
 

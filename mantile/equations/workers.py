@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, Tensors
 from mantile.equations.network import Network
+from mantile.equations.plan import Sharding
 from mantile.equations.power import Power
-from mantile.equations.sharding import Sharding
-from mantile.equations.workload import Ranks, Workload
 
 
 @dataclass(frozen=True)

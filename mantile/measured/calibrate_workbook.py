@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
-from mantile.equations.workload import DECODE
+from mantile.equations.inputs import DECODE
 from mantile.estimate.estimate import Estimate
 from mantile.library.documents import validate
 from mantile.library.dump import replacing

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mantile.equations.constants import QUARTER
+from mantile.equations.constant import QUARTER
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node

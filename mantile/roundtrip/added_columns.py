@@ -15,7 +15,7 @@ from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.graph import OVERRIDE
-from mantile.equations.workload import DECODE
+from mantile.equations.inputs import DECODE
 from mantile.graph.quantity import Input
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import OVERRIDE, PROFILED
-from mantile.equations.workload import DECODE
+from mantile.equations.inputs import DECODE
 from mantile.graph.quantity import Input
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile

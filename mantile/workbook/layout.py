@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.equations.workload import Workload
+from mantile.equations.inputs import Workload
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import chosen, drivers
 from mantile.graph.quantity import Quantity

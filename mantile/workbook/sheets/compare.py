@@ -9,9 +9,9 @@ from typing import Literal
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.checks import INVALID, TOLERANCE
-from mantile.equations.constants import GIGA, KILO, MILLI
+from mantile.equations.constant import GIGA, KILO, MILLI
+from mantile.equations.inputs import DECODE
 from mantile.equations.roofline import NETWORK
-from mantile.equations.workload import DECODE
 from mantile.graph.quantity import (
     InCase,
     Input,

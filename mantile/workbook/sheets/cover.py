@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from textwrap import wrap
 
-from mantile.equations.constants import MILLI
+from mantile.equations.constant import MILLI
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import InCase, join
 from mantile.ir.counts import tensor_list

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 
 from mantile.equations.collectives import sums_after, sums_inside
-from mantile.equations.constants import MICRO, MILLI
+from mantile.equations.constant import MICRO, MILLI
 from mantile.equations.forward import Pass, group_names
+from mantile.equations.plan import scope
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
-from mantile.equations.sharding import scope
 from mantile.graph.quantity import (
     Input,
     Node,

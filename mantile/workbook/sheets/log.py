@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
-from mantile.equations.constants import MILLI
+from mantile.equations.constant import MILLI
 from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, sum_range, where
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet

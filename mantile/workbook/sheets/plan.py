@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.equations.constants import GIGA, MICRO
+from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.forward import Pass
 from mantile.equations.placement import BAND, Placement, placement, shown
 from mantile.equations.workers import Workers

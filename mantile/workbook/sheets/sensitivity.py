@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.constants import GIGA, MICRO, MILLI
+from mantile.equations.constant import GIGA, MICRO, MILLI
 from mantile.estimate.sensitivity import Driver, results
 from mantile.estimate.variation import Variation, Variations
 from mantile.graph.quantity import (

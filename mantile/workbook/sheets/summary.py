@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.constants import GIGA, KILO, MILLI, TERA
+from mantile.equations.constant import GIGA, KILO, MILLI, TERA
 from mantile.equations.forward import Pass, group_names
+from mantile.equations.inputs import DECODE, Workload
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.workers import Workers
-from mantile.equations.workload import DECODE, Workload
 from mantile.graph.quantity import (
     InCase,
     Input,

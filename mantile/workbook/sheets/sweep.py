@@ -9,7 +9,7 @@ from math import ceil, log2
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.constants import GIGA, KILO, MILLI
+from mantile.equations.constant import GIGA, KILO, MILLI
 from mantile.estimate.estimate import Estimate, at_points
 from mantile.estimate.variation import Variation, Variations
 from mantile.graph.evaluate import Program

@@ -11,7 +11,7 @@ from textwrap import wrap
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.graph import OVERRIDE
-from mantile.equations.workload import DECODE
+from mantile.equations.inputs import DECODE
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
 from mantile.graph.sentence import sentence
 from mantile.workbook import style

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constants import (
+from mantile.equations.constant import (
     HALF,
     HALF_LEFT,
     MOST_LOAD,
@@ -19,8 +19,8 @@ from mantile.equations.constants import (
     SMALLEST,
     TOKENS_PER_STEP,
 )
+from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
-from mantile.equations.workload import Workload
 from mantile.graph.quantity import Node, Quantity, Section, all_of, logarithm, maximum, minimum, where
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from mantile.equations.constants import RANKS_TO_ACCELERATORS
+from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, Quantity, Section, equal, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import SCHEDULERS, Library

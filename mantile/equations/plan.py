@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from mantile.equations.workload import ON, Ranks, Workload
+from mantile.equations.inputs import ON, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
     Node,
