@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from mantile.equations import constant
 from mantile.equations.checks import Checks, checks
 from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.cost import Cost, cost
