@@ -33,7 +33,8 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     ancestors,
-    children,
+    expression,
+    is_named,
     maximum,
     span,
     sum_of,
@@ -200,12 +201,8 @@ def _size(ir: ModelGraph) -> Size:
 _READABLE = 7  # references in a formula, before the layers
 
 
-def _references(expression: Node) -> int:
-    return (
-        1
-        if isinstance(expression, Input | Quantity)
-        else sum(_references(part) for part in children(expression))
-    )
+def _references(body: Node) -> int:
+    return sum(map(is_named, expression(body)))
 
 
 def _stored(tensor: Tensor) -> Node:
@@ -411,9 +408,9 @@ SINGLE = "single."  # before the ids of a decode step with one request
 def _single(side: Workers, rows: tuple[Named, ...], step: Pass) -> Pass:
     """A decode step with one request: what of a step depends on the batch, made again."""
     figures = [figure for section in step.sections for figure in section.figures()]
-    made = GraphRewrite({side.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", (*rows, *figures)).of(
-        step
-    )
+    made = GraphRewrite(
+        {side.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", (*rows, *figures)
+    ).rewrite(step)
     needed = [
         node
         for node in ancestors(made.time, made.phase.requests)
@@ -484,11 +481,11 @@ def _decoders(side: Workers) -> Workers:
         )
         for figure in section.figures()
     ]
-    mirror = GraphRewrite(
+    rewrite = GraphRewrite(
         {**own, side.memory.requests: requests},
         (*side.hardware.overrides, *side.efficiency.overrides),
         DECODE,
         ", decode",
         (*wanted, *side.ranks.rows(), *side.plan.copied.values()),
     )
-    return mirror.of(side)
+    return rewrite.rewrite(side)

@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     equal,
+    expression,
     floor,
     maximum,
     minimum,
@@ -110,11 +111,9 @@ class Sharding:
         )
 
 
-def mentions(expression: Node, figure: Node) -> bool:
+def mentions(body: Node, figure: Node) -> bool:
     """Whether a figure stands in an expression."""
-    return expression is figure or any(
-        mentions(argument, figure) for argument in getattr(expression, "arguments", ())
-    )
+    return any(part is figure for part in expression(body))
 
 
 _CALLED = {"ffn_size": "plan.ffn", "vocabulary": "plan.vocabulary"}

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from mantile.equations.graph import EstimateGraph
 from mantile.estimate.estimate import Estimate
 from mantile.graph.excel import formula
-from mantile.graph.quantity import InCase, Input, Node, Quantity, Span, children, dependents, precedents
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Node,
+    Quantity,
+    Span,
+    dependents,
+    expression,
+    is_named,
+    precedents,
+)
 from mantile.graph.sentence import sentence
 from mantile.library.errors import InputError
 
@@ -140,17 +150,14 @@ class _Ids:
 
 def _precedents(figure: _Shown) -> tuple[_Shown, ...]:
     """The direct precedents in order of appearance, long tables as one."""
-    found: dict[Any, _Shown] = {}
-    stack = list(reversed(children(figure))) if isinstance(figure, Quantity) else []
-    while stack:
-        child = stack.pop()
-        if isinstance(child, Span) and len(child.members) > TABLE:
-            found[child.members] = child
-        elif isinstance(child, Input | Quantity):
-            found[child] = child
-        else:
-            stack.extend(reversed(children(child)))
-    return tuple(found.values())
+    if not isinstance(figure, Quantity):
+        return ()
+    shown = [node for node in expression(figure.body, leaf=_is_shown) if _is_shown(node)]
+    return tuple({getattr(node, "members", node): cast(_Shown, node) for node in shown}.values())
+
+
+def _is_shown(node: Node) -> bool:
+    return is_named(node) or (isinstance(node, Span) and len(node.members) > TABLE)
 
 
 def _terms(estimate: Estimate, column: int) -> Callable[[_Shown], Term]:

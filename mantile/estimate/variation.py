@@ -47,11 +47,11 @@ class Variations:
             replaced: figures and what stands for them.
             prefix, words: what ids of the new figures begin with and labels end in.
         """
-        mirror = GraphRewrite(replaced, (), prefix, words, self._order)
-        found = {name: (figure, mirror.of(figure)) for name, figure in self.results.items()}
+        rewrite = GraphRewrite(replaced, (), prefix, words, self._order)
+        found = {name: (figure, rewrite.rewrite(figure)) for name, figure in self.results.items()}
         made = {
             original: now
-            for original, now in mirror.made.items()
+            for original, now in rewrite.rewritten.items()
             if isinstance(original, Quantity) and isinstance(now, Quantity) and original not in replaced
         }
         rows = {

@@ -67,7 +67,7 @@ class Program:
             inputs: input ids to a scalar, a text or an array; absent ones keep their value.
             cases: values of each case, for expressions that look across cases.
         """
-        values: dict[Node, Any] = {literal: literal.value for literal in self.literals}
+        values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
         for given in self.inputs:
             value = inputs.get(given.id, given.value)
             values[given] = _number(value)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Operation:
         excel: template with {0}, {1}, ... or {all} for any number of arguments.
         sentence: the same in words.
         precedence: of the printed form; arguments that bind less tightly get brackets.
-        unit: name of the rule in `units` by which its unit follows from its arguments' units.
+        unit: name of the rule by which its unit follows from its arguments' units.
     """
 
     name: str
@@ -250,3 +251,11 @@ _TABLE = (
 )  # fmt: skip
 
 OPERATIONS = {operation.name: operation for operation in _TABLE}
+
+ARITIES = {
+    operation.name: None
+    if "{all}" in operation.excel
+    else len({name for _, name, _, _ in Formatter().parse(operation.excel) if name})
+    for operation in _TABLE
+}
+"""How many arguments each operation takes; None for any number from one."""

@@ -2,14 +2,16 @@
 
 `Input` is a figure somebody states, `Quantity` a named figure worked out from others, `Apply` one operation
 inside a quantity's body, `Span` a block of named figures that stand together. Readers of these nodes
-(`evaluate`, `excel`, `sentence`, `units`) live in files of their own.
+(`evaluate`, `excel`, `sentence`) live in files of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, cast
+
+from mantile.graph.operations import ARITIES
 
 Number = int | float
 Value = Number | str
@@ -81,10 +83,23 @@ class Literal(Node):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Apply(Node):
-    """One operation of the table in `operations` on other nodes."""
+    """One operation of the table in `operations` on other nodes.
+
+    Raises:
+        ValueError: for an operation that is not in the table, or a number of arguments it does not take.
+    """
 
     operation: str
     arguments: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if self.operation not in ARITIES:
+            raise ValueError(f"no operation {self.operation!r} in the table")
+        wanted = ARITIES[self.operation]
+        if len(self.arguments) != wanted if wanted is not None else not self.arguments:
+            raise ValueError(
+                f"{self.operation} takes {'one argument or more' if wanted is None else wanted}, not {len(self.arguments)}"
+            )
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -94,7 +109,7 @@ class Input(Node):
     Args:
         id: unique in the whole estimate, never re-used; the handle in every reader.
         label: what it is, unique among its neighbours.
-        unit: a unit of `units.registry`; "1" if there is none. Texts carry "1".
+        unit: as "GB/s" or "token/request"; "1" if there is none. Texts carry "1".
         value: what holds unless a case says otherwise. None is an override that nobody has set.
         note: what it means, in a sentence.
         source: where it comes from, with date.
@@ -151,7 +166,7 @@ class Quantity(Node):
     Args:
         id, label, unit, name: as for `Input`.
         body: the expression. Its unit must be `unit`, scale included.
-        note: why it is worked out so; printed instead of the generated sentence only where set.
+        note: why it is worked out so. How it is worked out is never typed: `sentence` prints it from the body.
         source: the assumption or reference behind the form, if any.
         factor: an efficiency factor, which the reader may want to calibrate.
     """
@@ -354,9 +369,21 @@ def substitute(node: Node, replacements: Mapping[Node, Node]) -> Node:
     """An expression with some of its figures replaced by others; bodies of figures are left alone."""
     if node in replacements:
         return replacements[node]
+    if isinstance(node, Input | Quantity | InCase):
+        return node
+    return rebuilt(node, lambda part: substitute(part, replacements))
+
+
+def rebuilt(node: Node, part: Callable[[Node], Node]) -> Node:
+    """A node of an expression with something else for each of its parts; itself where all parts stay."""
+    parts = children(node)
+    others = tuple(part(child) for child in parts)
+    if all(other is child for other, child in zip(others, parts, strict=True)):
+        return node
     if isinstance(node, Apply):
-        return Apply(node.operation, tuple(substitute(argument, replacements) for argument in node.arguments))
-    return node
+        return Apply(node.operation, others)
+    assert isinstance(node, Span), f"{node!r} has no parts to replace"
+    return Span(cast(tuple[Named, ...], others))
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -370,17 +397,26 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
+def is_named(node: Node) -> bool:
+    """Whether a node is a figure with an id."""
+    return isinstance(node, Input | Quantity)
+
+
+def expression(*nodes: Node, leaf: Callable[[Node], bool] = is_named) -> Iterator[Node]:
+    """The nodes that expressions are made of, in order of appearance, down to leaves and not beyond them."""
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not leaf(node):
+            stack.extend(reversed(children(node)))
+
+
 def precedents(node: Node) -> tuple[Named, ...]:
     """The named figures a quantity follows from directly, in order of appearance, each once."""
-    found: dict[Named, None] = {}
-    stack = list(reversed(children(node)))
-    while stack:
-        child = stack.pop()
-        if isinstance(child, Input | Quantity):
-            found[child] = None
-        else:
-            stack.extend(reversed(children(child)))
-    return tuple(found)
+    return tuple(
+        dict.fromkeys(part for part in expression(*children(node)) if isinstance(part, Input | Quantity))
+    )
 
 
 def ancestors(*nodes: Node) -> Iterator[Node]:

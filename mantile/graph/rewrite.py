@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from mantile.graph.quantity import Apply, Input, Node, Quantity, Section, Span, ancestors, children
+from mantile.graph.quantity import Input, Node, Quantity, Section, Span, ancestors, children, rebuilt
 
 Thing = TypeVar("Thing")
 
@@ -15,97 +15,95 @@ Order = list[tuple[Node, tuple[Node, ...]]]
 """Nodes, precedents first, each with what it is made of."""
 
 
-def order(*wanted: Node) -> Order:
+def order(*roots: Node) -> Order:
     """Nodes and all they follow from."""
-    return [(node, children(node)) for node in ancestors(*wanted)]
+    return [(node, children(node)) for node in ancestors(*roots)]
 
 
 class GraphRewrite:
     """Figures made again with some replaced.
 
     Args:
-        replaced: figures and what stands for them.
-        apart: inputs that get a twin of their own, such as overrides.
-        prefix, words: what ids begin with and labels end in.
-        wanted: all figures that may be asked for, or their `order` where it is known.
+        replacements: figures and what stands for them.
+        private_inputs: inputs that get one of their own, such as overrides.
+        id_prefix, label_suffix: what ids begin with and labels end in.
+        roots: all figures that may be asked for, or their `order` where it is known.
     """
 
     def __init__(
         self,
-        replaced: Mapping[Any, Node],
-        apart: tuple[Input, ...],
-        prefix: str,
-        words: str,
-        wanted: tuple[Node, ...] | Order,
+        replacements: Mapping[Any, Node],
+        private_inputs: tuple[Input, ...],
+        id_prefix: str,
+        label_suffix: str,
+        roots: tuple[Node, ...] | Order,
     ) -> None:
-        self.prefix, self.words = prefix, words
-        self._made: dict[Node, Node] = dict(replaced)
-        for given in apart:
-            self._made[given] = self._twin(given)
-        self._moved = self._affected(wanted if isinstance(wanted, list) else order(*wanted))
+        self.id_prefix, self.label_suffix = id_prefix, label_suffix
+        self._rewritten: dict[Node, Node] = dict(replacements)
+        for figure in private_inputs:
+            self._rewritten[figure] = self._private(figure)
+        self._affected = self._followers(roots if isinstance(roots, list) else order(*roots))
 
     @property
-    def made(self) -> Mapping[Node, Node]:
+    def rewritten(self) -> Mapping[Node, Node]:
         """What was asked for so far and all on the way there that was made again, by the original; and what was replaced."""
-        return self._made
+        return self._rewritten
 
-    def _affected(self, order: Order) -> set[Node]:
+    def _followers(self, order: Order) -> set[Node]:
         """Nodes that follow from what is replaced. Members of a span stand below each other, so one takes the others along."""
-        moved: set[Node] = set(self._made)
+        affected: set[Node] = set(self._rewritten)
         while True:
-            before = len(moved)
+            before = len(affected)
             for node, parts in order:
-                if node not in moved and not moved.isdisjoint(parts):
-                    moved.add(node)
-                if isinstance(node, Span) and node in moved:
-                    moved |= {member for member in node.members if isinstance(member, Quantity)}
-            if len(moved) == before:
-                return moved
+                if node not in affected and not affected.isdisjoint(parts):
+                    affected.add(node)
+                if isinstance(node, Span) and node in affected:
+                    affected |= {member for member in node.members if isinstance(member, Quantity)}
+            if len(affected) == before:
+                return affected
 
-    def _twin(self, figure: Any) -> Any:
-        return replace(figure, id=f"{self.prefix}{figure.id}", label=f"{figure.label}{self.words}")
+    def _private(self, figure: Any) -> Any:
+        return replace(figure, id=f"{self.id_prefix}{figure.id}", label=f"{figure.label}{self.label_suffix}")
 
-    def of(self, thing: Thing) -> Thing:
+    def rewrite(self, thing: Thing) -> Thing:
         """A node, or anything made of nodes, with what follows from the replaced figures made again."""
-        return cast(Thing, self._of(thing))
+        return cast(Thing, self._any(thing))
 
-    def _of(self, thing: Any) -> Any:
+    def _any(self, thing: Any) -> Any:
         if isinstance(thing, Node):
             return self._node(thing)
         if isinstance(thing, Section):
             return self._section(thing)
         if isinstance(thing, tuple):
-            found = tuple(self._of(item) for item in thing)
-            return thing if all(new is old for new, old in zip(found, thing, strict=True)) else found
+            others = tuple(self._any(item) for item in thing)
+            return thing if all(new is old for new, old in zip(others, thing, strict=True)) else others
         if isinstance(thing, Mapping):
-            return {key: self._of(value) for key, value in thing.items()}
+            return {key: self._any(value) for key, value in thing.items()}
         if is_dataclass(thing) and not isinstance(thing, type):
-            changed = {item.name: self._of(getattr(thing, item.name)) for item in fields(thing)}
+            changed = {item.name: self._any(getattr(thing, item.name)) for item in fields(thing)}
             same = all(changed[name] is getattr(thing, name) for name in changed)
             return thing if same else replace(thing, **changed)
         return thing
 
     def _node(self, node: Any) -> Any:
-        if node in self._made:
-            return self._made[node]
-        if node not in self._moved:
+        if node in self._rewritten:
+            return self._rewritten[node]
+        if node not in self._affected:
             return node
-        if isinstance(node, Apply):
-            made: Any = Apply(node.operation, tuple(self._node(argument) for argument in node.arguments))
-        elif isinstance(node, Span):
-            made = Span(tuple(self._node(member) for member in node.members))
-        else:
-            assert isinstance(node, Quantity), f"{node!r} cannot be made again"
-            made = replace(self._twin(node), body=self._node(node.body))
-        self._made[node] = made
-        return made
+        other = (
+            replace(self._private(node), body=self._node(node.body))
+            if isinstance(node, Quantity)
+            else rebuilt(node, self._node)
+        )
+        self._rewritten[node] = other
+        return other
 
     def _section(self, section: Section) -> Section:
         """The rows that were made again; none where nothing was."""
-        rows = [self._node(figure) for figure in section.figures() if figure in self._moved]
+        rows = [self._node(figure) for figure in section.figures() if figure in self._affected]
         return replace(
             section,
-            title=f"{section.title}{self.words}",
+            title=f"{section.title}{self.label_suffix}",
             rows=tuple(rows),
-            total=section.total if rows and section.rows[-1] in self._moved else 0,
+            total=section.total if rows and section.rows[-1] in self._affected else 0,
         )

@@ -1,4 +1,4 @@
-"""Graph to words: how a quantity is worked out, in one sentence."""
+"""Graph to words: how a quantity is worked out, in one sentence that names everything it follows from."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ from mantile.graph.quantity import Apply, InCase, Input, Literal, Named, Node, Q
 
 
 def sentence(figure: Named) -> str:
-    """How a quantity is worked out, or what an input means."""
+    """How a quantity is worked out and, where a note says so, why; what an input means."""
     if isinstance(figure, Input):
         return figure.note
-    return figure.note or _words(figure.body)[0]
+    how = _words(figure.body)[0]
+    return f"{how} · {figure.note}" if figure.note else how
 
 
 def called(figure: Named) -> str:
     """How a sentence calls a figure: its name, or its label without the capital of an ordinary word."""
-    if figure.name:
-        return figure.name
-    head = figure.label.split(" ", 1)[0]
+    return figure.name or lowered(figure.label)
+
+
+def lowered(label: str) -> str:
+    """A label without the capital of an ordinary first word: "Weights read" is "weights read", "KV cache" stays."""
+    head = label.split(" ", 1)[0]
     ordinary = head[:1].isupper() and head[1:].islower()
-    return figure.label[0].lower() + figure.label[1:] if ordinary else figure.label
+    return label[0].lower() + label[1:] if ordinary else label
 
 
 def _words(node: Node) -> tuple[str, int]:
@@ -30,26 +34,24 @@ def _words(node: Node) -> tuple[str, int]:
     if isinstance(node, Literal):
         return str(node.value), ATOM
     if isinstance(node, Span):
-        return _common(node), ATOM
+        return _ends(node), ATOM
     assert isinstance(node, Apply)
     operation = OPERATIONS[node.operation]
     parts = [_words(argument) for argument in node.arguments]
-    texts = [
-        f"({text})" if binds < operation.precedence + (index > 0 and operation.precedence < ATOM) else text
-        for index, (text, binds) in enumerate(parts)
-    ]
     if operation.precedence == ATOM:
         texts = [text for text, _ in parts]
+    else:
+        texts = [
+            f"({text})" if binds < operation.precedence + (index > 0) else text
+            for index, (text, binds) in enumerate(parts)
+        ]
     listed = texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
     # In words a function reads as loosely as a comparison: inside an operator it needs brackets to be read correctly.
     reads = 2 if operation.precedence == ATOM else operation.precedence
     return operation.sentence.replace("{all:and}", listed).format(*texts), reads
 
 
-def _common(members: Span) -> str:
-    """What the members of a span have in common: the words their labels share, in the front or in the end."""
-    labels = [called(member) for member in members.members]
-    first, last = labels[0], labels[-1]
-    if len(labels) == 1:
-        return first
-    return f"{first} … {last}"
+def _ends(members: Span) -> str:
+    """The first and the last figure of a span, or what all of them are called."""
+    first, last = called(members.members[0]), called(members.members[-1])
+    return first if first == last else f"{first} … {last}"

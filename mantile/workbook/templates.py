@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mantile.graph.quantity import InCase, Input, Node, Quantity, Span, children
+from mantile.graph.quantity import InCase, Node, expression
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, Book, Sheet
@@ -72,14 +72,10 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
 
 
 def _homes(book: Book, node: Node) -> Iterator[str]:
-    if isinstance(node, InCase):
-        node = node.figure
-    if isinstance(node, Input | Quantity):
-        if node in book.homes:
-            yield book.homes[node].sheet
-        return
-    for child in node.members if isinstance(node, Span) else children(node):
-        yield from _homes(book, child)
+    for part in expression(node):
+        figure = part.figure if isinstance(part, InCase) else part
+        if figure in book.homes:
+            yield book.homes[figure].sheet
 
 
 def _mentioned(thing: Any) -> Iterator[str]:

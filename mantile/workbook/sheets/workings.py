@@ -12,7 +12,16 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.graph import OVERRIDE
 from mantile.equations.inputs import DECODE
-from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Span, children, precedents
+from mantile.graph.quantity import (
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Section,
+    Span,
+    expression,
+    precedents,
+)
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, Family, Home, Sheet, reference
@@ -87,15 +96,7 @@ def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
 
 
 def _span_members(figure: Quantity) -> set[Named]:
-    found: set[Named] = set()
-    stack = list(children(figure))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Span):
-            found |= set(node.members)
-        elif not isinstance(node, Input | Quantity):
-            stack.extend(children(node))
-    return found
+    return {member for node in expression(figure.body) if isinstance(node, Span) for member in node.members}
 
 
 def _has_shared(section: Section) -> bool:
