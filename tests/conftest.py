@@ -69,7 +69,7 @@ def all_reduce() -> Sum:
     """
 
     def seconds(made: Estimate, ranks: int, message: float) -> float:
-        values, reached = made.values(), made.equations.side.efficiency.factors
+        values, reached = made.values(), made.equations.prefill_workers.efficiency.factors
         e = {name: float(values[factor]) for name, factor in reached.items()}
         link = float(values[made.figure("hardware.link_bandwidth")])
         each = 2 * (ranks - 1) / ranks * message

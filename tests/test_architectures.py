@@ -178,7 +178,7 @@ def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> No
     values, counted = made.values(), parameters(made.equations.ir)
     assert values[made.equations.model_parameters] == counted["total"] - counted["vision"]
     assert values[made.equations.active_parameters] == counted["active"] - counted["vision"]
-    assert values[made.equations.side.memory.weights] == 2 * counted["total"]
+    assert values[made.equations.prefill_workers.memory.weights] == 2 * counted["total"]
 
 
 def test_one_rank_computes_every_product_once(make: Make, one_of_each: str) -> None:
@@ -211,7 +211,7 @@ def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: st
     """Each product is divided by the ranks; those that are not are known by name, and KV heads beyond the ranks are copied."""
     one, many = make(model=one_of_each, tp=1), make(model=one_of_each, tp=tp)
     before, after = one.values(), many.values()
-    copies = many.equations.side.plan.kv_copies
+    copies = many.equations.prefill_workers.plan.kv_copies
     copied = copies is not None and after[copies] > 1
     facts = {name: before[figure] for name, figure in one.equations.ir.facts.items()}
     divides = all(
@@ -415,7 +415,7 @@ def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(
 ) -> None:
     """DeepSeek-V3 in its own fp8 on eight B200, written out once more from factors and dimensions alone."""
     made = make(model="deepseek-v3", accelerator="b200-sxm", tp=8, batching="static")
-    values, reached = made.values(), made.equations.side.efficiency
+    values, reached = made.values(), made.equations.prefill_workers.efficiency
 
     def e(name: str, user: str = "") -> float:
         return float(values[reached.by_user[name, user]])

@@ -63,7 +63,7 @@ def figures(prepared: MatchedRuns, changes: Changes) -> list[dict[str, Any]]:
     """Library figures of factors times changes, for each graph; `factor@profile` changes those of one profile only."""
     found = []
     for batch in prepared.batches:
-        known = batch.equations.side.efficiency.figures
+        known = batch.equations.prefill_workers.efficiency.figures
         found.append(
             {
                 figure.id: float(figure.value or 0) * change
@@ -510,7 +510,7 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
     one, other = (
         {
             figure.id: figure.value
-            for found in made.equations.side.efficiency.figures.values()
+            for found in made.equations.prefill_workers.efficiency.figures.values()
             for figure in found
         }
         for made in (make(model="llama-3.3-70b"), make(model="qwen3-32b", tp=4))

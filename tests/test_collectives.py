@@ -42,7 +42,7 @@ class Net:
     @cached_property
     def program(self) -> Program:
         """Every algorithm, and what the passes make of them."""
-        network = self.made.equations.side.network
+        network = self.made.equations.prefill_workers.network
         assert network.all_to_all is not None
         kinds = (network.all_reduce, network.sequence, network.gather, network.all_to_all)
         beginnings = (
@@ -82,7 +82,7 @@ class Values:
 
     def times(self, kind: str, size: float) -> dict[str, float]:
         """Seconds of a message by algorithm."""
-        collective: Collective = getattr(self.made.equations.side.network, kind)
+        collective: Collective = getattr(self.made.equations.prefill_workers.network, kind)
         return {
             str(name.value): float(self.values[latency]) + size * float(self.values[slope])
             for name, latency, slope in zip(
@@ -222,7 +222,11 @@ def test_across_nodes_is_inside_between_inside() -> None:
         / 8
         / (
             450e9
-            * float(values.values[values.made.equations.side.efficiency.by_user["gather_bandwidth", "tp"]])
+            * float(
+                values.values[
+                    values.made.equations.prefill_workers.efficiency.by_user["gather_bandwidth", "tp"]
+                ]
+            )
         )
         + 1 / 2 / 8 / reached
     )

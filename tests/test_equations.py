@@ -137,7 +137,7 @@ def test_a_decode_step_is_what_plain_arithmetic_says(
     """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
     made = make()
     at = look(made)
-    values, reached = made.values(), made.equations.side.efficiency
+    values, reached = made.values(), made.equations.prefill_workers.efficiency
     assert all(
         values[reached.by_user[name, user]] == values[reached.factors[name]] for name, user in reached.by_user
     )
@@ -241,7 +241,7 @@ def served(
     Args:
         asked: input tokens, output tokens, token budget.
     """
-    at, reached = look(made), made.equations.side.efficiency.factors
+    at, reached = look(made), made.equations.prefill_workers.efficiency.factors
     e = {
         name: float(at(reached[name].id))
         for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")
@@ -393,8 +393,8 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
         "ranks": f".tp{ranks}",
     }
     levels = {
-        figure: made.equations.side.efficiency.level(key, values)
-        for figure, key in made.equations.side.efficiency.in_use[factor]
+        figure: made.equations.prefill_workers.efficiency.level(key, values)
+        for figure, key in made.equations.prefill_workers.efficiency.in_use[factor]
         if figure.id.endswith(suffix.get(condition or "", ""))
     }
     assert sorted(levels.values())[-2:-1] != [max(levels.values())], "two profiles of one level"
@@ -506,7 +506,7 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
 
     needed = {
         name: {field for _, key in found for field in named(key)}
-        for name, found in equations.side.efficiency.in_use.items()
+        for name, found in equations.prefill_workers.efficiency.in_use.items()
     }
     of_class = {
         name: {"weights_dtype", f"{name}_dtype", "activation_dtype"}
@@ -515,7 +515,7 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
     of_class |= {"head": {"head_dtype", "activation_dtype"}, "router": {"activation_dtype"}}
     conditions = {kind.name: kind.condition for kind in KINDS}
     users: dict[str, set[str]] = {}
-    for (name, user), factor in equations.side.efficiency.by_user.items():
+    for (name, user), factor in equations.prefill_workers.efficiency.by_user.items():
         users.setdefault(name, set()).add(user)
         seen = [node for node in ancestors(factor) if isinstance(node, Input)]
         chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
@@ -527,7 +527,7 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
         hardware = {node.id for node in seen if node.id.startswith("hardware.")}
         assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, factor.id
-    assert set(users) == set(equations.side.efficiency.factors)
+    assert set(users) == set(equations.prefill_workers.efficiency.factors)
     assert allowed in needed.values() or {"accelerator", "framework"} in needed.values()
     groups = {kind.name: set(kind.groups) for kind in KINDS}
     classes = set(equations.ir.weight_classes())
@@ -567,7 +567,7 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
 
     def names(model: str, **fields: Any) -> set[str]:
-        return set(make(model=model, **fields).equations.side.efficiency.factors)
+        return set(make(model=model, **fields).equations.prefill_workers.efficiency.factors)
 
     experts = {
         "moe_launch",
@@ -612,7 +612,7 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
     base = made.values()
     own = made.figure(f"efficiency.{name}.override")
     unit = {kind.name: kind.unit for kind in KINDS}[name]
-    factor = made.equations.side.efficiency.factors[name]
+    factor = made.equations.prefill_workers.efficiency.factors[name]
     current = float(base[factor]) / {"us": 1e-6, "GB": 1e9, "1": 1}[unit]
     other = make(**override(f"efficiency.{name}", current * 0.9))
     changed = other.values()
@@ -623,7 +623,9 @@ def test_an_override_changes_only_what_depends_on_it(make: Make, name: str) -> N
             moved.add(identifier)
             assert own in set(ancestors(figure)), identifier
     users = {
-        figure.id for (kind, _), figure in made.equations.side.efficiency.by_user.items() if kind == name
+        figure.id
+        for (kind, _), figure in made.equations.prefill_workers.efficiency.by_user.items()
+        if kind == name
     }
     assert users <= moved and len(users) == (3 if name == "gemm_compute" else 1)
     headline = {"interference": "serving.tpot", "runtime_reserve": "memory.used"}.get(name, "serving.e2e")

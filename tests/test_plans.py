@@ -414,7 +414,7 @@ def test_a_plan_is_judged_by_all_that_is_wrong_with_it(what: str) -> None:
 def test_a_full_cache_fits() -> None:
     """Where the cache limits the batch, memory is used to the last byte and no further, whatever the lengths, with and without a host."""
     made = ask(model="deepseek-r1", accelerator="b200-sxm", attention_dp=8, ep=8, concurrency=50_000)
-    held = made.equations.side.memory
+    held = made.equations.prefill_workers.memory
     program = Program([held.fits, held.used, held.usable, held.batch, held.requests])
     for tokens in range(1000, 50_000, 463):
         for host in (0, 20):
@@ -800,7 +800,7 @@ def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> N
 def test_stages_hold_every_layer_once_and_none_more_than_one_above_another(name: str) -> None:
     """All kinds of layer, for every number of stages there can be."""
     made = ask(model=name, accelerator="gb200-nvl72")
-    plan = made.equations.side.plan
+    plan = made.equations.prefill_workers.plan
     program = Program(
         [plan.layers, *(figure for figures in plan.stage_layers.values() for figure in figures)]
     )

@@ -71,7 +71,7 @@ def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
             changed[figure.id] = max(1.0, value)
     else:
         kind = driver.id.rpartition(".")[2]
-        reached = found.equations.side.efficiency
+        reached = found.equations.prefill_workers.efficiency
         changed = {
             item.id: min(item.value * share, 1.0)
             if driver.at_most_one
@@ -92,7 +92,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     seen = 0
     for driver in drivers(found)[:8]:
         if driver.status == "price" or (
-            len(found.equations.sides) > 1 and not driver.id.startswith("inputs.")
+            len(found.equations.workers) > 1 and not driver.id.startswith("inputs.")
         ):
             continue  # of one side of two; the price is tested below
         for offset, sign in enumerate((-1, 1)):
@@ -101,7 +101,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
                 shown = table(book, values, "Sensitivity", rows[driver.id], 6 + 2 * place + offset)
                 assert shown == pytest.approx(expected[name] * scale, rel=1e-9), (driver.id, name, sign)
                 seen += 1
-    assert seen >= 6 * (2 if len(found.equations.sides) > 1 else 4)
+    assert seen >= 6 * (2 if len(found.equations.workers) > 1 else 4)
 
 
 def test_a_price_moves_the_cost_alone() -> None:

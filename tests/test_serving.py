@@ -132,7 +132,7 @@ class Closed:
             equations.prefill, time=self.whole, parts=equations.prefill.parts | {OVERHEAD: self.overhead}
         )
         parts = equations.figures["decode.microbatches"]
-        side = equations.side
+        side = equations.prefill_workers
         served = serving(
             equations.ir,
             made.library,

@@ -49,12 +49,12 @@ from mantile.library.profiles import Library
 class EstimateGraph:
     """The graph of a model on a library of hardware. `sheets` holds its blocks in the order a reader meets them.
 
-    `sides` are the accelerators: one that does everything, or prefill and decode workers.
+    `workers` are the accelerators: those that do everything, or prefill and decode workers.
     """
 
     ir: ModelGraph
     library: Library
-    sides: tuple[Workers, ...]
+    workers: tuple[Workers, ...]
     prefill: Pass
     decode: Pass
     serving: Serving
@@ -67,19 +67,19 @@ class EstimateGraph:
     sheets: dict[str, tuple[Section, ...]]
 
     @property
-    def side(self) -> Workers:
+    def prefill_workers(self) -> Workers:
         """The accelerators that prefill, or do everything."""
-        return self.sides[0]
+        return self.workers[0]
 
     @property
-    def decoders(self) -> Workers:
-        """The accelerators that decode."""
-        return self.sides[-1]
+    def decode_workers(self) -> Workers:
+        """The accelerators that decode, or do everything."""
+        return self.workers[-1]
 
     @property
     def inputs(self) -> Workload:
         """What is asked."""
-        return self.side.inputs
+        return self.prefill_workers.inputs
 
     @cached_property
     def figures(self) -> dict[str, Named]:

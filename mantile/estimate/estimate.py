@@ -98,7 +98,7 @@ class Estimate:
             [
                 *equations.figures.values(),
                 *(check.result for check in equations.checks.checks),
-                *(link for side in equations.sides for link in side.efficiency.chain),
+                *(link for side in equations.workers for link in side.efficiency.chain),
             ]
         )
 
@@ -129,7 +129,7 @@ class Estimate:
             "name": self.columns[column].name,
             **{name: self.columns[column].values[name] for name in equations.inputs.named()},
             **_evaluated(headline(equations), values),
-            "fits": all(float(values[of.memory.fits]) for of in equations.sides),
+            "fits": all(float(values[of.memory.fits]) for of in equations.workers),
             "split": {
                 phase.phase.id: {
                     kind: float(values[part]) / float(values[phase.time])
@@ -167,7 +167,12 @@ class Estimate:
 
 def headline(equations: EstimateGraph) -> dict[str, Any]:
     """The figures of an estimate that are results by themselves, in SI units, under their keys; some keys lead to several."""
-    served, money, side, last = equations.serving, equations.cost, equations.side, equations.decoders
+    served, money, side, last = (
+        equations.serving,
+        equations.cost,
+        equations.prefill_workers,
+        equations.decode_workers,
+    )
     held, phases = last.memory, {"prefill": equations.prefill, "decode": equations.decode}
     found: dict[str, Any] = {
         "system": side.hardware.system,

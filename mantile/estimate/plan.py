@@ -29,16 +29,16 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
     equations, values = estimate.equations, estimate.values(column)
     results = estimate.results(column)
     sides = []
-    for side in equations.sides:
+    for side in equations.workers:
         places = placement(side, equations.ir, "plan", shown(side, values))
         lines = [line for line in places.lines if not line.only_short]
         found = Program([figure for line in lines for figure in line.figures]).run(estimate.inputs(column))
         sides.append(
             {
                 "role": "all"
-                if len(equations.sides) == 1
+                if len(equations.workers) == 1
                 else "prefill"
-                if side is equations.side
+                if side is equations.prefill_workers
                 else "decode",
                 "system": str(values[side.hardware.system]),
                 "accelerators_in_use": float(values[side.ranks.deployment]),

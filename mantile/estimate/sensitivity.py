@@ -155,12 +155,12 @@ def _prices(made: Estimate) -> Iterator[Driver]:
     """The price of an accelerator of each side: it moves the cost alone, by the share that the side has in it."""
     equations, values = made.equations, made.values()
     whole = float(values[equations.cost.usd_per_hour])
-    for side in equations.sides:
+    for side in equations.workers:
         figure = side.power.price
         if figure.id not in equations.figures:
             continue
         share = float(values[side.power.hourly]) / whole if whole > 0 else 0.0
-        if side is not equations.side and side.ranks.disaggregated is not None:
+        if side is not equations.prefill_workers and side.ranks.disaggregated is not None:
             share *= float(values[side.ranks.disaggregated])
         yield Driver(
             figure.id,
@@ -175,7 +175,7 @@ def _prices(made: Estimate) -> Iterator[Driver]:
 def _factors(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
     equations, inputs = made.equations, made.inputs(0)
     seen: set[Quantity] = set()
-    for side in equations.sides:
+    for side in equations.workers:
         reached = side.efficiency
         for kind in reached.kinds():
             main = reached.factors[kind.name]
@@ -192,11 +192,13 @@ def _factors(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
                 for item in reached.figures[kind.name]
                 if isinstance(item.value, int | float)
             }
-            name = f"{'' if side is equations.side else 'decode.'}efficiency.{kind.name}.override"
+            name = f"{'' if side is equations.prefill_workers else 'decode.'}efficiency.{kind.name}.override"
             if isinstance(inputs.get(name), int | float):
                 higher[name] = inputs[name] * _NUDGE
             status, _, source = _in_use(made, reached, kind.name, main).source.partition(": ")
-            label = main.label.partition(" in use")[0] + ("" if side is equations.side else ", decode")
+            label = main.label.partition(" in use")[0] + (
+                "" if side is equations.prefill_workers else ", decode"
+            )
             yield (
                 Driver(
                     name.removesuffix(".override"),

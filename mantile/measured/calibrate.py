@@ -176,7 +176,7 @@ class Problem:
                 (
                     float(figure.value)
                     for batch in self.batches
-                    for figure in batch.batch.equations.side.efficiency.figures.get(factor, ())
+                    for figure in batch.batch.equations.prefill_workers.efficiency.figures.get(factor, ())
                     if figure.value and self._homes(factor) & {figure.id, figure.id.rpartition(".")[0]}
                 ),
                 default=1.0,
@@ -220,7 +220,7 @@ class _Batch:
         self.outputs: list[Node] = [outputs[metric] for metric in metrics]
         self.program = Program(self.outputs)
         needed = {given.id for given in self.program.inputs}
-        reached = batch.equations.side.efficiency
+        reached = batch.equations.prefill_workers.efficiency
         self.figures: dict[Choice, list[Input]] = {
             choice: [
                 figure
@@ -426,7 +426,11 @@ def calibrate(
     if not metrics:
         raise InputError(f"{source}: expected runs with one of {', '.join(fitted)}")
     if not choices:
-        needed = {kind.name for batch in prepared.batches for kind in batch.equations.side.efficiency.kinds()}
+        needed = {
+            kind.name
+            for batch in prepared.batches
+            for kind in batch.equations.prefill_workers.efficiency.kinds()
+        }
         names = dict.fromkeys(name for metric in metrics for name in USUAL[metric] if name in needed)
         choices = [Choice(name, level="pair") for name in names]
     problem = Problem(prepared, choices, metrics)

@@ -174,7 +174,7 @@ class Book:
     def choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
         name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
-        hardware = self.estimate.equations.side.hardware
+        hardware = self.estimate.equations.prefill_workers.hardware
         return (
             span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
             if name in ("accelerator", "system")

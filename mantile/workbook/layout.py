@@ -162,7 +162,7 @@ def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> d
         f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()
     }
     equations = book.estimate.equations
-    served, held, money = equations.serving, equations.decoders.memory, equations.cost
+    served, held, money = equations.serving, equations.decode_workers.memory, equations.cost
     results = {
         "ttft": served.ttft,
         "tpot": served.tpot,
@@ -171,7 +171,7 @@ def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> d
         "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
         "interactivity": served.interactivity,
         "memory_per_accelerator": held.used,
-        "memory_capacity": equations.decoders.hardware.memory_capacity,
+        "memory_capacity": equations.decode_workers.hardware.memory_capacity,
         "kv_capacity_sequences": held.capacity_sequences,
         "fits": held.fits,
         "feasibility": equations.checks.feasibility,

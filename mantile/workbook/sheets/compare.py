@@ -196,10 +196,10 @@ def _heads(book: Book, sheet: Sheet, last: int) -> None:
 def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
     """The rows, by what they are about."""
     equations = book.estimate.equations
-    served, money, held, paid = equations.serving, equations.cost, equations.decoders.memory, book.money
+    served, money, held, paid = equations.serving, equations.cost, equations.decode_workers.memory, book.money
     prefill, decode = equations.prefill, equations.decode
-    fits = minimum(*(side.memory.fits for side in equations.sides))
-    apart = ", decode" if len(equations.sides) > 1 else ""
+    fits = minimum(*(side.memory.fits for side in equations.workers))
+    apart = ", decode" if len(equations.workers) > 1 else ""
     return {
         _ASKED: _configuration(book),
         "Memory": (

@@ -356,7 +356,7 @@ class _List:
                 f"layers.stage.{number}",
                 f"Stage of layer {number}",
                 "number",
-                floor((layer - 1) / equations.decoders.plan.layers),
+                floor((layer - 1) / equations.decode_workers.plan.layers),
             )
             self.book.place(self.sheet, self.row, 2, stage, style.value("number", role="fixed"))
             for name in self.phases:

@@ -30,7 +30,7 @@ def stamp(book: Book) -> Stamp:
         served.ttft,
         served.tpot,
         served.output_tokens_per_s,
-        equations.decoders.memory.used,
+        equations.decode_workers.memory.used,
         equations.cost.usd_per_million_output,
     )
     stored = tuple(

@@ -32,7 +32,7 @@ def plan_sheet(book: Book, master: Quantity) -> Sheet:
     row = 3
     equations = book.estimate.equations
     for column in range(book.columns):
-        for side in equations.sides:
+        for side in equations.workers:
             row = _grid(book, sheet, row, column, side)
         row = _messages(book, sheet, row, column)
     sheet.print_area = (0, 0, row - 1, LAST)
@@ -45,12 +45,12 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Workers) -> int
     inputs, held, ranks = side.inputs, side.memory, side.ranks
     who = (
         ""
-        if len(equations.sides) == 1
+        if len(equations.workers) == 1
         else "prefill workers, "
-        if side is equations.side
+        if side is equations.prefill_workers
         else "decode workers, "
     )
-    prefix = f"placement.{column}" if side is equations.side else f"placement.{column}.decode"
+    prefix = f"placement.{column}" if side is equations.prefill_workers else f"placement.{column}.decode"
     title = Quantity(
         f"{prefix}.title",
         "Title",

@@ -92,7 +92,7 @@ def select(book: Book) -> Sheet:
     chosen = book.estimate.inputs(0)
     found = inputs.named()
     small = style.Style(size=8.5, colour=style.GREY, valign="bottom")
-    apart = len(book.estimate.equations.sides) > 1
+    apart = len(book.estimate.equations.workers) > 1
 
     def selector(row: int, column: int, figure: Input) -> None:
         form = style.FRONT["percent"] if figure is inputs.utilisation else None
@@ -157,8 +157,11 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     )
     shape = Quantity("summary.workload", "Workload", "1", workload)
     book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
-    apart = equations.side.ranks.disaggregated
-    plans = [_degrees(equations.side), *([] if apart is None else [_degrees(equations.decoders, apart > 0)])]
+    apart = equations.prefill_workers.ranks.disaggregated
+    plans = [
+        _degrees(equations.prefill_workers),
+        *([] if apart is None else [_degrees(equations.decode_workers, apart > 0)]),
+    ]
     sheet.formula(
         1,
         FIRST,
@@ -211,7 +214,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
 
 def _machines(book: Book) -> Node:
     """How many accelerators of which name; those that prefill, then those that decode, where they are apart."""
-    first, second = book.estimate.equations.side, book.estimate.equations.decoders
+    first, second = book.estimate.equations.prefill_workers, book.estimate.equations.decode_workers
     each = [join(text(side.ranks.deployment, "0"), " × ", side.hardware.name) for side in (first, second)]
     apart = first.ranks.disaggregated
     return each[0] if apart is None else join(each[0], where(apart > 0, join(" → ", each[1]), ""))
@@ -237,10 +240,10 @@ def _heading(sheet: Sheet, row: int, words: str) -> None:
 
 def _tiles(book: Book, sheet: Sheet) -> None:
     equations = book.estimate.equations
-    served, held, inputs = equations.serving, equations.decoders.memory, equations.inputs
+    served, held, inputs = equations.serving, equations.decode_workers.memory, equations.inputs
     prefill, decode = equations.prefill, equations.decode
     floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
-    capacity, money = equations.decoders.hardware.memory_capacity, equations.cost
+    capacity, money = equations.decode_workers.hardware.memory_capacity, equations.cost
 
     def tile(
         column: int,
@@ -531,7 +534,10 @@ def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
 
 
 def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
-    held, hardware = book.estimate.equations.decoders.memory, book.estimate.equations.decoders.hardware
+    held, hardware = (
+        book.estimate.equations.decode_workers.memory,
+        book.estimate.equations.decode_workers.hardware,
+    )
     parts = (
         ("weights", held.weights, style.NAVY),
         ("KV cache", held.kv, style.MEMORY),
@@ -678,9 +684,9 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
 def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
     hardware, reached, kinds = (
-        equations.decoders.hardware,
-        equations.decoders.efficiency,
-        equations.decoders.formats,
+        equations.decode_workers.hardware,
+        equations.decode_workers.efficiency,
+        equations.decode_workers.formats,
     )
     peak_line = equations.decode.peak
     products = next(name for name in ("ffn", "attention") if name in kinds.classes)
@@ -798,7 +804,11 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     sheet.formula(
         47,
         1,
-        join("Efficiency profile ", equations.side.efficiency.profile, ", wider ones where it is silent"),
+        join(
+            "Efficiency profile ",
+            equations.prefill_workers.efficiency.profile,
+            ", wider ones where it is silent",
+        ),
         line,
     )
     sheet.formula(48, 1, join("Ranges above: four in five runs, ", equations.evidence.name), line)

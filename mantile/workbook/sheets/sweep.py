@@ -158,7 +158,7 @@ class _Table:
     ) -> None:
         self.book, self.sheet, self.fields, self.points, self.inputs = book, sheet, fields, points, inputs
         equations = book.estimate.equations
-        served, held, money = equations.serving, equations.decoders.memory, equations.cost
+        served, held, money = equations.serving, equations.decode_workers.memory, equations.cost
         self.named = equations.inputs.named()
         self.results: dict[str, tuple[str, Node]] = {  # head and what stands below it
             "ttft": ("TTFT, ms", served.ttft * MILLI),
