@@ -17,9 +17,10 @@ import numpy as np
 
 from mantile.library.profiles import Library, load_library
 from mantile.measured.calibrate import Kept, Problem, cross_validate
+from mantile.measured.load import load_measurements
 from mantile.measured.profile_versions import Choice
 from mantile.measured.reconcile import errors, match_runs, reconcile
-from mantile.measured.runs import Measurements, load_measurements
+from mantile.measured.runs import Measurements
 
 GENERATIONS = ("global", "hopper", "blackwell", "cdna3", "cdna4")
 TABLES, KERNELS = (

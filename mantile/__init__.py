@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
     from mantile.measured.calibrate import calibrate
+    from mantile.measured.load import load_measurements
     from mantile.measured.reconcile import match_runs, reconcile
-    from mantile.measured.runs import load_measurements
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
@@ -36,7 +36,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "explain": "mantile.estimate.explain",
     "import_workbook": "mantile.roundtrip.import_workbook",
     "lint": "mantile.workbook.lint",
-    "load_measurements": "mantile.measured.runs",
+    "load_measurements": "mantile.measured.load",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
     "match_runs": "mantile.measured.reconcile",

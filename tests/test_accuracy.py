@@ -11,8 +11,9 @@ import pytest
 
 from mantile.library.profiles import Library
 from mantile.measured.accuracy import COLUMNS, accuracy_table
+from mantile.measured.load import load_measurements
 from mantile.measured.reconcile import Reconciliation, errors, reconcile
-from mantile.measured.runs import Environment, Measurements, Metrics, Run, load_measurements
+from mantile.measured.runs import Environment, Measurements, Metrics, Run
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "workbooks" / "accuracy.yaml"
@@ -45,7 +46,7 @@ def _combinations(runs: list[Run]) -> pd.Series:
 
 
 def test_every_record_is_read_and_says_where_it_comes_from(measured: Measurements) -> None:
-    assert not measured.broken
+    assert not measured.rejected
     assert all(run.status == "measured" and "not stated" not in run.source for run in measured.runs)
     text = RUNS.read_text(encoding="utf-8")
     assert text.count("status: measured") == len(measured.runs) == text.count(" source: ")
@@ -75,7 +76,7 @@ def test_the_selection_is_broad(measured: Measurements, library: Library) -> Non
 
 
 def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
-    assert len(reconciled.table) >= 0.99 * reconciled.rows, reconciled.broken
+    assert len(reconciled.table) >= 0.99 * reconciled.rows, reconciled.rejected
     ratios = reconciled.table[["tpot_ratio", "ttft_ratio", "throughput_ratio", "prefill_ratio"]].to_numpy(
         float
     )

@@ -23,9 +23,10 @@ from mantile.library.errors import InputError
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, data_folder, load_library
 from mantile.measured.calibrate import SPREAD, Calibration, Problem, calibrate, cross_validate, folds
+from mantile.measured.load import load_measurements
 from mantile.measured.profile_versions import BAND, Choice, Level
 from mantile.measured.reconcile import MatchedRuns, match_runs, reconcile
-from mantile.measured.runs import Measurements, Metrics, Run, load_measurements
+from mantile.measured.runs import Measurements, Metrics, Run
 
 DAY = date(2026, 11, 21)
 SCALES = {

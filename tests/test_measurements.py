@@ -17,9 +17,10 @@ from mantile.library.documents import load
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.measured.calibrate import folds
+from mantile.measured.load import load_measurements
 from mantile.measured.recipes import Match, Recipes
 from mantile.measured.reconcile import errors, match_runs, reconcile
-from mantile.measured.runs import Measurements, Run, load_measurements
+from mantile.measured.runs import Measurements, Run
 
 OWN: dict[str, Any] = {
     "id": "r1",
@@ -121,7 +122,7 @@ def document(folder: Path, data: Any, name: str = "runs.yaml") -> Measurements:
 
 def one(found: Measurements) -> Run:
     """The only run; none is set aside."""
-    assert not found.broken
+    assert not found.rejected
     (run,) = found.runs
     return run
 
@@ -192,7 +193,7 @@ def test_a_broken_record_is_set_aside_with_its_reason(
     """The others are read all the same; one line, without the name again."""
     found = document(tmp_path, [OWN, OWN | {"id": "r2"} | changes])
     assert [run.id for run in found.runs] == ["r1"]
-    (broken,) = found.broken
+    (broken,) = found.rejected
     assert broken.id == ("r1" if "id" in changes else "r2")
     assert reason in broken.reason and "\n" not in broken.reason and not broken.reason.startswith("r2")
 
@@ -280,8 +281,8 @@ def test_a_broken_row_is_set_aside_with_its_reason(
     """A table with a row that is none of ours is read all the same."""
     found = table(tmp_path, [SERVING, SERVING | {"row_id": "s2"} | changes])
     assert [run.id for run in found.runs] == ["s1"]
-    assert [broken.id for broken in found.broken] == ["s1" if "row_id" in changes else "s2"]
-    assert reason in found.broken[0].reason
+    assert [broken.id for broken in found.rejected] == ["s1" if "row_id" in changes else "s2"]
+    assert reason in found.rejected[0].reason
 
 
 R1 = {
@@ -326,7 +327,7 @@ def test_a_plan_is_what_a_table_says_of_a_worker(
 def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
     """DeepSeek-R1 does not fit on one accelerator."""
     found = table(tmp_path, [SERVING, SERVING | R1 | ASIDE | {"row_id": "s2", "tp": 1}])
-    assert "the worker of a disaggregated run is not stated" in found.broken[0].reason
+    assert "the worker of a disaggregated run is not stated" in found.rejected[0].reason
 
 
 @pytest.mark.parametrize(
@@ -508,7 +509,7 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     assert (first.date, first.environment.image) == ("2026-02-03", "nvcr.io/tensorrt-llm:1.2")
     assert (second.tp, second.ep, second.attention_dp, second.receive_interval) == (1, 8, 8, 60)
     assert second.metrics.ttft_s == 2.5
-    told, other = found.broken
+    told, other = found.rejected
     assert told.reason.startswith("spec_decode is mtp") and "b999" in other.reason
     assert len({run.id for run in found.runs}) == 2
     apart = AGG | {"disagg": True, "num_prefill_gpu": 8, "num_decode_gpu": 16, "tp": 16, "ep": 16}
@@ -544,7 +545,7 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
     assert (prompt.input_tokens, prompt.output_tokens) == (512, 1)
     assert prompt.metrics.given() == {"prefill_s": pytest.approx(512 / 6000)}
     assert (deep.accelerator, deep.pp, deep.input_tokens, deep.weights_dtype) == ("m2-ultra", 2, 4096, "fp16")
-    assert not generated.waves and [broken.id for broken in found.broken] == ["c3"]
+    assert not generated.waves and [broken.id for broken in found.rejected] == ["c3"]
 
 
 # --- errors and parts -------------------------------------------------------------------------------------------------------------
@@ -582,7 +583,7 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     )
     found = reconcile(Measurements(runs))
     assert (found.rows, list(found.table["id"])) == (5, ["r0", "r1", "r4"])
-    reasons = {broken.id: broken.reason for broken in found.broken}
+    reasons = {broken.id: broken.reason for broken in found.rejected}
     assert "unknown model" in reasons["r3"] and "the plan is not possible" in reasons["r2"]
     first = found.table.iloc[0]
     assert first["throughput_measured"] == pytest.approx((1 - 0.25 / 10) * 16 * 461 / (0.21 + 460 * 0.0147))

@@ -22,8 +22,8 @@ from mantile.graph.quantity import Named
 from mantile.ir.counts import tensor_list
 from mantile.ir.modules import GroupedMatMul, Indexer, MatMul
 from mantile.library.scenario import parse_scenario
+from mantile.measured.load import load_measurements
 from mantile.measured.reconcile import match_runs
-from mantile.measured.runs import load_measurements
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -856,7 +856,7 @@ def test_every_measured_system_is_answered(
         writer.writeheader()
         writer.writerows(asked)
     measured = load_measurements(tmp_path / "systems.csv")
-    assert all("worker of a disaggregated run is not stated" in broken.reason for broken in measured.broken)
+    assert all("worker of a disaggregated run is not stated" in broken.reason for broken in measured.rejected)
     prepared = match_runs(measured.runs)
     assert not prepared.refused
     unanswered = []

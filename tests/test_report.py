@@ -18,9 +18,10 @@ from mantile.library.documents import load
 from mantile.library.dump import dump_profile
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.profiles import Library, load_library
+from mantile.measured.load import load_measurements
 from mantile.measured.reconcile import Reconciliation, reconcile
 from mantile.measured.report import write_report
-from mantile.measured.runs import Measurements, load_measurements
+from mantile.measured.runs import Measurements
 
 run = test_cli.run
 FIGURES = {"mape", "median", "p90", "bias", "symmetric", "n"}
@@ -56,10 +57,10 @@ def records(slower: float = 1.0) -> list[dict[str, Any]]:
 
 def compared(runs: list[dict[str, Any]]) -> Reconciliation:
     """Records as they are predicted."""
-    from mantile.measured.runs import own
+    from mantile.measured.runs import parse_run
 
     return reconcile(
-        Measurements(tuple(item for record in runs for item in own(dict(record), str(record["id"])))),
+        Measurements(tuple(parse_run(record, str(record["id"])) for record in runs)),
         source="made.yaml",
     )
 
@@ -351,4 +352,4 @@ def test_public_runs(run: Any, shared_data: Path) -> None:
         assert found["answered"] >= rows
         assert found["modes"]["aggregated"]["metrics"]["tpot"]["median"] < 0.15
     measured = load_measurements(shared_data / "silicon_public.csv")
-    assert len(measured.runs) + len(measured.broken) == 3244
+    assert len(measured.runs) + len(measured.rejected) == 3244

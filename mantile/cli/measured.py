@@ -68,9 +68,9 @@ def reconcile(
     from mantile.cli.output.runs import print_reconciliation, progress
     from mantile.cli.output.tables import print_json, working
     from mantile.library.profiles import load_library
+    from mantile.measured.load import load_measurements
     from mantile.measured.reconcile import reconcile as compare
     from mantile.measured.reconcile import selected
-    from mantile.measured.runs import load_measurements
 
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
@@ -88,7 +88,7 @@ def reconcile(
             step,
         )
     if not len(compared.table):
-        first = compared.broken[0]
+        first = compared.rejected[0]
         raise InputError(
             f"{path}: none of {compared.rows} runs can be answered; the first: {first.id}: {first.reason}"
         )
@@ -100,7 +100,7 @@ def reconcile(
     if as_json:
         print_json(compared.to_dict())
     else:
-        print_reconciliation(compared, len(found.broken) if conditions else 0, outputs)
+        print_reconciliation(compared, len(found.rejected) if conditions else 0, outputs)
 
 
 @app.command()
@@ -168,9 +168,9 @@ def calibrate(
     from mantile.library.dump import write_profiles
     from mantile.library.profiles import load_library
     from mantile.measured import calibrate as calibration
+    from mantile.measured.load import load_measurements
     from mantile.measured.profile_versions import Choice
     from mantile.measured.reconcile import match_runs, selected
-    from mantile.measured.runs import load_measurements
 
     wrong = [word for word in cross_validate or () if word not in get_args(calibration.Kept)]
     if wrong:
@@ -196,7 +196,7 @@ def calibrate(
     if as_json:
         print_json(made.to_dict() | {"files": [str(file) for file in files]})
     else:
-        print_calibration(made.to_dict(), [*(() if conditions else found.broken), *prepared.refused], files)
+        print_calibration(made.to_dict(), [*(() if conditions else found.rejected), *prepared.refused], files)
 
 
 def _calibrate_workbook(

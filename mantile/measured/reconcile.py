@@ -166,12 +166,12 @@ class Reconciliation:
     Args:
         table: one row a run: id, what was asked, each metric measured, predicted and as a ratio predicted ÷ measured; NaN where
             it was not measured.
-        rows: records in the file; `broken` those that were not read or not answered.
+        rows: records in the file; `rejected` those that were not read or not answered.
     """
 
     table: pd.DataFrame
     rows: int
-    broken: tuple[RejectedRun, ...]
+    rejected: tuple[RejectedRun, ...]
     source: str = ""
     where: tuple[str, ...] = ()
 
@@ -235,7 +235,7 @@ class Reconciliation:
             "assumptions": self.assumptions(),
             "best": best[shown].to_dict("records"),
             "worst": worst[shown].to_dict("records"),
-            "unanswered": [{"id": broken.id, "reason": broken.reason} for broken in self.broken],
+            "unanswered": [{"id": broken.id, "reason": broken.reason} for broken in self.rejected],
         }
 
 
@@ -301,7 +301,7 @@ def reconcile(
                 continue
             predicted = {field: float(values[node][place]) for field, node in batch.outputs().items()}
             rows.append(_row(case, predicted, verdict))
-    kept = tuple(broken for broken in measured.broken) if not conditions else ()
+    kept = tuple(broken for broken in measured.rejected) if not conditions else ()
     return Reconciliation(
         pd.DataFrame(rows, columns=_COLUMNS),
         len(runs) + len(kept),

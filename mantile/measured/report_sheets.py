@@ -511,7 +511,7 @@ class Sheets:
             column += 1
 
     def _unanswered(self) -> None:
-        sheet, broken = self.sheets["Not answered"], self.found.broken
+        sheet, broken = self.sheets["Not answered"], self.found.rejected
         self._top(
             sheet,
             "Not answered",

@@ -120,7 +120,7 @@ def print_reconciliation(found: Reconciliation, unread: int, written: Sequence[P
     )
     _print_groups(out, found, head)
     _print_extremes(out, found, head)
-    print_unanswered(found.broken)
+    print_unanswered(found.rejected)
     taken = found.assumptions()
     if taken:
         table = new_table("taken for granted", "runs", right=(1,))

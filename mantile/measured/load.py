@@ -1,0 +1,118 @@
+"""Files of measured runs: .csv, .json or .yaml, in our own form or in one that others publish."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from mantile.library.documents import parse_json, parse_yaml, read_text
+from mantile.library.errors import InputError
+from mantile.measured.dialects import reader_of
+from mantile.measured.runs import Environment, Measurements, RejectedRun, Run
+
+TEXT_COLUMNS = {
+    *Environment.model_fields,
+    "id",
+    "row_id",
+    "name",
+    "source",
+    "source_ref",
+    "date",
+    "measured_on",
+    "notes",
+    "version",
+}  # never read as numbers: version 0.10 is not 0.1
+
+
+def load_measurements(path: str | Path) -> Measurements:
+    """Read measured runs from a file.
+
+    A record that is wrong is set aside with its reason. A file without one valid record is an error.
+
+        measurements = load_measurements("runs.yaml")
+        measurements.runs[0].metrics.tpot_s     # seconds
+        measurements.rejected                   # records that could not be read, with the reason
+
+    Args:
+        path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's agg_bmk.json or a
+            table of llama-bench; `mantile.measured.dialects` lists their columns.
+
+    Returns:
+        The runs in the order of the file, times in seconds, and the records that were set aside.
+
+    Raises:
+        InputError: naming the file, if it cannot be read, is in no form we know, or no record is valid.
+    """
+    path = Path(path)
+    records = _records(path)
+    read = reader_of(records[0], str(path))
+    runs: dict[str, Run] = {}
+    rejected: list[RejectedRun] = []
+    for number, record in enumerate(records, 1):
+        name = str(record.get("id") or record.get("row_id") or f"record {number}")
+        try:
+            for run in read(record, name):
+                if run.id in runs:
+                    raise InputError(f"the id {run.id} is given twice")
+                runs[run.id] = run
+        except InputError as error:
+            rejected.append(RejectedRun(name, str(error).splitlines()[0].removeprefix(f"{name}: ")))
+    if not runs:
+        raise InputError(
+            f"{path}: none of its {len(records)} records is a measured run; "
+            f"the first: {rejected[0].id}: {rejected[0].reason}"
+        )
+    return Measurements(tuple(runs.values()), tuple(rejected))
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """The records of a file as plain objects, at least one."""
+    text = read_text(path)
+    match path.suffix.lower():
+        case ".csv":
+            records = list(_rows(text, path))
+        case ".json":
+            records = _documents(parse_json(text, str(path)), path)
+        case ".yaml" | ".yml":
+            records = _documents(parse_yaml(text, str(path)), path)
+        case _:
+            raise InputError(f"{path}: expected a .csv, .json or .yaml file of measured runs")
+    if not records:
+        raise InputError(f"{path}: no measured runs in it")
+    return records
+
+
+def _rows(text: str, path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table; what reads as a number is one. Cells without a heading are left out, missing ones are empty."""
+    reader = csv.DictReader(StringIO(text), restval="", strict=True)
+    try:
+        for row in reader:
+            row.pop(None, None)  # cells beyond the last heading
+            yield {
+                column: cell.strip() if column in TEXT_COLUMNS else _value(cell)
+                for column, cell in row.items()
+            }
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: not a table: {error}") from error
+
+
+def _value(text: str) -> int | float | str:
+    """A cell as a whole number, a number or a text, the first that it can be."""
+    text = text.strip()
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _documents(data: Any, path: Path) -> list[dict[str, Any]]:
+    """The records of a document: a list, a mapping with `runs`, or one record."""
+    records = data.get("runs", [data]) if isinstance(data, dict) else data
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise InputError(f"{path}: expected a list of runs, or a mapping with the field runs")
+    return records
