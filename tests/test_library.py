@@ -21,8 +21,8 @@ from mantile.library.architecture import Model
 from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.facts import VISION_FACTS, fact_kind
-from mantile.library.huggingface import FAMILIES, parse_config, read_config
-from mantile.library.huggingface.vision import NESTINGS
+from mantile.library.huggingface import parse_config, read_config
+from mantile.library.huggingface.families import FAMILIES
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Accelerator, Library, data_folder
 from mantile.library.scenario import load_scenario, parse_scenario
@@ -189,7 +189,7 @@ def test_every_fact_of_a_model_has_origin_and_source(name: str) -> None:
         assert fact["source"], fact
     assert data["source"]
     assert len(data["date"]) == 10
-    assert model.model_type in (*FAMILIES, *NESTINGS)
+    assert model.model_type in FAMILIES
     assert {
         "norms",
         "norm",
@@ -383,7 +383,7 @@ def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> N
         parse_config(LLAMA | {"model_type": model_type}, "config.json")
     told = str(raised.value)
     assert told.startswith(f"config.json: model_type '{model_type}' is not supported; supported: ")
-    assert told.partition("supported: ")[2].split(", ") == [*FAMILIES, *NESTINGS]
+    assert told.partition("supported: ")[2].split(", ") == list(FAMILIES)
     with pytest.raises(InputError, match=rf"^config\.json: .*text_config\.model_type.*'{model_type}'"):
         parse_config(
             {"model_type": "llava", "text_config": LLAMA | {"model_type": model_type}, "vision_config": {}},
@@ -505,7 +505,7 @@ FIELDS = (
 def test_every_family_has_a_small_config() -> None:
     """So that the configs made up below reach into each of them, alone or inside a vision-language model."""
     texts = [config.get("text_config", config) for config in SMALL.values()]
-    assert {config["model_type"] for config in (*SMALL.values(), *texts)} >= {*FAMILIES, *NESTINGS}
+    assert {config["model_type"] for config in (*SMALL.values(), *texts)} >= FAMILIES.keys()
     for name, config in SMALL.items():
         assert parse_config(config, "config.json").model_type == config["model_type"], name
 

@@ -466,7 +466,7 @@ def test_nested_config_is_seen_from_the_decoder() -> None:
             "text_config": {"quantization_config": top["quantization_config"]},
         },
     ):
-        text = Config("config.json", "llava", data).part("text_config", "llama")
+        text = Config("config.json", "llava", data).section("text_config", "llama")
         classes = {name: choice.value for name, choice in choices(text, DENSE).items()}
         assert classes == {"weights_dtype": "int4", "head_dtype": "fp16", "activation_dtype": "fp16"}
 

@@ -121,7 +121,7 @@ def _qk_norm(
             return draft.norm(key, size, bias)
         case 2:
             return draft.norm(key, width, bias)
-        case 3 if "{}" in draft.names.of(key):
+        case 3 if "{}" in draft.names[key]:
             return (replace(draft.vector(key, size), copies=heads),)
         case 3:
             return (draft.vector(key, heads, size),)

@@ -11,12 +11,12 @@ from mantile.ir.draft import BlockFacts, DecoderBuilder, signature, small, step
 from mantile.ir.ffn import ffn, moe
 from mantile.ir.latent import compressed_attention, latent_attention
 from mantile.ir.modules import Elementwise, Layer, MatMul, ModelGraph, Module, Tensor
-from mantile.ir.names import names_of
 from mantile.ir.prediction import prediction
 from mantile.ir.recurrent import delta, gated_delta, mamba, mamba2
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
 from mantile.library.architecture import FFN_KINDS, Model
+from mantile.library.huggingface.families import tensor_names_of
 
 _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "attention": attention,
@@ -41,9 +41,7 @@ ARRANGEMENTS = {
 def build_ir(model: Model) -> ModelGraph:
     """The modules of a model in execution order."""
     architecture = model.architecture
-    draft = DecoderBuilder(
-        architecture, names_of(architecture.choices["tensor_names"].value, architecture.model_type)
-    )
+    draft = DecoderBuilder(architecture, tensor_names_of(architecture))
     groups = architecture.groups()
     blocks = {name: _block(draft, name) for name in dict.fromkeys(name for kind in groups for name in kind)}
     used = {name: tuple(kind for kind in groups if name in kind) for name in blocks}
@@ -194,11 +192,11 @@ class _Counts:
 def _start(draft: DecoderBuilder) -> list[Module]:
     vocabulary, hidden = draft.columns(draft.facts["vocabulary"]), draft.facts["hidden_size"]
     top, names = draft.names.top, draft.names
-    tensors = [Tensor(f"{top}{names.of('embedding')}.weight", (vocabulary, hidden), weights="head")]
+    tensors = [Tensor(f"{top}{names['embedding']}.weight", (vocabulary, hidden), weights="head")]
     if draft.architecture.value("learned_positions"):
         tensors.append(
             Tensor(
-                f"{top}{names.of('positions')}.weight", (draft.facts["position_rows"], hidden), weights="head"
+                f"{top}{names['positions']}.weight", (draft.facts["position_rows"], hidden), weights="head"
             )
         )
     return [small("embedding", "Embedding", "embedding", Elementwise("embedding", hidden), tuple(tensors))]
@@ -209,13 +207,13 @@ def _end(draft: DecoderBuilder) -> list[Module]:
     facts, names = draft.architecture, draft.names
     kinds = ("weight", "bias") if facts.value("norm_bias") else ("weight",)
     norm = tuple(
-        Tensor(f"{names.top}{names.of('final_norm')}.{kind}", (hidden,), matrix=False) for kind in kinds
+        Tensor(f"{names.top}{names['final_norm']}.{kind}", (hidden,), matrix=False) for kind in kinds
     )
     head: tuple[Tensor, ...] = ()
     if not facts.value("tied_embeddings"):
-        head = (Tensor(f"{names.outside}{names.of('head')}.weight", (vocabulary, hidden), weights="head"),)
+        head = (Tensor(f"{names.head_prefix}{names['head']}.weight", (vocabulary, hidden), weights="head"),)
     if facts.value("head_bias"):
-        head += (Tensor(f"{names.outside}{names.of('head')}.bias", (vocabulary,), matrix=False),)
+        head += (Tensor(f"{names.head_prefix}{names['head']}.bias", (vocabulary,), matrix=False),)
     return [
         *collapse(draft),
         small("final_norm", "Final norm", "final norm", Elementwise("norm", hidden), norm),

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 from mantile.graph.quantity import Apply, Input, Literal, Node, Quantity
 from mantile.ir.modules import Elementwise, Module, Operation, Part, Split, Tensor, Weights, Width
-from mantile.ir.names import Names
 from mantile.library.architecture import Architecture, Block
 from mantile.library.facts import fact_kind
+from mantile.library.huggingface.tensor_names import TensorNames
 
 
 @dataclass
@@ -16,7 +16,7 @@ class DecoderBuilder:
     """A model being drawn up."""
 
     architecture: Architecture
-    names: Names
+    names: TensorNames
     facts: dict[str, Input] = field(default_factory=dict)
     widths: dict[str, Width] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class DecoderBuilder:
         routed: bool = False,
     ) -> tuple[Tensor, ...]:
         """A stored matrix, and its bias where there is one."""
-        name = self.names.of(key)
+        name = self.names[key]
         shape = (inputs, outputs) if self.names.transposed else (outputs, inputs)
         weight = Tensor(
             f"{self.names.layer}{name}.weight", shape, copies=copies, weights=weights, routed=routed
@@ -88,7 +88,7 @@ class DecoderBuilder:
     ) -> Tensor:
         """A stored vector, or a small table that stays in 16 bit."""
         return Tensor(
-            f"{self.names.layer}{self.names.of(key)}{suffix}",
+            f"{self.names.layer}{self.names[key]}{suffix}",
             shape,
             matrix=False,
             routed=routed,

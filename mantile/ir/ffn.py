@@ -173,7 +173,7 @@ def _expert_down(draft: DecoderBuilder, roles: BlockFacts, inner: Node, work: No
 def _fused(
     draft: DecoderBuilder, key: str, outputs: Node, inputs: Node, count: Node, bias: int
 ) -> tuple[Tensor, ...]:
-    name = f"{draft.names.layer}{draft.names.of(key)}"
+    name = f"{draft.names.layer}{draft.names[key]}"
     shape = (count, outputs, inputs) if draft.names.experts == "output first" else (count, inputs, outputs)
     weight = Tensor(name, shape, weights="experts", routed=True)
     return (

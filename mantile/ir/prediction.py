@@ -32,7 +32,7 @@ def prediction(
 
     def stored(name: str, *shape: Node, weights: Weights = "attention") -> tuple[Tensor, ...]:
         return (
-            (Tensor(f"{names.own}{name}.weight", shape, own, matrix=len(shape) > 1, weights=weights),)
+            (Tensor(f"{names.prefix}{name}.weight", shape, own, matrix=len(shape) > 1, weights=weights),)
             if name
             else ()
         )
@@ -51,7 +51,7 @@ def prediction(
         *stored(names.join, hidden, joined),
         *stored(names.join_hidden, hidden, hidden),
         *inside,
-        *(replace(tensor, layers=own) for tensor in collapsing(draft, names.own)),
+        *(replace(tensor, layers=own) for tensor in collapsing(draft, names.prefix)),
         *stored(names.norm, hidden),
         *stored(names.head, *table, weights="head"),
     )

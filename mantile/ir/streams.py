@@ -19,7 +19,7 @@ def streams(draft: DecoderBuilder, place: str) -> tuple[list[Module], list[Modul
         return [], []
     count, hidden = draft.facts["residual_streams"], draft.facts["hidden_size"]
     weights, width = count + count + count * count, count * hidden
-    name = f"{draft.names.layer}{draft.names.of(f'{place}_streams')}"
+    name = f"{draft.names.layer}{draft.names[f'{place}_streams']}"
     label = "FFN" if place == "ffn" else "attention"
     before = step(
         f"{place}_streams",
@@ -64,7 +64,7 @@ def collapsing(draft: DecoderBuilder, prefix: str) -> tuple[Tensor, ...]:
     """The tensors that make one stream of several; none in a model with one."""
     if "residual_streams" not in draft.facts:
         return ()
-    count, name = draft.facts["residual_streams"], f"{prefix}{draft.names.of('head_streams')}"
+    count, name = draft.facts["residual_streams"], f"{prefix}{draft.names['head_streams']}"
     return (
         _vector(f"{name}_fn", count, count * draft.facts["hidden_size"]),
         _vector(f"{name}_base", count),

@@ -328,7 +328,7 @@ def _averaged(draft: VisionBuilder) -> None:
     draft.norms("mm_soft_emb_norm", bias=False)
 
 
-_TOWERS: dict[str, Callable[[VisionBuilder], None]] = {
+TOWERS: dict[str, Callable[[VisionBuilder], None]] = {
     "clip": _clip,
     "siglip": _siglip,
     "pixtral": _pixtral,
@@ -341,7 +341,7 @@ _TOWERS: dict[str, Callable[[VisionBuilder], None]] = {
     "kimi_k25": _kimi,
 }
 # Projectors that are no part of the tower's own class.
-_PROJECTORS: dict[str, Callable[[VisionBuilder], None]] = {
+PROJECTORS: dict[str, Callable[[VisionBuilder], None]] = {
     "llava": _two_matrices,
     "mistral3": _patch_merger,
     "gemma3": _averaged,
@@ -351,9 +351,9 @@ _PROJECTORS: dict[str, Callable[[VisionBuilder], None]] = {
 def vision(tower: Tower, text: Input) -> Vision:
     """A tower as tensors and what running it takes. `text` is the decoder's width."""
     draft = VisionBuilder(tower, text)
-    _TOWERS[tower.kind](draft)
-    if tower.projector in _PROJECTORS:
-        _PROJECTORS[tower.projector](draft)
+    TOWERS[tower.kind](draft)
+    if tower.projector in PROJECTORS:
+        PROJECTORS[tower.projector](draft)
     patches = _patches_per_image(draft)
     merged = Quantity(
         "model.vision.patches_per_token", "Patches per image token", "1", _patches_per_token(draft, patches)

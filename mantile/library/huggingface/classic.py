@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from mantile.library.architecture import Architecture, Choice, Fact
-from mantile.library.huggingface.reading import (
-    Config,
-    Facts,
-    block,
-    dense_facts,
-    layer_norm,
-    uniform,
-    without,
-)
+from mantile.library.huggingface.config import Config, Facts
+from mantile.library.huggingface.reading import block, dense_facts, layer_norm, uniform, without
 
 LAYER = {"attention": block("attention"), "ffn": block("ffn")}
 
@@ -22,7 +15,7 @@ def _facts(
     yes = config.implied(1, "biases everywhere")
     return {
         "hidden_size": hidden,
-        "vocabulary": config.whole("vocab_size"),
+        "vocabulary": config.integer("vocab_size"),
         "max_positions": positions,
         "attention_heads": heads,
         "kv_heads": kv_heads,
@@ -40,14 +33,14 @@ def _facts(
 def _four_times(config: Config, hidden: Fact, *fields: str) -> Fact:
     """The FFN size, where a file may leave out that it is four times the hidden size."""
     if any(config.has(field) for field in fields):
-        return config.whole(*(field for field in fields if config.has(field)))
+        return config.integer(*(field for field in fields if config.has(field)))
     return config.derived(4 * hidden.value, f"4 × {hidden.source}: {fields[0]} absent")
 
 
 def _gpt(config: Config, positions: int, kv_heads: Fact | None = None) -> Facts:
     """Sizes as GPT-2 spells them; `positions` is the class default of the longest context."""
     without(config, "add_cross_attention")
-    hidden, heads = config.whole("n_embd", "hidden_size"), config.whole("n_head", "num_attention_heads")
+    hidden, heads = config.integer("n_embd", "hidden_size"), config.integer("n_head", "num_attention_heads")
     many = config.derived(heads.value, f"{heads.source}: as many KV heads")
     return _facts(
         config,
@@ -56,7 +49,7 @@ def _gpt(config: Config, positions: int, kv_heads: Fact | None = None) -> Facts:
         kv_heads or many,
         _four_times(config, hidden, "n_inner"),
         tied=True,
-        positions=config.whole("n_positions", "max_position_embeddings", default=positions),
+        positions=config.integer("n_positions", "max_position_embeddings", default=positions),
     )
 
 
@@ -69,7 +62,7 @@ def _learned(config: Config, facts: Facts) -> Facts:
 
 
 def _activation(config: Config) -> Choice:
-    return config.word("activation_function", "hidden_act", default="gelu_new")
+    return config.text("activation_function", "hidden_act", default="gelu_new")
 
 
 def gpt2(config: Config) -> Architecture:
@@ -97,7 +90,7 @@ def gpt_bigcode(config: Config) -> Architecture:
         LAYER,
         counted=config.layers("n_layer", "num_hidden_layers"),
         norm="LayerNorm",
-        activation=config.word("activation_function", default="gelu_pytorch_tanh"),
+        activation=config.text("activation_function", default="gelu_pytorch_tanh"),
         positions="learned",
     )
 
@@ -124,15 +117,15 @@ def gptj(config: Config) -> Architecture:
 
 def gpt_neox(config: Config) -> Architecture:
     """GPT-NeoX and Pythia: a norm of its own before mixer and FFN, whether they run side by side or not."""
-    hidden, heads = config.whole("hidden_size"), config.whole("num_attention_heads")
+    hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     facts = _facts(
         config,
         hidden,
         heads,
         config.derived(heads.value, f"{heads.source}: as many KV heads"),
-        config.whole("intermediate_size"),
+        config.integer("intermediate_size"),
         tied=False,
-        positions=config.whole("max_position_embeddings", default=2048),
+        positions=config.integer("max_position_embeddings", default=2048),
     )
     bias = config.flag("attention_bias", default=True)
     return uniform(
@@ -140,26 +133,26 @@ def gpt_neox(config: Config) -> Architecture:
         facts | {"qkv_bias": bias, "output_bias": bias},
         LAYER,
         norm="LayerNorm",
-        activation=config.word("hidden_act", default="gelu"),
+        activation=config.text("hidden_act", default="gelu"),
     )
 
 
 def falcon(config: Config) -> Architecture:
     """Falcon, in its first layout (one KV head or as many as query heads) and its second (grouped heads, one norm or two)."""
     hidden, heads = (
-        config.whole("n_embed" if config.has("n_embed") else "hidden_size"),
-        config.whole("num_attention_heads"),
+        config.integer("n_embed" if config.has("n_embed") else "hidden_size"),
+        config.integer("num_attention_heads"),
     )
     second = config.flag("new_decoder_architecture", default=False)
     parallel = config.flag("parallel_attn", default=True)
     if second.value and not parallel.value:
-        raise config.wrong("parallel_attn", f"true where {second.source} is")
+        raise config.invalid("parallel_attn", f"true where {second.source} is")
     two = (
         bool(parallel.value)
         and config.optional("num_ln_in_parallel_attn", why="by the layout", value=1 + second.value).value == 2
     )
     if two and not second.value:
-        raise config.wrong("num_ln_in_parallel_attn", f"1 where {second.source} is false")
+        raise config.invalid("num_ln_in_parallel_attn", f"1 where {second.source} is false")
     alibi, bias = config.flag("alibi", default=False), config.flag("bias", default=False)
     facts = _facts(
         config,
@@ -168,7 +161,7 @@ def falcon(config: Config) -> Architecture:
         _falcon_kv_heads(config, heads, second),
         _four_times(config, hidden, "ffn_hidden_size"),
         tied=True,
-        positions=config.whole("max_position_embeddings", default=2048),
+        positions=config.integer("max_position_embeddings", default=2048),
     )
     return uniform(
         config,
@@ -176,7 +169,7 @@ def falcon(config: Config) -> Architecture:
         LAYER,
         norms="parallel" if parallel.value and not two else "pre",
         norm="LayerNorm",
-        activation=config.word("activation", default="gelu"),
+        activation=config.text("activation", default="gelu"),
         positions="ALiBi" if alibi.value else "RoPE",
         tensor_names="falcon_grouped" if two else "falcon",
     )
@@ -212,5 +205,5 @@ def phi(config: Config) -> Architecture:
         LAYER,
         norms="parallel",
         norm="LayerNorm",
-        activation=config.word("hidden_act", default="gelu_new"),
+        activation=config.text("hidden_act", default="gelu_new"),
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mantile.library.architecture import Architecture, Fact
+from mantile.library.huggingface.config import Config, Facts
 from mantile.library.huggingface.reading import (
-    Config,
-    Facts,
     attention_biases,
     block,
     dense_facts,
@@ -78,7 +77,7 @@ def qwen3(config: Config) -> Architecture:
 
 def _qwen(config: Config, facts: Facts) -> Architecture:
     """A window, if it is turned on, in layers from max_window_layers on."""
-    first = config.whole("max_window_layers", default=28, least=0).value
+    first = config.integer("max_window_layers", default=28, least=0).value
     return with_window(
         config, facts, switched_window(config), lambda layer: layer >= first, pattern="max_window_layers"
     )
@@ -100,7 +99,7 @@ def starcoder2(config: Config) -> Architecture:
         },
         LAYER,
         norm="LayerNorm",
-        activation=config.word("hidden_act", default="gelu_pytorch_tanh"),
+        activation=config.text("hidden_act", default="gelu_pytorch_tanh"),
     )
 
 
@@ -171,7 +170,7 @@ def nemotron(config: Config) -> Architecture:
         },
         PLAIN,
         norm="LayerNorm",
-        activation=config.word("hidden_act", default="relu2"),
+        activation=config.text("hidden_act", default="relu2"),
     )
 
 

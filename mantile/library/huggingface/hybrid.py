@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mantile.library.architecture import Architecture, BlockKind, Fact
+from mantile.library.huggingface.config import MAX_LAYERS, Config, Facts
 from mantile.library.huggingface.latent import decoder, latent_facts
-from mantile.library.huggingface.reading import MAX_LAYERS, Config, Facts, architecture, base_facts, block
+from mantile.library.huggingface.reading import architecture, base_facts, block
 
 DELTA_CHUNK = 64  # tokens: what the kernels of delta rules are written for
 
@@ -15,9 +16,9 @@ DELTA_CHUNK = 64  # tokens: what the kernels of delta rules are written for
 def qwen3_next(config: Config) -> Architecture:
     """Qwen3-Next: experts but where mlp_only_layers or decoder_sparse_step leave them out."""
     count = config.layers().value
-    dense = config.numbers("mlp_only_layers") or []
-    experts = config.whole("num_experts", least=0)
-    step = config.whole("decoder_sparse_step", default=1).value
+    dense = config.integers("mlp_only_layers") or []
+    experts = config.integer("num_experts", least=0)
+    step = config.integer("decoder_sparse_step", default=1).value
     ffns = [
         "moe" if experts.value and number not in dense and (number + 1) % step == 0 else "ffn"
         for number in range(count)
@@ -32,8 +33,8 @@ def qwen3_5(config: Config) -> Architecture:
 
 def qwen3_5_moe(config: Config) -> Architecture:
     """Qwen3.5 with experts in every layer."""
-    if config.numbers("mlp_only_layers"):
-        raise config.wrong("mlp_only_layers", "an empty list: every layer has experts")
+    if config.integers("mlp_only_layers"):
+        raise config.invalid("mlp_only_layers", "an empty list: every layer has experts")
     return _gated_delta(config, ["moe"] * config.layers().value, per_token=8, kv_heads=2)
 
 
@@ -45,21 +46,21 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
         ("mtp_use_dedicated_embeddings", False),
     ):
         if bool(config.flag(field, default=expected).value) != expected:
-            raise config.wrong(field, str(expected).lower())
+            raise config.invalid(field, str(expected).lower())
     counted = config.layers()
     kinds = config.texts("layer_types", counted.value, ("linear_attention", "full_attention"))
     if kinds is None:
-        every = config.whole("full_attention_interval", default=4).value
+        every = config.integer("full_attention_interval", default=4).value
         kinds = [
             "linear_attention" if (number + 1) % every else "full_attention"
             for number in range(counted.value)
         ]
-    heads = config.whole("num_attention_heads")
+    heads = config.integer("num_attention_heads")
     bias = config.flag("attention_bias", default=False)
     facts = base_facts(config, 32_768) | {
         "attention_heads": heads,
         "kv_heads": config.kv_heads(heads, class_default=kv_heads),
-        "head_dim": config.whole("head_dim", default=256),
+        "head_dim": config.integer("head_dim", default=256),
         "qkv_bias": bias,
         "output_bias": bias,
         "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
@@ -70,29 +71,29 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
     }
     if "linear_attention" in kinds:
         facts |= {
-            "linear_key_heads": config.whole("linear_num_key_heads", default=16),
-            "linear_value_heads": config.whole("linear_num_value_heads", default=32),
-            "linear_key_dim": config.whole("linear_key_head_dim", default=128),
-            "linear_value_dim": config.whole("linear_value_head_dim", default=128),
+            "linear_key_heads": config.integer("linear_num_key_heads", default=16),
+            "linear_value_heads": config.integer("linear_num_value_heads", default=32),
+            "linear_key_dim": config.integer("linear_key_head_dim", default=128),
+            "linear_value_dim": config.integer("linear_value_head_dim", default=128),
             "linear_chunk": config.implied(DELTA_CHUNK, "kernels work in chunks of this length"),
-            "conv_kernel": config.whole("linear_conv_kernel_dim", default=4),
+            "conv_kernel": config.integer("linear_conv_kernel_dim", default=4),
             "conv_bias": config.implied(0, "the short convolution has no bias"),
         }
         if facts["linear_value_heads"].value % facts["linear_key_heads"].value:
-            raise config.wrong(
+            raise config.invalid(
                 "linear_num_value_heads", f"a multiple of the {facts['linear_key_heads'].value} key heads"
             )
     if "ffn" in ffns:
         facts |= {
-            "ffn_size": config.whole("intermediate_size"),
+            "ffn_size": config.integer("intermediate_size"),
             "ffn_bias": config.implied(0, "no bias in the FFN"),
         }
     if "moe" in ffns:
         facts |= {
-            "experts": config.whole("num_experts", "num_local_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
-            "expert_size": config.whole("moe_intermediate_size"),
-            "shared_expert_size": config.whole("shared_expert_intermediate_size"),
+            "experts": config.integer("num_experts", "num_local_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", default=per_token),
+            "expert_size": config.integer("moe_intermediate_size"),
+            "shared_expert_size": config.integer("shared_expert_intermediate_size"),
             "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
         }
     mixers = ["linear" if kind == "linear_attention" else "attention" for kind in kinds]
@@ -109,11 +110,11 @@ def _gated_delta(config: Config, ffns: Sequence[str], *, per_token: int, kv_head
 def kimi_linear(config: Config) -> Architecture:
     """Kimi Linear: delta attention with latent attention in between, neither with positions; experts as DeepSeek has them."""
     if config.flag("tie_word_embeddings", default=False).value:
-        raise config.wrong("tie_word_embeddings", "false; the class ties nothing")
+        raise config.invalid("tie_word_embeddings", "false; the class ties nothing")
     counted = config.layers()
     nested = config.data.get("linear_attn_config", {})
     if not isinstance(nested, dict):
-        raise config.wrong("linear_attn_config", "a mapping of fields")
+        raise config.invalid("linear_attn_config", "a mapping of fields")
     linear = replace(config, data=nested, path=f"{config.path}linear_attn_config.")
     kinds = config.texts("layer_types", counted.value, ("linear_attention", "full_attention"))
     if kinds is None and ("full_attn_layers" in nested or "kda_layers" in nested):
@@ -126,7 +127,7 @@ def kimi_linear(config: Config) -> Architecture:
     facts = latent_facts(config, 0, positions=1_048_576)
 
     def either(field: str, flat: str, default: int) -> Fact:
-        return linear.whole(field) if field in nested else config.whole(flat, default=default)
+        return linear.integer(field) if field in nested else config.integer(flat, default=default)
 
     if "linear_attention" in kinds:
         facts |= {
@@ -151,9 +152,9 @@ def kimi_linear(config: Config) -> Architecture:
 
 def _from_one(linear: Config, count: int) -> list[str]:
     """The kind of every layer from two lists of layers that are counted from 1."""
-    full, delta = linear.numbers("full_attn_layers"), linear.numbers("kda_layers")
+    full, delta = linear.integers("full_attn_layers"), linear.integers("kda_layers")
     if full is None or delta is None or sorted([*full, *delta]) != list(range(1, count + 1)):
-        raise linear.wrong("kda_layers", f"with full_attn_layers every layer from 1 to {count} once")
+        raise linear.invalid("kda_layers", f"with full_attn_layers every layer from 1 to {count} once")
     return ["full_attention" if number in full else "linear_attention" for number in range(1, count + 1)]
 
 
@@ -172,11 +173,11 @@ def nemotron_h(config: Config) -> Architecture:
     """Nemotron-H and Nemotron 3: every layer is one mixer or one FFN. Attention has no positions and no bias."""
     for field in ("attention_bias", "mamba_proj_bias", "tie_word_embeddings"):
         if config.flag(field, default=False).value:
-            raise config.wrong(field, "false; the class has no such bias and ties nothing")
+            raise config.invalid(field, "false; the class has no such bias and ties nothing")
     kinds = _pattern(config)
     stated = config.optional("num_hidden_layers", why="as many as the pattern has", value=len(kinds))
     if stated.value != len(kinds):
-        raise config.wrong("num_hidden_layers", f"{len(kinds)}, the length of the pattern")
+        raise config.invalid("num_hidden_layers", f"{len(kinds)}, the length of the pattern")
     counted = (
         stated if config.has("num_hidden_layers") else config.derived(len(kinds), "length of the pattern")
     )
@@ -186,11 +187,11 @@ def nemotron_h(config: Config) -> Architecture:
         "mtp_layers": _predicted(config, kinds),
     }
     if "attention" in kinds:
-        heads = config.whole("num_attention_heads")
+        heads = config.integer("num_attention_heads")
         facts |= {
             "attention_heads": heads,
             "kv_heads": config.kv_heads(heads, class_default=8),
-            "head_dim": config.whole("head_dim", "attention_head_dim", default=128),
+            "head_dim": config.integer("head_dim", "attention_head_dim", default=128),
             "qkv_bias": config.implied(0, "no bias on query, key and value"),
             "output_bias": config.implied(0, "no bias on the output projection"),
             "qk_norm": config.implied(0, "no norm of queries and keys"),
@@ -200,19 +201,19 @@ def nemotron_h(config: Config) -> Architecture:
             config, ("mamba_num_heads", 128), ("mamba_head_dim", 64), ("ssm_state_size", 128), 128
         )
     if "ffn" in kinds:
-        facts |= {"ffn_size": config.whole("intermediate_size"), "ffn_bias": bias}
+        facts |= {"ffn_size": config.integer("intermediate_size"), "ffn_bias": bias}
     if "moe" in kinds:
         if bias.value:
-            raise config.wrong("mlp_bias", "false where there are experts")
+            raise config.invalid("mlp_bias", "false where there are experts")
         facts |= {
-            "experts": config.whole("n_routed_experts", "num_local_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", default=2),
-            "expert_size": config.whole("moe_intermediate_size"),
-            "shared_expert_size": config.whole("moe_shared_expert_intermediate_size"),
+            "experts": config.integer("n_routed_experts", "num_local_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", default=2),
+            "expert_size": config.integer("moe_intermediate_size"),
+            "shared_expert_size": config.integer("moe_shared_expert_intermediate_size"),
             "correction_bias": config.implied(1, "a stored vector balances the routing"),
         }
         if config.has("moe_latent_size"):
-            facts["latent_size"] = config.whole("moe_latent_size")
+            facts["latent_size"] = config.integer("moe_latent_size")
     return _mixed(
         config,
         facts,
@@ -233,11 +234,11 @@ def _pattern(config: Config) -> list[str]:
     if field is not None:
         words = config.texts(field, among=tuple(_WORDS))
         if not words or len(words) > MAX_LAYERS:
-            raise config.wrong(field, f"from 1 to {MAX_LAYERS} texts")
+            raise config.invalid(field, f"from 1 to {MAX_LAYERS} texts")
         return [_WORDS[word] for word in words]
     letters = config.data.get("hybrid_override_pattern")
     if not isinstance(letters, str) or not 1 <= len(letters) <= MAX_LAYERS or set(letters) - set(_LETTERS):
-        raise config.wrong(
+        raise config.invalid(
             "hybrid_override_pattern", "letters M (Mamba), * (attention), E (experts), - (FFN)"
         )
     return [_LETTERS[letter] for letter in letters]
@@ -248,11 +249,11 @@ def _predicted(config: Config, kinds: Sequence[str]) -> Fact:
     count = config.optional("num_nextn_predict_layers", why="no prediction layers")
     words = config.texts("mtp_layers_block_type", among=tuple(_WORDS))
     if count.value and config.data.get("mtp_hybrid_override_pattern", "*E") != "*E":
-        raise config.wrong("mtp_hybrid_override_pattern", "*E: attention, then experts")
+        raise config.invalid("mtp_hybrid_override_pattern", "*E: attention, then experts")
     if count.value and words is not None and [_WORDS[word] for word in words] != ["attention", "moe"]:
-        raise config.wrong("mtp_layers_block_type", "attention, then moe")
+        raise config.invalid("mtp_layers_block_type", "attention, then moe")
     if count.value and not {"attention", "moe"} <= set(kinds):
-        raise config.wrong("num_nextn_predict_layers", "0 in a model without both attention and experts")
+        raise config.invalid("num_nextn_predict_layers", "0 in a model without both attention and experts")
     return count
 
 
@@ -262,9 +263,9 @@ def mamba2(config: Config) -> Architecture:
         config, ("num_heads", 128), ("head_dim", 64), ("state_size", 128), 256
     )
     inner = facts["mamba_heads"].value * facts["mamba_head_dim"].value
-    expand = config.whole("expand", default=2)
+    expand = config.integer("expand", default=2)
     if expand.value * facts["hidden_size"].value != inner:
-        raise config.wrong("expand", f"{inner} (num_heads × head_dim) ÷ hidden_size")
+        raise config.invalid("expand", f"{inner} (num_heads × head_dim) ÷ hidden_size")
     counted = config.layers()
     return _mixed(config, facts, [("mamba",)] * counted.value, counted, "", mixer="mamba2", positions="none")
 
@@ -274,24 +275,28 @@ def _mamba2_facts(
 ) -> Facts:
     """Figures of Mamba 2: how the file spells heads, head size and state size, with the class defaults."""
     found = {
-        "mamba_heads": config.whole(heads[0], default=heads[1]),
-        "mamba_head_dim": config.whole(size[0], default=size[1]),
-        "mamba_groups": config.whole("n_groups", default=8),
-        "mamba_state": config.whole(state[0], default=state[1]),
-        "mamba_chunk": config.whole("chunk_size", default=chunk),
-        "conv_kernel": config.whole("conv_kernel", default=4),
+        "mamba_heads": config.integer(heads[0], default=heads[1]),
+        "mamba_head_dim": config.integer(size[0], default=size[1]),
+        "mamba_groups": config.integer("n_groups", default=8),
+        "mamba_state": config.integer(state[0], default=state[1]),
+        "mamba_chunk": config.integer("chunk_size", default=chunk),
+        "conv_kernel": config.integer("conv_kernel", default=4),
         "conv_bias": config.flag("use_conv_bias", default=True),
         "projection_bias": config.flag("use_bias", default=False),
     }
     if found["mamba_heads"].value % found["mamba_groups"].value:
-        raise config.wrong("n_groups", f"a divisor of the {found['mamba_heads'].value} heads")
+        raise config.invalid("n_groups", f"a divisor of the {found['mamba_heads'].value} heads")
     return found
 
 
 def jamba(config: Config) -> Architecture:
     """Jamba: Mamba 1 with attention every few layers, experts every few layers. Attention has no positions."""
-    counted, hidden, heads = config.layers(), config.whole("hidden_size"), config.whole("num_attention_heads")
-    experts = config.whole("num_experts", "num_local_experts")
+    counted, hidden, heads = (
+        config.layers(),
+        config.integer("hidden_size"),
+        config.integer("num_attention_heads"),
+    )
+    experts = config.integer("num_experts", "num_local_experts")
     mixers = _every(config, "attn_layer", 8, 4, counted.value, "attention", "mamba")
     ffns = _every(config, "expert_layer", 2, 1, counted.value, "moe" if experts.value > 1 else "ffn", "ffn")
     facts = base_facts(config, 262_144)
@@ -306,13 +311,13 @@ def jamba(config: Config) -> Architecture:
         }
     if "mamba" in mixers:
         facts |= _mamba_facts(config, hidden)
-    size = config.whole("intermediate_size")
+    size = config.integer("intermediate_size")
     if "ffn" in ffns:
         facts |= {"ffn_size": size, "ffn_bias": config.implied(0, "no bias in the FFN")}
     if "moe" in ffns:
         facts |= {
             "experts": experts,
-            "experts_per_token": config.whole("num_experts_per_tok", default=2),
+            "experts_per_token": config.integer("num_experts_per_tok", default=2),
             "expert_size": size,
         }
     return _mixed(
@@ -328,16 +333,16 @@ def jamba(config: Config) -> Architecture:
 
 def _mamba_facts(config: Config, hidden: Fact) -> Facts:
     """Figures of Mamba 1."""
-    expand = config.whole("mamba_expand", default=2)
+    expand = config.integer("mamba_expand", default=2)
     if config.data.get("mamba_dt_rank", "auto") == "auto":
         rank = config.derived(-(-hidden.value // 16), f"{hidden.source} ÷ 16, rounded up")
     else:
-        rank = config.whole("mamba_dt_rank")
+        rank = config.integer("mamba_dt_rank")
     return {
         "mamba_inner": config.derived(expand.value * hidden.value, f"{expand.source} × {hidden.source}"),
-        "mamba_state": config.whole("mamba_d_state", default=16),
+        "mamba_state": config.integer("mamba_d_state", default=16),
         "mamba_dt_rank": rank,
-        "conv_kernel": config.whole("mamba_d_conv", default=4),
+        "conv_kernel": config.integer("mamba_d_conv", default=4),
         "conv_bias": config.flag("mamba_conv_bias", default=True),
         "projection_bias": config.flag("mamba_proj_bias", default=False),
     }
@@ -347,10 +352,10 @@ def _every(
     config: Config, stem: str, period: int, offset: int, count: int, chosen: str, other: str
 ) -> list[str]:
     """One kind every few layers, the first at an offset, another kind in between."""
-    every = config.whole(f"{stem}_period", default=period)
-    first = config.whole(f"{stem}_offset", default=offset, least=0)
+    every = config.integer(f"{stem}_period", default=period)
+    first = config.integer(f"{stem}_offset", default=offset, least=0)
     if first.value >= every.value:
-        raise config.wrong(f"{stem}_offset", f"less than {every.source}, {every.value}")
+        raise config.invalid(f"{stem}_offset", f"less than {every.source}, {every.value}")
     return [chosen if number % every.value == first.value else other for number in range(count)]
 
 
@@ -388,5 +393,5 @@ def _mixed(
         pattern=pattern,
         positions=positions,
         predicted=predicted,
-        activation=config.word(activation, default=default),
+        activation=config.text(activation, default=default),
     )

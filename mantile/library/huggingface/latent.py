@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mantile.library.architecture import Architecture, Block, Fact
 from mantile.library.errors import InputError
-from mantile.library.huggingface.reading import MAX_LAYERS, Config, Facts, architecture, base_facts, block
+from mantile.library.huggingface.config import MAX_LAYERS, Config, Facts
+from mantile.library.huggingface.reading import architecture, base_facts, block
 
 # An indexer of its own selects the tokens of a layer; layers that share the selection of the one before hold none.
 INDEXED = block("latent_attention", selected="index_topk", indexer="index_heads")
@@ -16,8 +17,8 @@ SHARED = block("latent_attention", selected="index_topk")
 def deepseek_v2(config: Config) -> Architecture:
     """DeepSeek-V2."""
     if config.flag("mlp_bias", default=False).value:
-        raise config.wrong("mlp_bias", "false; experts with a bias are not supported")
-    config.word("topk_method", default="greedy", among=("greedy", "group_limited_greedy"))
+        raise config.invalid("mlp_bias", "false; experts with a bias are not supported")
+    config.text("topk_method", default="greedy", among=("greedy", "group_limited_greedy"))
     return decoder(
         config, latent_facts(config, 1536, positions=2048), first=0, shared=2, listed=False, correction=False
     )
@@ -90,7 +91,7 @@ def decoder(
     ffns = _ffns(config, counted.value, first, fixed, listed)
     if "ffn" in ffns:
         facts = facts | {
-            "ffn_size": config.whole("intermediate_size"),
+            "ffn_size": config.integer("intermediate_size"),
             "ffn_bias": config.implied(0, "no bias in the FFN"),
         }
     if "moe" in ffns:
@@ -125,12 +126,12 @@ def latent_facts(
     """
     bias = config.flag("attention_bias", default=False)
     return base_facts(config, positions) | {
-        "attention_heads": config.whole("num_attention_heads"),
-        "q_lora_rank": _query_rank(config, rank) if direct else config.whole("q_lora_rank", default=rank),
-        "kv_lora_rank": config.whole("kv_lora_rank", default=512),
-        "qk_nope_head_dim": config.whole("qk_nope_head_dim", default=nope),
-        "qk_rope_head_dim": config.whole("qk_rope_head_dim", default=64),
-        "v_head_dim": config.whole("v_head_dim", default=value),
+        "attention_heads": config.integer("num_attention_heads"),
+        "q_lora_rank": _query_rank(config, rank) if direct else config.integer("q_lora_rank", default=rank),
+        "kv_lora_rank": config.integer("kv_lora_rank", default=512),
+        "qk_nope_head_dim": config.integer("qk_nope_head_dim", default=nope),
+        "qk_rope_head_dim": config.integer("qk_rope_head_dim", default=64),
+        "v_head_dim": config.integer("v_head_dim", default=value),
         "qkv_bias": bias,
         "output_bias": bias,
     }
@@ -139,9 +140,9 @@ def latent_facts(
 def index_facts(config: Config, *, heads: int) -> Facts:
     """Figures of an indexer."""
     return {
-        "index_heads": config.whole("index_n_heads", default=heads),
-        "index_head_dim": config.whole("index_head_dim", default=128),
-        "index_topk": config.whole("index_topk", default=2048),
+        "index_heads": config.integer("index_n_heads", default=heads),
+        "index_head_dim": config.integer("index_head_dim", default=128),
+        "index_topk": config.integer("index_topk", default=2048),
     }
 
 
@@ -149,7 +150,7 @@ def _query_rank(config: Config, default: int) -> Fact:
     """Width of the compressed query. null is not missing: it stands for a direct projection, a missing field for the class default."""
     given = "q_lora_rank" in config.data
     if config.has("q_lora_rank") or (default and not given):
-        return config.whole("q_lora_rank", default=default)
+        return config.integer("q_lora_rank", default=default)
     source = (
         f"{config.path}q_lora_rank is null"
         if given
@@ -162,19 +163,19 @@ def _query_rank(config: Config, default: int) -> Fact:
 
 def _expert_facts(config: Config, per_token: int | None, shared: int, correction: bool) -> Facts:
     """Figures of the mixture: routed experts, and shared ones as a single FFN of their common width."""
-    size = config.whole("moe_intermediate_size")
+    size = config.integer("moe_intermediate_size")
     fields = ("num_experts_per_tok", "num_experts_per_token")
     found = {
-        "experts": config.whole("n_routed_experts", "num_local_experts", "num_experts"),
-        "experts_per_token": config.whole(*fields)
+        "experts": config.integer("n_routed_experts", "num_local_experts", "num_experts"),
+        "experts_per_token": config.integer(*fields)
         if per_token is None
-        else config.whole(*fields, default=per_token),
+        else config.integer(*fields, default=per_token),
         "expert_size": size,
         "correction_bias": config.implied(
             int(correction), f"{'a' if correction else 'no'} stored vector balances the routing"
         ),
     }
-    always = config.whole("n_shared_experts", "num_shared_experts", default=shared, least=0)
+    always = config.integer("n_shared_experts", "num_shared_experts", default=shared, least=0)
     if always.value:
         found["shared_expert_size"] = config.derived(
             always.value * size.value, f"{always.source} × {size.source}"
@@ -186,11 +187,11 @@ def _ffns(config: Config, count: int, first: int, fixed: bool, listed: bool) -> 
     """Which FFN each layer has."""
     every = config.data.get("moe_layer_freq", 1)
     if isinstance(every, bool) or every != 1:
-        raise config.wrong("moe_layer_freq", "1: experts in every layer after the first dense ones")
+        raise config.invalid("moe_layer_freq", "1: experts in every layer after the first dense ones")
     kinds = config.texts("mlp_layer_types", count, ("dense", "sparse")) if listed else None
     if kinds is not None:
         return ["ffn" if kind == "dense" else "moe" for kind in kinds]
-    dense = config.whole(
+    dense = config.integer(
         "first_k_dense_replace",
         default=first,
         least=first if fixed else 0,
@@ -205,12 +206,12 @@ def _indexers(config: Config, count: int) -> list[str]:
     kinds = config.texts("indexer_types", count, ("full", "shared"))
     if kinds is None and isinstance(pattern, str):
         if len(pattern) != count or set(pattern) - {"F", "S"}:
-            raise config.wrong("index_topk_pattern", f"{count} letters F (full) and S (shared)")
+            raise config.invalid("index_topk_pattern", f"{count} letters F (full) and S (shared)")
         kinds = ["full" if letter == "F" else "shared" for letter in pattern]
     kinds = kinds or config.texts("index_topk_pattern", count, ("full", "shared"))
     if kinds is None:
-        every = config.whole("index_topk_freq", default=1, least=0).value or 1
-        offset = config.whole("index_skip_topk_offset", default=2, least=0).value
+        every = config.integer("index_topk_freq", default=1, least=0).value or 1
+        offset = config.integer("index_skip_topk_offset", default=2, least=0).value
         kinds = ["full" if max(number - offset + 1, 0) % every == 0 else "shared" for number in range(count)]
     if kinds[0] == "shared":
         raise InputError(

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from mantile.library.architecture import Architecture, Fact
 from mantile.library.huggingface import latent
+from mantile.library.huggingface.config import Config, Facts
 from mantile.library.huggingface.reading import (
-    Config,
-    Facts,
     attention_biases,
     block,
     decoder_facts,
@@ -46,16 +45,16 @@ def phimoe(config: Config) -> Architecture:
         }
     )
     if facts["experts_per_token"].value != 2:
-        raise config.wrong("num_experts_per_tok", "2: the class sends every token to two experts")
+        raise config.invalid("num_experts_per_tok", "2: the class sends every token to two experts")
     return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER, norm="LayerNorm")
 
 
 def _wide_experts(config: Config, per_token: int) -> Facts:
     """Experts of the intermediate size."""
     return {
-        "experts": config.whole("num_local_experts", "num_experts"),
-        "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
-        "expert_size": config.whole("intermediate_size"),
+        "experts": config.integer("num_local_experts", "num_experts"),
+        "experts_per_token": config.integer("num_experts_per_tok", default=per_token),
+        "expert_size": config.integer("intermediate_size"),
     }
 
 
@@ -64,7 +63,7 @@ def qwen2_moe(config: Config) -> Architecture:
 
     If a window is turned on, the class has it in every other of the layers before max_window_layers.
     """
-    below = config.whole("max_window_layers", default=28, least=0).value
+    below = config.integer("max_window_layers", default=28, least=0).value
     facts = decoder_facts(config, 32_768, kv_heads=16) | {"qkv_bias": config.flag("qkv_bias", default=True)}
     return _qwen(
         config,
@@ -72,7 +71,7 @@ def qwen2_moe(config: Config) -> Architecture:
         4,
         lambda layer: layer % 2 == 0 and layer < below,
         {
-            "shared_expert_size": config.whole("shared_expert_intermediate_size"),
+            "shared_expert_size": config.integer("shared_expert_intermediate_size"),
             "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
         },
     )
@@ -95,16 +94,16 @@ def _qwen(
 ) -> Architecture:
     """Qwen's mixtures: experts in every step-th layer, dense FFNs in the layers mlp_only_layers names."""
     count = config.layers().value
-    step = config.whole("decoder_sparse_step", default=1).value
-    listed = config.numbers("mlp_only_layers") or []
+    step = config.integer("decoder_sparse_step", default=1).value
+    listed = config.integers("mlp_only_layers") or []
     if any(not 0 <= layer < count for layer in listed):
-        raise config.wrong("mlp_only_layers", f"layer numbers from 0 to {count - 1}")
+        raise config.invalid("mlp_only_layers", f"layer numbers from 0 to {count - 1}")
     ffns = ["ffn" if layer in listed or (layer + 1) % step else "moe" for layer in range(count)]
     if "moe" in ffns:
         facts |= shared | {
-            "experts": config.whole("num_experts", "num_local_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", default=per_token),
-            "expert_size": config.whole("moe_intermediate_size"),
+            "experts": config.integer("num_experts", "num_local_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", default=per_token),
+            "expert_size": config.integer("moe_intermediate_size"),
         }
     if "ffn" in ffns:
         facts |= ffn_facts(config)
@@ -145,15 +144,15 @@ def _glm(config: Config, facts: Facts) -> Architecture:
 
 def minimax_m2(config: Config) -> Architecture:
     """MiniMax-M2: experts of the intermediate size, one norm over all query heads and one over all key heads."""
-    kinds = config.numbers("attn_type_list", config.layers().value)
+    kinds = config.integers("attn_type_list", config.layers().value)
     if kinds is not None and set(kinds) != {1}:
-        raise config.wrong("attn_type_list", "1 for every layer: full attention")
+        raise config.invalid("attn_type_list", "1 for every layer: full attention")
     if config.optional("shared_intermediate_size", why="no shared expert").value:
-        raise config.wrong("shared_intermediate_size", "0; a shared expert is not supported")
-    config.word("qk_norm_type", default="per_layer", among=("per_layer",))
+        raise config.invalid("shared_intermediate_size", "0; a shared expert is not supported")
+    config.text("qk_norm_type", default="per_layer", among=("per_layer",))
     normed = config.flag("use_qk_norm", default=True)
     if not normed.value:
-        raise config.wrong("use_qk_norm", "true: the class always norms queries and keys")
+        raise config.invalid("use_qk_norm", "true: the class always norms queries and keys")
     return uniform(
         config,
         decoder_facts(config, 196_608, kv_heads=8, head_dim=128)

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from mantile.library.architecture import Block, Choice, Fact
+from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.schemes import BODY, CLASSES, Format, Scheme, scheme_of
-
-if TYPE_CHECKING:
-    from mantile.library.huggingface.reading import Config
 
 _SIXTEEN = {"bfloat16": "bf16", "float16": "fp16", "float32": "bf16"}
 _MIXER = ("self_attn", "mixer", "attn")
@@ -186,8 +183,8 @@ def _sizes(part: str, block: Block, facts: Mapping[str, Fact]) -> tuple[int, ...
 def _sixteen(config: Config) -> Choice:
     """The 16-bit type of what is not quantised; float32 is served in 16 bit."""
     part = (
-        config if config.above is None or config.has("dtype") or config.has("torch_dtype") else config.above
+        config if config.parent is None or config.has("dtype") or config.has("torch_dtype") else config.parent
     )
-    stated = part.word("dtype", "torch_dtype", default="bfloat16", among=tuple(_SIXTEEN))
+    stated = part.text("dtype", "torch_dtype", default="bfloat16", among=tuple(_SIXTEEN))
     served = "" if stated.value != "float32" else ": float32, served in 16 bit"
     return Choice(value=_SIXTEEN[stated.value], origin=stated.origin, source=stated.source + served)

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mantile.library.errors import InputError
-
-if TYPE_CHECKING:
-    from mantile.library.huggingface.reading import Config
+from mantile.library.huggingface.config import Config
 
 METHODS = (
     "fp8",
@@ -151,15 +149,15 @@ class Scheme:
 
 def scheme_of(config: Config) -> Scheme | None:
     """What the config, the whole it is a part of, or the file beside it says of quantisation."""
-    for part in (config, config.above):
+    for part in (config, config.parent):
         for name in _FIELDS:
             if part is not None and part.data.get(name) not in (None, {}):
-                section = part.part(name, part.model_type)
+                section = part.section(name, part.model_type)
                 return _read(section, config)
     if config.sidecar:
-        beside = replace(config, data=config.sidecar, path="hf_quant_config.json: ", above=None)
+        beside = replace(config, data=config.sidecar, path="hf_quant_config.json: ", parent=None)
         if beside.data.get("quantization") not in (None, {}):
-            return _modelopt(beside.part("quantization", config.model_type))
+            return _modelopt(beside.section("quantization", config.model_type))
     return None
 
 
@@ -168,14 +166,14 @@ def _read(section: Config, config: Config) -> Scheme:
     data = section.data
     if data.get("quant_method") is None:
         if isinstance(data.get("quantization"), dict):
-            return _modelopt(section.part("quantization", section.model_type))
+            return _modelopt(section.section("quantization", section.model_type))
         if "quant_algo" in data:
             return _modelopt(section)
         if "config_groups" in data:
             return _compressed(section)
         if "load_in_4bit" in data or "load_in_8bit" in data:
             return _bitsandbytes(section)
-    method = section.word("quant_method", default="").value.lower().replace("_", "-")
+    method = section.text("quant_method", default="").value.lower().replace("_", "-")
     readers = {
         "fp8": lambda section: _with_expert_type(config, section, _fp8(section)),
         "mxfp4": _mxfp4,
@@ -188,12 +186,12 @@ def _read(section: Config, config: Config) -> Scheme:
     }
     if method.startswith("modelopt"):
         return _modelopt(
-            section.part("quantization", section.model_type)
+            section.section("quantization", section.model_type)
             if isinstance(data.get("quantization"), dict)
             else section
         )
     if method not in readers:
-        raise section.wrong("quant_method", f"one of {', '.join(METHODS)}")
+        raise section.invalid("quant_method", f"one of {', '.join(METHODS)}")
     return readers[method](section)
 
 
@@ -203,7 +201,7 @@ def _with_expert_type(config: Config, section: Config, scheme: Scheme) -> Scheme
         experts, said = _algorithm(section, "moe_quant_algo"), f"{section.path}moe_quant_algo"
     else:
         part = section if section.has("expert_dtype") else config
-        stated = part.word("expert_dtype", default="", among=("fp4", "fp8", "bf16")).value
+        stated = part.text("expert_dtype", default="", among=("fp4", "fp8", "bf16")).value
         if stated in ("", "fp8"):
             return scheme
         base = next((rule.format.activations for rule in scheme.rules if rule.format), "")
@@ -230,11 +228,11 @@ def _ignored(section: Config, *fields: str) -> dict[str, Any]:
 
 def _fp8(section: Config) -> Scheme:
     """Fine-grained fp8 in blocks of 128 x 128, or one scale per tensor."""
-    blocks = section.numbers("weight_block_size")
+    blocks = section.integers("weight_block_size")
     if blocks not in (None, [128, 128]):
-        raise section.wrong("weight_block_size", "[128, 128] or null")
-    if section.word("fmt", default="e4m3").value not in ("e4m3", "float8_e4m3fn", "float8_e4m3"):
-        raise section.wrong("fmt", "e4m3")
+        raise section.invalid("weight_block_size", "[128, 128] or null")
+    if section.text("fmt", default="e4m3").value not in ("e4m3", "float8_e4m3fn", "float8_e4m3"):
+        raise section.invalid("fmt", "e4m3")
     found = Format("fp8-block" if blocks else "fp8", "fp8")
     what = "fp8, one scale per block of 128 x 128" if blocks else "fp8, one scale per tensor"
     return Scheme(
@@ -268,8 +266,8 @@ def _mxfp4(section: Config) -> Scheme:
 
 
 def _awq(section: Config) -> Scheme:
-    if section.whole("bits", "w_bit", default=4).value != 4:
-        raise section.wrong("bits" if "bits" in section.data else "w_bit", "4")
+    if section.integer("bits", "w_bit", default=4).value != 4:
+        raise section.invalid("bits" if "bits" in section.data else "w_bit", "4")
     return Scheme(
         _source(section, "awq, 4 bit"),
         [Rule(Format(_int4(section, "group_size", "q_group_size"), "16"))],
@@ -279,14 +277,14 @@ def _awq(section: Config) -> Scheme:
 
 def _gptq(section: Config) -> Scheme:
     """GPTQ; `dynamic` may leave modules out, and the LM head may be quantised."""
-    bits = section.whole("bits").value
+    bits = section.integer("bits").value
     if bits not in (4, 8):
-        raise section.wrong("bits", "4 or 8")
+        raise section.invalid("bits", "4 or 8")
     dynamic = section.data.get("dynamic") or {}
     if not isinstance(dynamic, dict) or not all(
         isinstance(key, str) and key.startswith("-:") for key in dynamic
     ):
-        raise section.wrong("dynamic", "only modules to leave out, as -:pattern")
+        raise section.invalid("dynamic", "only modules to leave out, as -:pattern")
     found = Format("int8" if bits == 8 else _int4(section, "group_size"), "16")
     classes = CLASSES if section.flag("lm_head", default=False).value else BODY
     named = None
@@ -298,7 +296,7 @@ def _gptq(section: Config) -> Scheme:
             else [None]
         )
         if not all(isinstance(name, str) for name in flat):
-            raise section.wrong("modules_in_block_to_quantize", "lists of texts")
+            raise section.invalid("modules_in_block_to_quantize", "lists of texts")
         named = Patterns(section, f"{section.path}modules_in_block_to_quantize", [str(name) for name in flat])
     where = f"{section.path}dynamic"
     left: dict[str, Any] = {}
@@ -316,7 +314,7 @@ def _int4(section: Config, *fields: str) -> str:
     size = section.data.get(name, 128)
     size = -1 if size is None else size
     if isinstance(size, bool) or not isinstance(size, int) or size not in _INT4:
-        raise section.wrong(name, "32, 64, 128 or -1")
+        raise section.invalid(name, "32, 64, 128 or -1")
     return _INT4[size]
 
 
@@ -324,7 +322,7 @@ def _bitsandbytes(section: Config) -> Scheme:
     four = section.flag("load_in_4bit", "_load_in_4bit", default=False).value
     eight = section.flag("load_in_8bit", "_load_in_8bit", default=False).value
     if four == eight:
-        raise section.wrong("load_in_4bit", "either this or load_in_8bit to be true")
+        raise section.invalid("load_in_4bit", "either this or load_in_8bit to be true")
     found, what = (
         (Format("nf4", "16"), "bitsandbytes, 4 bit")
         if four
@@ -335,9 +333,9 @@ def _bitsandbytes(section: Config) -> Scheme:
 
 def _algorithm(section: Config, name: str = "quant_algo") -> Format | None:
     """A format by ModelOpt's name for it."""
-    stated = section.word(name, default="NO_QUANT").value.upper()
+    stated = section.text(name, default="NO_QUANT").value.upper()
     if stated not in _MODELOPT:
-        raise section.wrong(
+        raise section.invalid(
             name, f"one of {', '.join(_MODELOPT)}" + (", MIXED_PRECISION" if name == "quant_algo" else "")
         )
     found = _MODELOPT[stated]
@@ -350,11 +348,11 @@ def _algorithm(section: Config, name: str = "quant_algo") -> Format | None:
 def _modelopt(section: Config) -> Scheme:
     """NVIDIA ModelOpt: one algorithm for all, or one for each module that is listed."""
     left = _ignored(section, "ignore", "exclude_modules")
-    cache = section.word("kv_cache_quant_algo", default="").value
+    cache = section.text("kv_cache_quant_algo", default="").value
     if cache.upper() not in ("", "FP8", "NONE"):
-        raise section.wrong("kv_cache_quant_algo", "FP8 or null")
+        raise section.invalid("kv_cache_quant_algo", "FP8 or null")
     kv = "fp8" if cache.upper() == "FP8" else _kv(section)
-    if section.word("quant_algo", default="").value.upper() != "MIXED_PRECISION":
+    if section.text("quant_algo", default="").value.upper() != "MIXED_PRECISION":
         found = _algorithm(section)
         what = f"ModelOpt {section.data['quant_algo']}" if found else "ModelOpt, no weights"
         return Scheme(_source(section, what), [Rule(found)] if found else [], kv=kv, **left)
@@ -365,7 +363,7 @@ def _modelopt(section: Config) -> Scheme:
         or not listed
         or not all(isinstance(value, dict) for value in listed.values())
     ):
-        raise section.wrong("quantized_layers", "a mapping of modules to their algorithms")
+        raise section.invalid("quantized_layers", "a mapping of modules to their algorithms")
     by_format: dict[Format | None, list[str]] = {}
     for name, value in listed.items():
         own = replace(section, data=value, path=f"{where}.{name}.")
@@ -381,9 +379,9 @@ def _kv(section: Config) -> str:
         return ""
     if isinstance(stated, str) and stated.upper() == "FP8":
         return "fp8"
-    scheme = section.part("kv_cache_scheme", "kv")
+    scheme = section.section("kv_cache_scheme", "kv")
     if scheme.data.get("num_bits") != 8 or scheme.data.get("type") != "float":
-        raise section.wrong("kv_cache_scheme", "num_bits 8 and type float")
+        raise section.invalid("kv_cache_scheme", "num_bits 8 and type float")
     return "fp8"
 
 
@@ -391,21 +389,21 @@ def _compressed(section: Config) -> Scheme:
     """Compressed-tensors: groups of modules, each with its arguments for weights and activations."""
     groups = section.data.get("config_groups")
     if not isinstance(groups, dict) or (not groups and not section.has("kv_cache_scheme")):
-        raise section.wrong("config_groups", "a mapping of groups")
+        raise section.invalid("config_groups", "a mapping of groups")
     sparsity = section.data.get("sparsity_config")
     if isinstance(sparsity, dict) and sparsity.get("format") not in (None, "dense"):
-        raise section.wrong("sparsity_config", "none, or format dense")
+        raise section.invalid("sparsity_config", "none, or format dense")
     rules: list[Rule] = []
-    holder = section.part("config_groups", "groups")
+    holder = section.section("config_groups", "groups")
     for name in groups:
-        group = holder.part(name, "group")
+        group = holder.section(name, "group")
         if not group.has("weights"):
             continue
         found = _arguments(group)
         targets = group.texts("targets") or ["Linear"]
         named = [target for target in targets if target not in ("Linear", "FusedMoE")]
         if any(re.fullmatch(r"[A-Z]\w*", target) for target in named):
-            raise group.wrong("targets", "Linear, or names and patterns of modules")
+            raise group.invalid("targets", "Linear, or names and patterns of modules")
         if "Linear" in targets:
             rules.append(Rule(found, CLASSES))
         elif "FusedMoE" in targets:
@@ -413,19 +411,19 @@ def _compressed(section: Config) -> Scheme:
         if named:  # a name counts before a class of modules
             rules.insert(0, Rule(found, CLASSES, Patterns(group, f"{group.path}targets", named)))
     if not rules and not section.has("kv_cache_scheme"):
-        raise section.wrong("config_groups", "a group with weights")
-    what = f"compressed-tensors {section.word('format', default='').value}".strip()
+        raise section.invalid("config_groups", "a group with weights")
+    what = f"compressed-tensors {section.text('format', default='').value}".strip()
     return Scheme(_source(section, what), rules, kv=_kv(section), **_ignored(section, "ignore"))
 
 
 def _arguments(group: Config) -> Format:
     """Weights and activations of a group by bits, kind of number and values that share a scale."""
-    weights = group.part("weights", "weights")
+    weights = group.section("weights", "weights")
     bits, kind = (
-        weights.whole("num_bits", most=64).value,
-        weights.word("type", default="int", among=("int", "float")).value,
+        weights.integer("num_bits", most=64).value,
+        weights.text("type", default="int", among=("int", "float")).value,
     )
-    strategy = weights.word("strategy", default="").value
+    strategy = weights.text("strategy", default="").value
     size = None if strategy in ("channel", "tensor", "token", "block") else weights.data.get("group_size")
     match bits, kind:
         case 4, "int":
@@ -433,27 +431,27 @@ def _arguments(group: Config) -> Format:
         case 8, "int":
             found = "int8"
         case 8, "float" if strategy == "block":
-            if weights.numbers("block_structure") != [128, 128]:
-                raise weights.wrong("block_structure", "[128, 128]")
+            if weights.integers("block_structure") != [128, 128]:
+                raise weights.invalid("block_structure", "[128, 128]")
             found = "fp8-block"
         case 8, "float":
             found = "fp8-mx" if size == 32 else "fp8"
         case 4, "float" if size in (16, 32):
             found = "nvfp4" if size == 16 else "mxfp4"
         case 4, "float":
-            raise weights.wrong("group_size", "16 (nvfp4) or 32 (mxfp4)")
+            raise weights.invalid("group_size", "16 (nvfp4) or 32 (mxfp4)")
         case _:
-            raise weights.wrong("num_bits", "4 or 8")
+            raise weights.invalid("num_bits", "4 or 8")
     return Format(found, _activations(group, found))
 
 
 def _activations(group: Config, weights: str) -> str:
     if not group.has("input_activations"):
         return "16"
-    inputs = group.part("input_activations", "activations")
+    inputs = group.section("input_activations", "activations")
     bits, kind = (
-        inputs.whole("num_bits", most=64).value,
-        inputs.word("type", default="int", among=("int", "float")).value,
+        inputs.integer("num_bits", most=64).value,
+        inputs.text("type", default="int", among=("int", "float")).value,
     )
     match bits, kind:
         case 8, "float":
@@ -465,4 +463,4 @@ def _activations(group: Config, weights: str) -> str:
         case 16, _:
             return "16"
         case _:
-            raise inputs.wrong("num_bits", "4 (float) or 8")
+            raise inputs.invalid("num_bits", "4 (float) or 8")

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mantile.library.architecture import Architecture, Block, Choice, Fact
+from mantile.library.huggingface.config import Config, Facts
 from mantile.library.huggingface.reading import (
-    Config,
-    Facts,
     architecture,
     attention_biases,
     block,
@@ -33,7 +32,7 @@ def stated_mixers(config: Config, limited: str = SLIDING) -> list[str] | None:
 
 def mixers(config: Config, period: int, limited: str = SLIDING, field: str = "") -> list[str]:
     """Which mixer each layer has: as layer_types says, or every `period`-th one full. `field` states the period where the class reads one."""
-    every = config.whole(field, default=period).value if field else period
+    every = config.integer(field, default=period).value if field else period
     every_so_many = [
         "full" if (layer + 1) % every == 0 else _NAMES[limited] for layer in range(config.layers().value)
     ]
@@ -104,7 +103,7 @@ def window(config: Config, default: int) -> Fact:
     if "sliding_window" in config.data and config.data["sliding_window"] is None:
         return Fact(value=0, origin="config", source=f"{config.path}sliding_window is null")
     if default or "sliding_window" in config.data:
-        return config.whole("sliding_window", default=default)
+        return config.integer("sliding_window", default=default)
     return config.implied(0, "no sliding window")
 
 
@@ -126,7 +125,7 @@ def limited_window(config: Config, facts: Facts) -> Fact:
             origin="config" if "sliding_window" in config.data else "default",
             source=f"{config.path}sliding_window absent or null",
         )
-    found = config.whole("sliding_window")
+    found = config.integer("sliding_window")
     if found.value >= facts["max_positions"].value:
         return config.derived(0, f"{found.source} {found.value} reaches over the longest context")
     return found
@@ -134,17 +133,17 @@ def limited_window(config: Config, facts: Facts) -> Fact:
 
 def _window(config: Config, kinds: Sequence[str], default: int) -> Facts:
     """The window of the layers that have one."""
-    return {"sliding_window": config.whole("sliding_window", default=default)} if "sliding" in kinds else {}
+    return {"sliding_window": config.integer("sliding_window", default=default)} if "sliding" in kinds else {}
 
 
 def _activation(config: Config) -> Choice:
-    return config.word("hidden_activation", "hidden_act", default="gelu_pytorch_tanh")
+    return config.text("hidden_activation", "hidden_act", default="gelu_pytorch_tanh")
 
 
 def gemma_facts(config: Config, positions: int, kv_heads: int) -> Facts:
     """What the gemma family has in common: wide heads, tied embeddings. Such a decoder may only look back, but at image tokens."""
     if config.data.get("use_bidirectional_attention") not in (None, False, "vision"):
-        raise config.wrong(
+        raise config.invalid(
             "use_bidirectional_attention", "false, null or vision: tokens of text look back only"
         )
     return dense_facts(config, positions, kv_heads=kv_heads, head_dim=256, tied=True) | attention_biases(
@@ -186,7 +185,7 @@ def gemma4(config: Config) -> Architecture:
     """Gemma 4: layers without a window have heads of their own, whose values may be the keys; experts beside a dense FFN."""
     for field, default in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
         if config.optional(field, why="class default", value=default).value:
-            raise config.wrong(
+            raise config.invalid(
                 field, "0; embeddings of each layer and caches shared by layers are not supported"
             )
     kinds = [*mixers(config, 6)[:-1], "full"]  # the class has no window in the last layer
@@ -208,9 +207,9 @@ def gemma4(config: Config) -> Architecture:
     ffn: Mapping[str, Block] = _FFN
     if config.flag("enable_moe_block", default=False).value:
         facts |= {
-            "experts": config.whole("num_experts"),
-            "experts_per_token": config.whole("top_k_experts", "num_experts_per_tok"),
-            "expert_size": config.whole("moe_intermediate_size", "expert_intermediate_size"),
+            "experts": config.integer("num_experts"),
+            "experts_per_token": config.integer("top_k_experts", "num_experts_per_tok"),
+            "expert_size": config.integer("moe_intermediate_size", "expert_intermediate_size"),
             "branch_norms": config.implied(1, "norms after the dense FFN and around the experts"),
             "router_scales": config.implied(1, "stored scales before and after the router"),
         }
@@ -232,8 +231,8 @@ def _full_heads(config: Config, kinds: Sequence[str], facts: Facts) -> Facts:
     stated = config.data.get("per_layer_config")
     if stated is None:
         several = shared.value and config.has("num_global_key_value_heads")
-        size = config.whole("global_head_dim", default=512)
-        kv_heads = config.whole("num_global_key_value_heads") if several else facts["kv_heads"]
+        size = config.integer("global_head_dim", default=512)
+        kv_heads = config.integer("num_global_key_value_heads") if several else facts["kv_heads"]
     else:
         full = {str(layer) for layer, kind in enumerate(kinds) if kind == "full"}
         first = next(iter(stated.values()), None) if isinstance(stated, dict) else None
@@ -243,13 +242,15 @@ def _full_heads(config: Config, kinds: Sequence[str], facts: Facts) -> Facts:
             or any(own != first for own in stated.values())
             or set(first) - {"head_dim", "num_key_value_heads"}
         ):
-            raise config.wrong(
+            raise config.invalid(
                 "per_layer_config",
                 "the same head_dim and num_key_value_heads for every layer without a window, no other",
             )
         part = replace(config, data=first, path=f"{config.path}per_layer_config.", defaults={})
-        size = part.whole("head_dim") if "head_dim" in first else facts["head_dim"]
-        kv_heads = part.whole("num_key_value_heads") if "num_key_value_heads" in first else facts["kv_heads"]
+        size = part.integer("head_dim") if "head_dim" in first else facts["head_dim"]
+        kv_heads = (
+            part.integer("num_key_value_heads") if "num_key_value_heads" in first else facts["kv_heads"]
+        )
     return {"global_head_dim": size, "global_kv_heads": kv_heads, "global_values_are_keys": shared}
 
 
@@ -262,9 +263,9 @@ def gpt_oss(config: Config) -> Architecture:
         | _window(config, kinds, 128)
         | {
             "sinks": config.implied(1, "a learned sink for every head"),
-            "experts": config.whole("num_local_experts", "num_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", "experts_per_token", default=4),
-            "expert_size": config.whole("intermediate_size"),
+            "experts": config.integer("num_local_experts", "num_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", "experts_per_token", default=4),
+            "expert_size": config.integer("intermediate_size"),
             "expert_bias": config.implied(1, "experts have biases"),
             "router_bias": config.implied(1, "the router has a bias"),
         }
@@ -299,10 +300,10 @@ def olmo3(config: Config) -> Architecture:
 def mimo_v2_flash(config: Config) -> Architecture:
     """MiMo-V2-Flash: layers with a window have KV heads of their own and sinks; values are narrower than keys."""
     if config.optional("n_shared_experts", why="no shared experts").value:
-        raise config.wrong("n_shared_experts", "null; shared experts are not part of this class")
+        raise config.invalid("n_shared_experts", "null; shared experts are not part of this class")
     kinds, ffns = _mimo_mixers(config), _mimo_ffns(config)
     facts = decoder_facts(config, 131_072, kv_heads=4, head_dim=192) | {
-        "value_head_dim": config.whole("v_head_dim", default=128),
+        "value_head_dim": config.integer("v_head_dim", default=128),
         "sinks": config.flag("add_full_attention_sink_bias", default=False),
         "qkv_bias": config.flag("attention_bias", default=False),
     }
@@ -312,9 +313,9 @@ def mimo_v2_flash(config: Config) -> Architecture:
         uses |= {role: name for role, name in _SLIDING.items() if name in facts}
     if "moe" in ffns:
         facts |= {
-            "experts": config.whole("n_routed_experts", "num_experts", "num_local_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", default=8),
-            "expert_size": config.whole("moe_intermediate_size"),
+            "experts": config.integer("n_routed_experts", "num_experts", "num_local_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", default=8),
+            "expert_size": config.integer("moe_intermediate_size"),
             "correction_bias": config.implied(1, "a stored vector balances the routing"),
         }
     if "ffn" in ffns:
@@ -342,16 +343,16 @@ _SLIDING = {
 def _mimo_window(config: Config, facts: Facts) -> Facts:
     """The window and the heads of layers that have one. Those alike in all layers stay one fact, so that projections are one module."""
     if config.has("sliding_window_size"):
-        before = config.whole("sliding_window_size")
+        before = config.integer("sliding_window_size")
         found = {
             "sliding_window": config.derived(
                 before.value + 1, f"{before.source} + 1: tokens before it, and the token itself"
             )
         }
     else:
-        found = {"sliding_window": config.whole("sliding_window", default=129)}
+        found = {"sliding_window": config.integer("sliding_window", default=129)}
     found["sliding_kv_heads"] = (
-        config.whole("swa_num_key_value_heads")
+        config.integer("swa_num_key_value_heads")
         if config.has("swa_num_key_value_heads")
         else config.derived(2 * facts["kv_heads"].value, f"2 × {facts['kv_heads'].source}")
     )
@@ -360,21 +361,21 @@ def _mimo_window(config: Config, facts: Facts) -> Facts:
         ("head_dim", "swa_head_dim"),
         ("value_head_dim", "swa_v_head_dim"),
     ):
-        if config.has(field) and config.whole(field).value != facts[role].value:
-            found[_SLIDING[role]] = config.whole(field)
+        if config.has(field) and config.integer(field).value != facts[role].value:
+            found[_SLIDING[role]] = config.integer(field)
     return found | {"sliding_sinks": config.flag("add_swa_attention_sink_bias", default=True)}
 
 
 def _mimo_mixers(config: Config) -> list[str]:
     """Which mixer each layer has. The class has no window in the first layer and in every sixth."""
     count = config.layers().value
-    listed = config.numbers("hybrid_layer_pattern", count)
+    listed = config.integers("hybrid_layer_pattern", count)
     if listed is None:
         return stated_mixers(config) or [
             "full" if layer == 0 or (layer + 1) % 6 == 0 else "sliding" for layer in range(count)
         ]
     if set(listed) - {0, 1}:
-        raise config.wrong("hybrid_layer_pattern", f"{count} numbers, 0 (full) or 1 (window)")
+        raise config.invalid("hybrid_layer_pattern", f"{count} numbers, 0 (full) or 1 (window)")
     return ["sliding" if kind else "full" for kind in listed]
 
 
@@ -385,12 +386,12 @@ def _mimo_ffns(config: Config) -> list[str]:
     listed = (
         [int(kind == "sparse") for kind in kinds]
         if kinds is not None
-        else config.numbers("moe_layer_freq", count)
+        else config.integers("moe_layer_freq", count)
     )
     if listed is None:
         return ["moe" if layer else "ffn" for layer in range(count)]
     if set(listed) - {0, 1}:
-        raise config.wrong("moe_layer_freq", f"{count} numbers, 0 (dense) or 1 (experts)")
+        raise config.invalid("moe_layer_freq", f"{count} numbers, 0 (dense) or 1 (experts)")
     return ["moe" if kind else "ffn" for kind in listed]
 
 
@@ -406,12 +407,12 @@ def llama4(config: Config) -> Architecture:
             value=4, origin=normed.origin, source=f"{normed.source}: heads normed without weights"
         )
     if "chunked" in kinds:
-        facts["attention_chunk"] = config.whole("attention_chunk_size", default=8192)
+        facts["attention_chunk"] = config.integer("attention_chunk_size", default=8192)
     if "moe" in ffns:
         facts |= {
-            "experts": config.whole("num_local_experts"),
-            "experts_per_token": config.whole("num_experts_per_tok", default=1),
-            "expert_size": config.whole("intermediate_size"),
+            "experts": config.integer("num_local_experts"),
+            "experts_per_token": config.integer("num_experts_per_tok", default=1),
+            "expert_size": config.integer("intermediate_size"),
         }
     if "ffn" in ffns:
         facts |= ffn_facts(config, "intermediate_size_mlp")
@@ -430,14 +431,14 @@ def llama4(config: Config) -> Architecture:
 def _llama4_mixers(config: Config) -> list[str]:
     """Which mixer each layer has: those with positions in chunks, the others full."""
     listed = (
-        config.numbers("no_rope_layers", config.layers().value)
+        config.integers("no_rope_layers", config.layers().value)
         if config.data.get("no_rope_layers") != []
         else None
     )
     rotated = None if listed is None else ["chunked" if rope else "full" for rope in listed]
     kinds = stated_mixers(config, CHUNKED)
     if kinds and rotated and kinds != rotated:
-        raise config.wrong(
+        raise config.invalid(
             "layer_types", "chunked_attention where no_rope_layers is 1, full_attention where it is 0"
         )
     return kinds or rotated or mixers(config, 4, CHUNKED, "no_rope_layer_interval")
@@ -446,10 +447,10 @@ def _llama4_mixers(config: Config) -> list[str]:
 def _llama4_ffns(config: Config) -> list[str]:
     """Which FFN each layer has."""
     count = config.layers().value
-    listed = config.numbers("moe_layers")
+    listed = config.integers("moe_layers")
     if listed is None:
-        every = config.whole("interleave_moe_layer_step", default=1).value
+        every = config.integer("interleave_moe_layer_step", default=1).value
         listed = [layer for layer in range(count) if (layer + 1) % every == 0]
     elif any(not 0 <= layer < count for layer in listed):
-        raise config.wrong("moe_layers", f"layer numbers from 0 to {count - 1}")
+        raise config.invalid("moe_layers", f"layer numbers from 0 to {count - 1}")
     return ["moe" if layer in listed else "ffn" for layer in range(count)]

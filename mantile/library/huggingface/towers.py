@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-
-from mantile.library.architecture import Architecture, Fact, Tower
+from mantile.library.architecture import Fact, Tower
 from mantile.library.errors import InputError
-from mantile.library.huggingface.reading import MAX_LAYERS, Config, Facts
+from mantile.library.huggingface.config import MAX_LAYERS, Config, Facts
 
 Fields = dict[str, tuple[tuple[str, ...], int]]
 """Our name of a figure to the fields that may state it and the class default."""
@@ -90,7 +87,7 @@ _KIMI: Fields = {
 def _facts(config: Config, fields: Fields) -> Facts:
     """The figures of a tower; class defaults are legitimate, as its config may be terse."""
     return {
-        name: config.whole(*spellings, default=default, most=MAX_LAYERS if name == "layers" else 10_000_000)
+        name: config.integer(*spellings, default=default, most=MAX_LAYERS if name == "layers" else 10_000_000)
         for name, (spellings, default) in fields.items()
     }
 
@@ -98,14 +95,14 @@ def _facts(config: Config, fields: Fields) -> Facts:
 def _refuse(config: Config, field: str, expected: bool) -> None:
     """An error where a switch of structure is not as the class has it by default."""
     if bool(config.flag(field, default=expected).value) != expected:
-        raise config.wrong(field, f"{str(expected).lower()}: nothing else is supported")
+        raise config.invalid(field, f"{str(expected).lower()}: nothing else is supported")
 
 
 def _one_layer(config: Config, default: int) -> None:
     """An error where the projector takes the features of several layers."""
     value = config.data.get("vision_feature_layer", default)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise config.wrong(
+        raise config.invalid(
             "vision_feature_layer", "a whole number: features of several layers are not supported"
         )
 
@@ -158,24 +155,24 @@ def mistral3(config: Config, vision: Config) -> Tower:
         _encoder(vision),
         "mistral3",
         projector_bias=config.flag("multimodal_projector_bias", default=False),
-        merge=config.whole("spatial_merge_size", default=2),
+        merge=config.integer("spatial_merge_size", default=2),
     )
 
 
 def gemma3(config: Config, vision: Config) -> Tower:
     """SigLIP; patches are averaged to a fixed number of tokens per image."""
     return _with_projector(
-        _encoder(vision), "gemma3", tokens_per_image=config.whole("mm_tokens_per_image", default=256)
+        _encoder(vision), "gemma3", tokens_per_image=config.integer("mm_tokens_per_image", default=256)
     )
 
 
 def gemma4(config: Config, vision: Config) -> Tower:
     """A tower with gated FFN and QK norm; square groups of patches are averaged to tokens."""
     if config.has("audio_config"):
-        raise config.wrong("audio_config", "null: an audio tower is not supported")
+        raise config.invalid("audio_config", "null: an audio tower is not supported")
     _refuse(vision, "attention_bias", expected=False)
     states = config if config.has("vision_soft_tokens_per_image") else vision
-    tokens = states.whole("vision_soft_tokens_per_image", "default_output_length", default=280)
+    tokens = states.integer("vision_soft_tokens_per_image", "default_output_length", default=280)
     return Tower(
         kind="gemma4",
         projector="gemma4",
@@ -201,9 +198,9 @@ def llama4(config: Config, vision: Config) -> Tower:
         or not 0.001 <= ratio <= 1
         or 1 / ratio != round(1 / ratio)
     ):
-        raise vision.wrong("pixel_shuffle_ratio", "1 ÷ a whole number")
+        raise vision.invalid("pixel_shuffle_ratio", "1 ÷ a whole number")
     if facts["adapter_input_size"].value != facts["adapter_size"].value:
-        raise vision.wrong(
+        raise vision.invalid(
             "projector_output_dim", f"projector_input_dim, {facts['adapter_input_size'].value}"
         )
     merge = vision.derived(round(1 / ratio), f"1 ÷ {vision.path}pixel_shuffle_ratio")
@@ -214,7 +211,7 @@ def llama4(config: Config, vision: Config) -> Tower:
 def qwen2_vl(config: Config, vision: Config) -> Tower:
     """A tower for images of any size and for video, two frames at a time; a merger joins 2 x 2 patches."""
     facts = _facts(vision, _QWEN2_VL)
-    ratio = vision.whole("mlp_ratio", default=4)
+    ratio = vision.integer("mlp_ratio", default=4)
     return Tower(
         kind="qwen2_vl",
         projector="qwen2_vl",
@@ -231,11 +228,11 @@ def qwen2_vl(config: Config, vision: Config) -> Tower:
 def qwen2_5_vl(config: Config, vision: Config) -> Tower:
     """The same with a gated FFN, RMSNorm, and attention inside windows in most layers."""
     facts = _facts(vision, _QWEN25_VL)
-    full = vision.numbers("fullatt_block_indexes")
+    full = vision.integers("fullatt_block_indexes")
     whole = [7, 15, 23, 31] if full is None else full
     layers = facts["layers"].value
     if any(not 0 <= index < layers for index in whole) or len(set(whole)) < len(whole):
-        raise vision.wrong("fullatt_block_indexes", f"different layers from 0 to {layers - 1}")
+        raise vision.invalid("fullatt_block_indexes", f"different layers from 0 to {layers - 1}")
     source = f"{vision.path}fullatt_block_indexes"
     return Tower(
         kind="qwen2_5_vl",
@@ -257,7 +254,7 @@ def qwen2_5_vl(config: Config, vision: Config) -> Tower:
 def qwen3_vl(config: Config, vision: Config) -> Tower:
     """A tower with a table of positions; mergers at some layers hand features to the first layers of the decoder."""
     facts = _facts(vision, _QWEN3_VL)
-    indexes = vision.numbers("deepstack_visual_indexes")
+    indexes = vision.integers("deepstack_visual_indexes")
     source = f"{vision.path}deepstack_visual_indexes"
     count = (
         vision.implied(3, f"layers 8, 16 and 24 where {source} is not given")
@@ -302,9 +299,9 @@ def glm4v(config: Config, vision: Config) -> Tower:
 def kimi_k25(config: Config, vision: Config) -> Tower:
     """MoonViT for images of any size, and a merger of 2 x 2 patches."""
     facts = _facts(vision, _KIMI)
-    kernel = vision.numbers("merge_kernel_size", count=2) or [2, 2]
+    kernel = vision.integers("merge_kernel_size", count=2) or [2, 2]
     if kernel[0] != kernel[1] or kernel[0] < 1:
-        raise vision.wrong("merge_kernel_size", "two equal numbers of at least 1")
+        raise vision.invalid("merge_kernel_size", "two equal numbers of at least 1")
     patches = facts["position_rows"].value * facts["position_columns"].value
     projected = config if "projection_hidden_size" in config.data else vision
     return Tower(
@@ -316,157 +313,7 @@ def kimi_k25(config: Config, vision: Config) -> Tower:
             "merge": Fact(value=kernel[0], origin="config", source=f"{vision.path}merge_kernel_size")
             if vision.has("merge_kernel_size")
             else vision.implied(kernel[0], f"{vision.path}merge_kernel_size absent"),
-            "merger_norm_size": projected.whole("projection_hidden_size", "mm_hidden_size", default=1152),
+            "merger_norm_size": projected.integer("projection_hidden_size", "mm_hidden_size", default=1152),
             "patches_per_image": _assumed(vision, patches, "as many patches as positions"),
         },
     )
-
-
-@dataclass(frozen=True)
-class Nesting:
-    """A vision-language model type.
-
-    Args:
-        text: model types that text_config may have, with the class defaults it may leave out; the first is meant where it
-            says nothing.
-        tower: reads the tower from the whole config and its vision_config.
-        vision_type: model type of a vision_config that says nothing.
-        flat: fields of the decoder may stand at top level.
-        default_tower: a config without vision_config has a tower in class defaults.
-    """
-
-    text: Mapping[str, Mapping[str, int]]
-    tower: Callable[[Config, Config], Tower]
-    vision_type: str
-    flat: bool = False
-    default_tower: bool = False
-
-
-def _sizes(hidden: int, layers: int, heads: int, ffn: int, vocabulary: int, positions: int) -> dict[str, int]:
-    return {
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "intermediate_size": ffn,
-        "vocab_size": vocabulary,
-        "max_position_embeddings": positions,
-    }
-
-
-_GEMMA3_TEXT = {
-    "hidden_size": 2304,
-    "intermediate_size": 9216,
-    "num_hidden_layers": 26,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 4,
-    "head_dim": 256,
-    "vocab_size": 262_208,
-    "max_position_embeddings": 131_072,
-}
-_GEMMA4_TEXT = {
-    "hidden_size": 2304,
-    "intermediate_size": 9216,
-    "num_hidden_layers": 30,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 4,
-    "head_dim": 256,
-    "vocab_size": 262_144,
-    "max_position_embeddings": 131_072,
-}
-_LLAMA4_TEXT = {
-    "hidden_size": 5120,
-    "intermediate_size": 8192,
-    "intermediate_size_mlp": 16_384,
-    "num_hidden_layers": 48,
-    "num_attention_heads": 40,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "vocab_size": 202_048,
-    "num_local_experts": 16,
-    "max_position_embeddings": 131_072,
-}
-
-
-_LLAMA = _sizes(4096, 32, 32, 11_008, 32_000, 2048)
-_MISTRAL = _sizes(4096, 32, 32, 14_336, 32_000, 131_072)
-_MINISTRAL3 = _sizes(4096, 34, 32, 14_336, 131_072, 262_144)
-_QWEN2 = _sizes(4096, 32, 32, 22_016, 151_936, 32_768)
-_QWEN2_VL_TEXT = _sizes(8192, 80, 64, 29_568, 152_064, 32_768) | {
-    "num_key_value_heads": 8,
-    "max_window_layers": 80,
-}
-_QWEN3_VL_TEXT = _sizes(4096, 32, 32, 22_016, 151_936, 128_000)
-_QWEN3_VL_MOE_TEXT = _sizes(2048, 24, 16, 5632, 151_936, 128_000) | {
-    "num_key_value_heads": 16,
-    "num_experts": 60,
-    "num_experts_per_tok": 4,
-    "moe_intermediate_size": 1408,
-}
-_QWEN35_TEXT = _sizes(4096, 32, 16, 12_288, 248_320, 32_768)
-_QWEN35_MOE_TEXT = {
-    "hidden_size": 2048,
-    "num_hidden_layers": 40,
-    "num_attention_heads": 16,
-    "vocab_size": 248_320,
-    "num_experts": 256,
-    "moe_intermediate_size": 512,
-    "shared_expert_intermediate_size": 512,
-}
-_GLM4V_MOE_TEXT = _sizes(4096, 46, 96, 10_944, 151_424, 65_536) | {
-    "n_routed_experts": 128,
-    "moe_intermediate_size": 1408,
-}
-_DEEPSEEK_V3 = _sizes(7168, 61, 128, 18_432, 129_280, 4096) | {
-    "n_routed_experts": 256,
-    "moe_intermediate_size": 2048,
-}
-NESTINGS: dict[str, Nesting] = {
-    "llava": Nesting(
-        {"llama": _LLAMA, "mistral": _MISTRAL, "qwen2": _QWEN2, "qwen3": _QWEN2}, llava, "clip_vision_model"
-    ),
-    "mistral3": Nesting({"mistral": _MISTRAL, "ministral3": _MINISTRAL3}, mistral3, "pixtral"),
-    "gemma3": Nesting({"gemma3_text": _GEMMA3_TEXT}, gemma3, "siglip_vision_model"),
-    "gemma4": Nesting({"gemma4_text": _GEMMA4_TEXT}, gemma4, "gemma4_vision"),
-    "llama4": Nesting({"llama4_text": _LLAMA4_TEXT}, llama4, "llama4_vision_model", default_tower=True),
-    "qwen2_vl": Nesting({"qwen2_vl_text": _QWEN2_VL_TEXT}, qwen2_vl, "qwen2_vl_vision", flat=True),
-    "qwen2_5_vl": Nesting({"qwen2_5_vl_text": _QWEN2_VL_TEXT}, qwen2_5_vl, "qwen2_5_vl_vision", flat=True),
-    "qwen3_vl": Nesting({"qwen3_vl_text": _QWEN3_VL_TEXT}, qwen3_vl, "qwen3_vl_vision"),
-    "qwen3_vl_moe": Nesting({"qwen3_vl_moe_text": _QWEN3_VL_MOE_TEXT}, qwen3_vl, "qwen3_vl_moe_vision"),
-    "qwen3_5": Nesting({"qwen3_5_text": _QWEN35_TEXT}, qwen3_5, "qwen3_5_vision"),
-    "qwen3_5_moe": Nesting({"qwen3_5_moe_text": _QWEN35_MOE_TEXT}, qwen3_5, "qwen3_5_moe_vision"),
-    "glm4v_moe": Nesting({"glm4v_moe_text": _GLM4V_MOE_TEXT}, glm4v, "glm4v_moe_vision"),
-    "kimi_k25": Nesting({"deepseek_v3": _DEEPSEEK_V3, "kimi_k2": _DEEPSEEK_V3}, kimi_k25, "kimi_k25_vision"),
-}
-
-
-def nested(config: Config, decoder: Callable[[Config], Architecture]) -> Architecture:
-    """A vision-language config: its decoder, with the tower beside it. What the top level says of tied embeddings holds.
-
-    Args:
-        decoder: reads a decoder by the model type of its part.
-    """
-    nesting = NESTINGS[config.model_type]
-    first = next(iter(nesting.text))
-    if nesting.flat and not isinstance(config.data.get("text_config"), dict):
-        text = replace(config, model_type=first, outer=config.model_type)
-    else:
-        text = config.part("text_config", first)
-        if text.model_type == config.model_type:  # as some files say
-            text = replace(text, model_type=first)
-        if text.model_type not in nesting.text:
-            raise InputError(
-                f"{config.name}: field text_config.model_type: expected one of {', '.join(nesting.text)} inside "
-                f"{config.model_type}, found {text.model_type!r:.60}"
-            )
-        text = replace(text, defaults=nesting.text[text.model_type])
-    if nesting.default_tower and config.data.get("vision_config") is None:
-        vision = replace(
-            config, model_type=nesting.vision_type, data={}, path="vision_config.", outer=config.model_type
-        )
-    else:
-        vision = config.part("vision_config", nesting.vision_type)
-    found = decoder(text)
-    facts = dict(found.facts)
-    if config.has("tie_word_embeddings"):
-        facts["tied_embeddings"] = config.flag("tie_word_embeddings", default=False)
-    return found.model_copy(update={"facts": facts, "vision": nesting.tower(config, vision)})

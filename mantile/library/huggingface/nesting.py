@@ -1,0 +1,74 @@
+"""Vision-language models: a decoder in text_config beside a vision tower in vision_config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from mantile.library.architecture import Architecture, Tower
+from mantile.library.errors import InputError
+from mantile.library.huggingface.config import Config
+
+
+@dataclass(frozen=True)
+class VisionFamily:
+    """A model type whose config.json holds a decoder's beside a vision tower's.
+
+    Args:
+        decoders: model types that text_config may have, with the class defaults of fields it may leave out; the first is
+            meant where text_config states no model type.
+        tower: reads the tower, from the whole config and its vision_config.
+        vision_type: model type of a vision_config that states none.
+        top, head_prefix: prefixes of the decoder's tensors and of the LM head in checkpoints.
+        flat: the decoder's fields may stand at the top level, without text_config.
+        default_tower: a config without vision_config has a tower of class defaults.
+    """
+
+    decoders: Mapping[str, Mapping[str, int]]
+    tower: Callable[[Config, Config], Tower]
+    vision_type: str
+    top: str = "model."
+    head_prefix: str = ""
+    flat: bool = False
+    default_tower: bool = False
+
+    def read(self, config: Config, read_decoder: Callable[[Config], Architecture]) -> Architecture:
+        """The decoder with the tower beside it. tie_word_embeddings at the top level goes before that of the decoder.
+
+        Args:
+            read_decoder: reads a decoder by the model type of its section.
+
+        Raises:
+            InputError: if a section is missing or wrong, or its model type is not one of this family.
+        """
+        decoder = read_decoder(self._decoder_section(config))
+        facts = dict(decoder.facts)
+        if config.has("tie_word_embeddings"):
+            facts["tied_embeddings"] = config.flag("tie_word_embeddings", default=False)
+        tower = self.tower(config, self._tower_section(config))
+        return decoder.model_copy(update={"facts": facts, "vision": tower})
+
+    def _decoder_section(self, config: Config) -> Config:
+        first = next(iter(self.decoders))
+        if self.flat and not isinstance(config.data.get("text_config"), dict):
+            return replace(config, model_type=first, outer_type=config.model_type)
+        text = config.section("text_config", first)
+        # Some files repeat the outer model type in text_config.
+        model_type = first if text.model_type == config.model_type else text.model_type
+        if model_type not in self.decoders:
+            raise InputError(
+                f"{config.name}: field text_config.model_type: expected one of {', '.join(self.decoders)} "
+                f"inside {config.model_type}, found {model_type!r:.60}"
+            )
+        return replace(text, model_type=model_type, defaults=self.decoders[model_type])
+
+    def _tower_section(self, config: Config) -> Config:
+        if self.default_tower and config.data.get("vision_config") is None:
+            return replace(
+                config,
+                model_type=self.vision_type,
+                data={},
+                path="vision_config.",
+                outer_type=config.model_type,
+            )
+        return config.section("vision_config", self.vision_type)
