@@ -86,7 +86,8 @@ def as_written(book: Book) -> File:
         found = {
             place: cell.number
             if cell.number is not None
-            else cell.text or (Formula(book.printed(sheet, cell)) if cell.expression is not None else None)
+            else cell.text
+            or (Formula(book.formula_text(sheet, cell)) if cell.expression is not None else None)
             for place, cell in sheet.cells.items()
         }
         contents[name] = {place: content for place, content in found.items() if content is not None}
@@ -123,10 +124,10 @@ def typed_into(file: File, typed: Typed) -> File:
 
 def place(book: Book, identifier: str, column: int = 0) -> tuple[str, int, int]:
     """Where an input of a scenario is typed; in a column that is still free, beside the others."""
-    if (identifier, column) in book.entries:
-        return book.entries[identifier, column]
-    home = book.homes[book.estimate.figure(identifier)]
-    return home.sheet, home.row, FIRST + column
+    if (identifier, column) in book.input_cells:
+        return book.input_cells[identifier, column]
+    address = book.addresses[book.estimate.figure(identifier)]
+    return address.sheet, address.row, FIRST + column
 
 
 def random_value(figure: Input, dice: random.Random) -> Any:
@@ -158,8 +159,8 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
         The inputs edited, and the kinds of input there are.
     """
     path = write_workbook(book, folder / "run.xlsx")
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
-    editable = sorted(identifier for identifier, column in book.entries if column == 0)
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
+    editable = sorted(identifier for identifier, column in book.input_cells if column == 0)
     groups: dict[str, list[str]] = {}
     for identifier in editable:
         kind_of_input = "override" if identifier.endswith(".override") else identifier.split(".")[0]
@@ -186,7 +187,7 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
             touched |= set(edits)
             keys = {}
             for name, value in edits.items():
-                sheet, row, column = book.entries[name, 0]
+                sheet, row, column = book.input_cells[name, 0]
                 keys[
                     f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
                 ] = value
@@ -194,8 +195,8 @@ def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[st
             native = book.values([generated | edits])
             for sheet_, row, column, cell in book.formulas():
                 key = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                expected = native[cell.column][cell.expression]  # type: ignore[index]
+                expected = native[cell.scenario][cell.expression]  # type: ignore[index]
                 found = solution[key].value.ravel()[0]
-                error = difference(expected, found, scale_of(cell.expression, native[cell.column]))  # type: ignore[arg-type]
+                error = difference(expected, found, scale_of(cell.expression, native[cell.scenario]))  # type: ignore[arg-type]
                 assert error <= TOLERANCE, (number, edits, sheet_.name, row + 1, column + 1, expected, found)
     return touched, set(groups)

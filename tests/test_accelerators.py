@@ -104,7 +104,7 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     """One workbook, its accelerator cell set to each of a sample: all cells as the native engine has them, and the answers differ."""
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
     path = write_workbook(book, tmp_path / "run.xlsx")
-    sheet, row, column = book.entries["inputs.accelerator", 0]
+    sheet, row, column = book.input_cells["inputs.accelerator", 0]
     key = f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
     generated = book.estimate.inputs(0)
     tpot = book.estimate.equations.serving.tpot
@@ -118,8 +118,8 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
             answers.add(round(float(native[0][tpot]), 9))
             for sheet_, row, column, cell in book.formulas():
                 place = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                expected, found = native[cell.column][cell.expression], solution[place].value.ravel()[0]  # type: ignore[index]
-                error = difference(expected, found, scale_of(cell.expression, native[cell.column]))  # type: ignore[arg-type]
+                expected, found = native[cell.scenario][cell.expression], solution[place].value.ravel()[0]  # type: ignore[index]
+                error = difference(expected, found, scale_of(cell.expression, native[cell.scenario]))  # type: ignore[arg-type]
                 assert error <= TOLERANCE, (accelerator, sheet_.name, row + 1, column + 1, expected, found)
     assert len(answers) == len(SAMPLE)
 
@@ -135,7 +135,7 @@ def test_libreoffice_follows_the_dropdown(tmp_path: Path) -> None:
             warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
             opened = openpyxl.load_workbook(path)
             for number, accelerator in enumerate(half):
-                sheet, row, column = book.entries["inputs.accelerator", number]
+                sheet, row, column = book.input_cells["inputs.accelerator", number]
                 opened[sheet].cell(row + 1, column + 1).value = accelerator
             opened.save(path)
         report = verify(path, "libreoffice").to_dict()

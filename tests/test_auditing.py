@@ -56,8 +56,8 @@ def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
         place(laid, "efficiency.step_row.override", 1): 3,
         place(laid, "inputs.tp", 1): 1,
         ("Log", sign, 2): "A. Person",
-        ("Serving", laid.homes[made.equations.serving.e2e].row, 7): "=H9",
-        ("Serving", laid.homes[made.equations.serving.tpot].row, 7): 1,
+        ("Serving", laid.addresses[made.equations.serving.e2e].row, 7): "=H9",
+        ("Serving", laid.addresses[made.equations.serving.tpot].row, 7): 1,
     }
     book = loaded(path)
     for (sheet, row, column), value in typed.items():
@@ -102,14 +102,14 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     values = [file.book.estimate.program.run(given) for given in typed_inputs(file)[0]]
     rows = {(row["sheet"], row["id"]): row for row in found.rows if row["section"] != "Linked in"}
     for figure in file.book.estimate.equations.quantities():
-        home = file.book.homes.get(figure)
+        address = file.book.addresses.get(figure)
         if (
-            home is not None
-            and home.column is None
-            and home.sheet in file.book.estimate.equations.sheets
+            address is not None
+            and address.column is None
+            and address.sheet in file.book.estimate.equations.sheets
             and figure.id not in ("serving.tpot",)
         ):
-            row = rows[home.sheet, figure.id]
+            row = rows[address.sheet, figure.id]
             expected = [values[column][figure] for column in (0, 1)]
             assert (
                 row["values"] == [value if isinstance(value, str) else float(value) for value in expected]

@@ -100,11 +100,11 @@ class Table:
     """The Compare sheet as it reads: by label the direction, values and changes of scenarios, and the best; texts of other cells."""
 
     def __init__(self, book: Book, inputs: list[dict[str, Any]] | None = None) -> None:
-        native = book.values(inputs or book.generated())
+        native = book.values(inputs or book.generated_inputs())
         cells = book.sheets["Compare"].cells
         last = 2 * book.columns + 3
         at = {
-            place: cell.text if cell.expression is None else native[cell.column][cell.expression]
+            place: cell.text if cell.expression is None else native[cell.scenario][cell.expression]
             for place, cell in cells.items()
         }
         columns = [4, *range(5, last, 2)]
@@ -211,7 +211,9 @@ def test_it_keeps_the_rules(book: Book, tmp_path: Path) -> None:
     assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
     sheet = book.sheets["Compare"]
     texts = {
-        place: book.printed(sheet, cell) for place, cell in sheet.cells.items() if cell.expression is not None
+        place: book.formula_text(sheet, cell)
+        for place, cell in sheet.cells.items()
+        if cell.expression is not None
     }
     assert len(texts) < 90 * book.columns
     for text in texts.values():
@@ -248,9 +250,9 @@ def test_nobody_is_ahead_where_all_are_alike_or_none_fits(fields: dict[str, Any]
 def test_blocks_stand_below_or_beside_each_other() -> None:
     """Both are printed; figures that stand apart are refused."""
     book = lay_out(_estimate(SMALL | {"variants": [{}]}))
-    found = {figure.id: figure for figure in book.homes if isinstance(figure, Quantity)}
+    found = {figure.id: figure for figure in book.addresses if isinstance(figure, Quantity)}
     keys = [found[f"compare.won.{number}"] for number in (1, 2)]
-    place = book.homes[keys[0]]
+    place = book.addresses[keys[0]]
     assert (
         formula(sum_range(span(keys)), _Cells(book, "Compare", ACROSS))
         == f"=SUM(E{place.row + 1}:F{place.row + 1})"
@@ -293,7 +295,7 @@ def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
             ("inputs.tp", 1, 4),
             ("inputs.concurrency", 0, 64),
         ):
-            sheet, row, place = book.entries[identifier, column]
+            sheet, row, place = book.input_cells[identifier, column]
             opened[sheet].cell(row + 1, place + 1).value = value
 
     file = open_file(edit(path, tmp_path / "edited.xlsx", change))

@@ -100,7 +100,7 @@ def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by id, whether the graph has another or somebody typed it."""
     made = _made()
     file = as_written(lay_out(made))
-    row = file.book.homes[made.equations.serving.tpot].row
+    row = file.book.addresses[made.equations.serving.tpot].row
     cell = f"Serving!H{row + 1}"
     edited = typed_into(file, {("Serving", row, FIRST): "=H10+1", place(file.book, "inputs.tp"): 2})
     monkeypatch.setattr("mantile.roundtrip.compare.open_file", lambda path: edited)

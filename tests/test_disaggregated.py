@@ -65,7 +65,7 @@ def chosen(made: Estimate) -> dict[frozenset[str], int]:
 def test_a_variant_alone_may_have_decode_workers() -> None:
     """The base is built with its sweep, and its titles name no decode workers."""
     book = lay_out(ask(variants=[{"name": "apart", "decode": {"tp": 2, "accelerator": "b200-sxm"}}]))
-    values = book.values(book.generated())[0]
+    values = book.values(book.generated_inputs())[0]
     title, line = (str(values[book.sheets["Summary"].cells[row, 1].expression]) for row in (0, 1))
     assert title.startswith("Llama-3.1-8B on 1 × H100 SXM: ") and "→" not in line
 

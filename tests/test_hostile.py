@@ -616,7 +616,7 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
     with pytest.raises(InputError, match=message):
         verify(path)
     file = open_file(path)
-    sheet, row, column = file.book.entries["efficiency.step_host.override", 0]
+    sheet, row, column = file.book.input_cells["efficiency.step_host.override", 0]
     for value in (
         -1e300,
         math.nan,

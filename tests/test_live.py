@@ -141,14 +141,14 @@ def test_libreoffice_follows_edits_of_the_file(tmp_path: Path) -> None:
     for number in range(10 if EVERY else 2):
         book = _book(dice.choice(list(CONFIGS)))
         path = write_workbook(book, tmp_path / f"run{number}.xlsx")
-        inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
-        names = dice.sample(sorted(identifier for identifier, column in book.entries if column == 0), 6)
+        inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
+        names = dice.sample(sorted(identifier for identifier, column in book.input_cells if column == 0), 6)
         names += ["inputs.tp", "inputs.accelerator", "inputs.weights_dtype"]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
             opened = openpyxl.load_workbook(path)
             for name in dict.fromkeys(names):
-                sheet, row, column = book.entries[name, 0]
+                sheet, row, column = book.input_cells[name, 0]
                 opened[sheet].cell(row + 1, column + 1).value = random_value(inputs[name], dice)
             opened.save(path)
         report = verify(path, "libreoffice").to_dict()

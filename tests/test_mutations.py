@@ -318,9 +318,9 @@ def test_values_alone_miss_some(
     for (sheet_name, row, column), mutation in sample.items():
         cell = file.book.sheets[sheet_name].cells[row, column]
         assert cell.expression is not None
-        expected = native[cell.column][cell.expression]
+        expected = native[cell.scenario][cell.expression]
         error = difference(
-            expected, worked[sheet_name].get((row, column)), scale_of(cell.expression, native[cell.column])
+            expected, worked[sheet_name].get((row, column)), scale_of(cell.expression, native[cell.scenario])
         )
         missed[mutation.kind] += error <= TOLERANCE
     with capsys.disabled():

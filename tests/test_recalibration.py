@@ -239,7 +239,9 @@ def test_edits_are_carried_over(opened: File) -> None:
     for column, wanted in enumerate(cells[: file.book.columns]):
         mine = {figure.id: figure.value for figure in made.equations.all_inputs()} | made.inputs(column)
         assert {
-            key: value for key, value in wanted.items() if key not in file.book.own and mine[key] != value
+            key: value
+            for key, value in wanted.items()
+            if key not in file.book.own_inputs and mine[key] != value
         } == {}
     base, variant = (made.results(column) for column in (0, 1))
     assert (
@@ -281,7 +283,7 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
             if cell.number is not None
             else cell.text
             if cell.text is not None
-            else Formula(book.printed(sheet, cell))
+            else Formula(book.formula_text(sheet, cell))
             if cell.expression is not None
             else None
             for place, cell in sheet.cells.items()

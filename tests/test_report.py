@@ -204,8 +204,8 @@ def test_own_table_is_read(run: Any, made: list[dict[str, Any]], tmp_path: Path)
 
 def cells(sheet: Any, head: str, metric: str) -> list[Any]:
     """The cells of a column of Runs, by its head and the metric above it."""
-    first = next(cell.column for cell in sheet[4] if cell.value and str(cell.value).startswith(metric))
-    column = next(cell.column for cell in sheet[5] if cell.column >= first and cell.value == head)
+    first = next(cell.scenario for cell in sheet[4] if cell.value and str(cell.value).startswith(metric))
+    column = next(cell.scenario for cell in sheet[5] if cell.scenario >= first and cell.value == head)
     return [sheet.cell(row, column) for row in range(6, sheet.max_row + 1)]
 
 
@@ -271,7 +271,7 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
                     continue
                 stored, found = (
                     values[sheet.title][cell.coordinate].value,
-                    worked[sheet.title].get((cell.row - 1, cell.column - 1)),
+                    worked[sheet.title].get((cell.row - 1, cell.scenario - 1)),
                 )
                 compared_cells += 1
                 if isinstance(stored, float | int):

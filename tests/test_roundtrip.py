@@ -122,8 +122,10 @@ def _saved(source: Path, target: Path, typed: Typed) -> Path:
 
 
 def _row(book: Book, identifier: str) -> tuple[str, int]:
-    home = next(home for figure, home in book.homes.items() if getattr(figure, "id", "") == identifier)
-    return home.sheet, home.row
+    address = next(
+        address for figure, address in book.addresses.items() if getattr(figure, "id", "") == identifier
+    )
+    return address.sheet, address.row
 
 
 def _imported(file: File, monkeypatch: pytest.MonkeyPatch) -> Imported:
@@ -159,9 +161,9 @@ def _possible(figure: Input, dice: random.Random) -> Any:
 
 def _edits(book: Book, dice: random.Random) -> tuple[Typed, set[str]]:
     """Cells typed into and the kinds of edit: inputs of any column, shared figures, overrides, measured values, and a column of one's own."""
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
     groups: dict[str, list[tuple[str, int]]] = {}
-    for identifier, column in sorted(book.entries):
+    for identifier, column in sorted(book.input_cells):
         figure = inputs[identifier]
         if (figure.shared and column) or identifier.endswith(TOGETHER):
             continue
@@ -170,7 +172,7 @@ def _edits(book: Book, dice: random.Random) -> tuple[Typed, set[str]]:
             if figure.value is None and not identifier.startswith("measured")
             else identifier.partition(".")[0]
         )
-        sheet, row, at = book.entries[identifier, column]
+        sheet, row, at = book.input_cells[identifier, column]
         groups.setdefault("following" if book.sheets[sheet].cells[row, at].follows else kind, []).append(
             (identifier, column)
         )
@@ -242,7 +244,7 @@ def test_whatever_is_typed_comes_back(
         _require_same(file, made)
         assert len(made.columns) == file.book.columns + len(found.added)
         for change in found.changes:
-            if change["id"] in file.book.own:
+            if change["id"] in file.book.own_inputs:
                 assert found.scenario.sensitivity[driver_of(change["id"])] == change["to"]
         if not found.library_cells:
             (tmp_path / "alone.yaml").write_text(
@@ -268,7 +270,7 @@ def test_whatever_is_typed_comes_back(
 def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:
     """One field: any point may be typed over. Two: a value wherever it stands, else the grid has a hole and the cell is named."""
     file = files("swept")
-    sheet, row, column = file.book.entries[
+    sheet, row, column = file.book.input_cells[
         "sweep.inputs.concurrency", 2 + file.book.columns + 1
     ]  # behind low and high of Sensitivity
     found = _imported(typed_into(file, {(sheet, row, column): 16}), monkeypatch)
@@ -276,7 +278,7 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
     assert [change["to"] for change in found.changes] == [16]
     file = files("grid")
     cells = [
-        file.book.entries["sweep.inputs.tp", case]
+        file.book.input_cells["sweep.inputs.tp", case]
         for case in range(2 + file.book.columns, 2 + file.book.columns + 4)
     ]
     assert [file.contents[sheet][row, column] for sheet, row, column in cells] == [1, 1, 2, 2]
@@ -348,21 +350,23 @@ def test_filled_columns_are_what_engines_make_of_them(
     for column in range(3):
         mine = found.estimate.values(column)
         for figure in equations.quantities():
-            home = book.homes.get(book.estimate.figure(figure.id))
+            address = book.addresses.get(book.estimate.figure(figure.id))
             if (
-                home is not None
-                and home.column is None
-                and home.sheet in equations.sheets
+                address is not None
+                and address.column is None
+                and address.sheet in equations.sheets
                 and figure not in judged
             ):
                 error = difference(
-                    mine[figure], values[home.sheet].get((home.row, FIRST + column)), scale_of(figure, mine)
+                    mine[figure],
+                    values[address.sheet].get((address.row, FIRST + column)),
+                    scale_of(figure, mine),
                 )
                 assert error <= TOLERANCE, (
                     column,
                     figure.id,
                     mine[figure],
-                    values[home.sheet].get((home.row, FIRST + column)),
+                    values[address.sheet].get((address.row, FIRST + column)),
                 )
                 compared += 1
     assert compared > 3 * 700

@@ -48,14 +48,14 @@ def made(**fields: Any) -> Estimate:
 def laid_out(number: int) -> tuple[Book, list[dict[Any, Any]]]:
     """A workbook and the native values of all its columns."""
     book = lay_out(made(**MODELS[number]))
-    return book, book.values(book.generated())
+    return book, book.values(book.generated_inputs())
 
 
 def table(book: Book, values: list[dict[Any, Any]], sheet: str, row: int, column: int) -> float:
     """What a cell shows."""
     cell = book.sheets[sheet].cells[row, column]
     assert cell.expression is not None
-    return float(values[cell.column][cell.expression])
+    return float(values[cell.scenario][cell.expression])
 
 
 def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
@@ -128,7 +128,7 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
         ends, changes = (
             {
                 figure.id: float(values[-1][figure.body])
-                for figure in book.homes
+                for figure in book.addresses
                 if isinstance(figure, Quantity)
                 and figure.id.startswith(tuple(f"sensitivity.{name}.{kind}." for kind in kinds))
             }
@@ -165,7 +165,7 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path:
     low, high = (get_column_letter(column + 1) for column in (LOW, HIGH))
     for row, identifier in sheet.ids.items():
         if identifier.startswith("sensitivity."):
-            one, two = (book.printed(sheet, sheet.cells[row, column]) for column in (LOW, HIGH))
+            one, two = (book.formula_text(sheet, sheet.cells[row, column]) for column in (LOW, HIGH))
             assert Translator(one, origin=f"{low}{row + 1}").translate_formula(f"{high}{row + 1}") == two
     path = write_workbook(book, tmp_path / "run.xlsx")
     assert not lint(path)
@@ -179,9 +179,9 @@ def test_a_swing_can_be_typed_and_stated() -> None:
         for row, identifier in stated.sheets["Sensitivity"].ids.items()
         if identifier == "inputs.concurrency"
     )
-    values = stated.values(stated.generated())
+    values = stated.values(stated.generated_inputs())
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [8, 24]
-    given = stated.generated()
+    given = stated.generated_inputs()
     given[0] |= {"sensitivity.swing.inputs.concurrency": 25}
     values = stated.values(given)
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [12, 20]
@@ -204,7 +204,7 @@ def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
         for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
             cell = sheet.cells[row, column]
             line[name] = (
-                cell.number if cell.expression is None else float(values[cell.column][cell.expression])
+                cell.number if cell.expression is None else float(values[cell.scenario][cell.expression])
             )
         if sheet.cells[row, 0].text != "still so":
             found.append(line)
@@ -231,7 +231,7 @@ def test_a_point_is_the_estimate_with_that_input(
     if not live:
         monkeypatch.setattr("mantile.workbook.sheets.sweep.MOST_LIVE", 0)
     book = lay_out(made(sweep=sweep))
-    values = book.values(book.generated())
+    values = book.values(book.generated_inputs())
     found = points(book, values)
     first, *rest = sweep
     expected = [
@@ -254,9 +254,9 @@ def test_a_point_is_the_estimate_with_that_input(
 
 def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> None:
     book, values = laid_out(0)
-    note = next(figure for figure in book.homes if figure.id == "sweep.note")
+    note = next(figure for figure in book.addresses if figure.id == "sweep.note")
     assert str(values[-1][note]).startswith("✓")
-    given = book.generated()
+    given = book.generated_inputs()
     given[0] |= {"inputs.tp": 2}
     assert str(book.values(given)[-1][note]).startswith("!")
 
@@ -289,7 +289,7 @@ def test_a_sweep_that_cannot_be_is_refused(sweep: dict[str, Any], words: str) ->
 def test_points_can_be_typed(tmp_path: Path) -> None:
     """A typed point is worked out by its column; the rules hold for a book with live points."""
     book = lay_out(made(sweep={"concurrency": [1, 16]}))
-    given = book.generated()
+    given = book.generated_inputs()
     given[-1] |= {"sweep.inputs.concurrency": 64}
     assert points(book, book.values(given))[1]["tpot"] == pytest.approx(
         made(concurrency=64).results()["tpot_s"] * 1e3, rel=1e-9

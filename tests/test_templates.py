@@ -85,7 +85,7 @@ def test_executives_see_what_they_decide_by() -> None:
     assert not {"Plan", "Layers", "Calibration", "Log"} & set(book.sheets)
     text = {
         name: " ".join(
-            book.printed(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None
+            book.formula_text(sheet, cell) for cell in sheet.cells.values() if cell.expression is not None
         )
         for name, sheet in book.sheets.items()
     }
@@ -115,7 +115,7 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
         sheet = book.sheets[name]
         for (row, at), cell in sheet.cells.items():
             if at == FIRST and cell.expression is not None and row in sheet.ids:
-                assert sheet.cells[row, column].text == book.printed(sheet, cell)
+                assert sheet.cells[row, column].text == book.formula_text(sheet, cell)
                 seen += 1
     assert seen > 1000
     moving = [driver for driver in drivers(other) if driver.weight > 0]
@@ -157,7 +157,7 @@ def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
     file.write_text('currency: {code: EUR, symbol: "€", per_usd: 0.92}', encoding="utf-8")
     other = made(template=str(file), sweep={"concurrency": [4, 16]}, variants=[{"name": "TP2", "tp": 2}])
     book = lay_out(other)
-    values = book.values(book.generated())
+    values = book.values(book.generated_inputs())
     usd = other.results()["usd_per_million_tokens"]["output"]
 
     def shown(sheet: str, wanted: str) -> list[float]:
@@ -169,7 +169,7 @@ def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
             if column < 2 and cell.text is not None and wanted in cell.text
         }
         found = [
-            values[cell.column].get(cell.expression)
+            values[cell.scenario].get(cell.expression)
             for (row, _), cell in cells.items()
             if row in rows and cell.expression is not None
         ]

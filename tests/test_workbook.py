@@ -149,8 +149,8 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
     values = book.values([made.inputs(0)])[0]
     found: dict[str, Quantity] = {
         figure.id: figure
-        for figure, home in book.homes.items()
-        if home.sheet == "Layers" and isinstance(figure, Quantity)
+        for figure, address in book.addresses.items()
+        if address.sheet == "Layers" and isinstance(figure, Quantity)
     }
     layers = made.model.architecture.sequence()
     for phase in (made.equations.prefill, made.equations.decode):

@@ -91,9 +91,9 @@ class _Column:
         self.place = FIRST + number
         self.inputs: dict[tuple[str, int], Input] = {}
         for figure in file.book.estimate.equations.all_inputs():
-            home = file.book.homes.get(figure)
-            if home is not None and home.column is None and not figure.fixed:
-                self.inputs[home.sheet, home.row] = figure
+            address = file.book.addresses.get(figure)
+            if address is not None and address.column is None and not figure.fixed:
+                self.inputs[address.sheet, address.row] = figure
         self.rows = {figure.id: row for (sheet, row), figure in self.inputs.items() if sheet == "Inputs"}
         self.measured = {figure.id for figure in file.book.estimate.equations.measured.values.values()}
 
@@ -169,7 +169,7 @@ class _Column:
         if not is_formula(content):
             return coerced(figure, content, f"{self.file.path}: {place_of(sheet, row, self.place)}")
         told = plain(content).replace("$", "")
-        place = self.file.book.entries[figure.id, 0]
+        place = self.file.book.input_cells[figure.id, 0]
         if told in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(place_of(*place))}"):
             return (figure.id, 0)
         deployment = f"inputs.{figure.id.removeprefix('inputs.').removeprefix(DECODE)}"

@@ -237,9 +237,9 @@ class _Rows:
     ) -> None:
         self.file, self.book, self.inputs, self.values = file, file.book, inputs, values
         self.was = {edit["cell"]: edit["from"] for edit in edits}
-        self.homes = {
-            (home.sheet, home.row, home.column): figure
-            for figure, home in file.book.homes.items()
+        self.addresses = {
+            (address.sheet, address.row, address.column): figure
+            for figure, address in file.book.addresses.items()
             if isinstance(figure, Input | Quantity)
         }
 
@@ -247,29 +247,31 @@ class _Rows:
         workings = self.book.estimate.equations.sheets
         for sheet in self.book.sheets.values():
             links = {
-                home.row: figure
-                for figure, home in sheet.links.items()
+                address.row: figure
+                for figure, address in sheet.links.items()
                 if isinstance(figure, Input | Quantity)
             }
             figures: dict[int, dict[int, Cell]] = {}
             for (row, column), cell in sorted(sheet.cells.items()):
                 if (
                     _works(cell)
-                    or (sheet.name, row, column) in self.homes
+                    or (sheet.name, row, column) in self.addresses
                     or (cell.number is not None and sheet.name in workings)
                 ):
                     figures.setdefault(row, {})[column] = cell
             for row, cells in figures.items():
                 own = list(range(FIRST, FIRST + self.book.columns)) if sheet.name in workings else []
                 if own and all(column in cells for column in own):
-                    yield self._row(sheet, row, own, self.homes.get((sheet.name, row, None), links.get(row)))
+                    yield self._row(
+                        sheet, row, own, self.addresses.get((sheet.name, row, None), links.get(row))
+                    )
                     cells = {column: cell for column, cell in cells.items() if column not in own}
-                across = self.homes.get(
+                across = self.addresses.get(
                     (sheet.name, row, None)
                 )  # where scenarios stand side by side on another sheet, such as Checks
                 for column, cell in cells.items():
                     here = across if isinstance(across, Quantity) and cell.expression is across.body else None
-                    yield self._row(sheet, row, [column], self.homes.get((sheet.name, row, column), here))
+                    yield self._row(sheet, row, [column], self.addresses.get((sheet.name, row, column), here))
 
     def _row(self, sheet: Sheet, row: int, columns: Sequence[int], figure: Named | None) -> dict[str, Any]:
         cells = [sheet.cells[row, column] for column in columns]
@@ -279,13 +281,13 @@ class _Rows:
         found: list[Any] = [None] * self.book.columns
         for column, cell in zip(columns, cells, strict=True):
             value = self._value(sheet, row, column, cell)
-            everywhere = cell.column == ACROSS or (
+            everywhere = cell.scenario == ACROSS or (
                 column == SHARED and sheet.name in self.book.estimate.equations.sheets
             )
             found = (
                 [value] * len(found)
                 if everywhere
-                else [value if index == cell.column else old for index, old in enumerate(found)]
+                else [value if index == cell.scenario else old for index, old in enumerate(found)]
             )
         places = [place_of(sheet.name, row, column) for column in columns]
         section, label = _words(sheet, row, columns[0])
@@ -312,11 +314,11 @@ class _Rows:
 
     def _value(self, sheet: Sheet, row: int, column: int, cell: Cell) -> Any:
         if cell.entry is not None:
-            return self.inputs[cell.column].get(cell.entry.id)
+            return self.inputs[cell.scenario].get(cell.entry.id)
         content = self.file.contents[sheet.name].get((row, column))
         if cell.expression is None or (content is not None and not is_formula(content)):
             return content
-        value = self.values[cell.column][cell.expression]
+        value = self.values[cell.scenario][cell.expression]
         return value if isinstance(value, str) else float(value)
 
 
@@ -382,11 +384,11 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
         figure = figures.get(identifier)
         if isinstance(figure, Input):  # a fact of the model, or a figure that all scenarios share
             origin = facts.get(identifier.removeprefix("model."))
-            home, unit = book.homes[figure], style.shown_unit(figure.unit)
+            address, unit = book.addresses[figure], style.shown_unit(figure.unit)
             yield {
                 "id": identifier,
                 "scenario": "all",
-                "cell": place_of(home.sheet, home.row, home.column or SHARED),
+                "cell": place_of(address.sheet, address.row, address.column or SHARED),
                 "value": inputs[0].get(identifier, override.value),
                 "unit": unit,
                 "replaces": origin.value if origin is not None else figure.value,
@@ -404,7 +406,7 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
             yield {
                 "id": name,
                 "scenario": f"{LETTERS[number]}: {column.name}",
-                "cell": place_of(*book.entries[identifier, number]),
+                "cell": place_of(*book.input_cells[identifier, number]),
                 "value": value,
                 "unit": style.shown_unit(figures[identifier].unit),
                 "replaces": _replaced(book, identifier, inputs[number]),

@@ -54,9 +54,9 @@ def edited(file: File) -> Edits:
     typed += [one.values for one in columns_added]
     changes += [edit for one in columns_added for edit in one.edits]
     inputs = {figure.id: figure for figure in estimate.equations.all_inputs()}
-    _require_possible(changes, inputs | book.own, file)
+    _require_possible(changes, inputs | book.own_inputs, file)
     data = estimate.scenario.model_dump(mode="json", exclude_defaults=True)
-    _of_sheets(data, [edit for edit in changes if edit["id"] in book.own], points, file)
+    _of_sheets(data, [edit for edit in changes if edit["id"] in book.own_inputs], points, file)
     if columns_added:
         data["variants"] = [*data.get("variants", []), *({"name": one.name} for one in columns_added)]
     cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
@@ -100,7 +100,7 @@ def _of_sheets(
     typed = [edit for edit in edits if not driver_of(edit["id"])]
     if not typed:
         return
-    figures = {field: file.book.own[f"sweep.inputs.{field}"] for field in data["sweep"]}
+    figures = {field: file.book.own_inputs[f"sweep.inputs.{field}"] for field in data["sweep"]}
     found = [
         {
             field: int(point[figure.id]) if figure.integer else point[figure.id]
@@ -150,7 +150,7 @@ def _own(
         return {"inputs.concurrency"} if estimate.scenario.open_loop else set()
     found = {
         identifier
-        for (identifier, of), (sheet, row, column) in book.entries.items()
+        for (identifier, of), (sheet, row, column) in book.input_cells.items()
         if of == number
         and book.sheets[sheet].cells[row, column].follows is not None
         and not is_formula(file.contents[sheet].get((row, column)))

@@ -139,12 +139,12 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     stored = sum(file.cached[sheet.name].get((row, column)) is not None for sheet, row, column, _ in formulas)
     report.stored_values = 2 * stored > len(formulas)  # openpyxl saves none, but for a few cells with links
     for sheet, row, column, cell in formulas:
-        expected = native[cell.column][cell.expression]  # type: ignore[index]
+        expected = native[cell.scenario][cell.expression]  # type: ignore[index]
         found = sheets[sheet.name]
         found.formulas += 1
         if not isinstance(file.contents[sheet.name].get((row, column)), Formula):
             continue
-        scale = scale_of(cell.expression, native[cell.column])  # type: ignore[arg-type]
+        scale = scale_of(cell.expression, native[cell.scenario])  # type: ignore[arg-type]
         _compare(report, found, sheet, row, column, expected, scale, other, engine)
         found.compared += 1
         if report.stored_values and place_of(sheet.name, row, column) not in touched:

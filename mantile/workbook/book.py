@@ -28,7 +28,7 @@ ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 
 @dataclass(frozen=True)
-class Home:
+class CellAddress:
     """Where a figure stands: at a fixed place, or in the columns of the scenarios."""
 
     sheet: str
@@ -71,17 +71,18 @@ class Case:
 class Cell:
     """What stands in a cell.
 
-    `expression` is printed and computed for `column`, a scenario or behind them a further case; ACROSS looks across all of them. `entry` is the input a user
-    may type here. `reference` is printed instead of the expression where a cell repeats the cell in which the input is
-    typed: the selector on Summary, or the base's column, until somebody types over it; `follows` says which input of which
-    scenario that is. `note` shows when the pointer rests on the cell.
+    `expression` is printed and computed for `scenario`: one of the columns, behind them a further case, or ACROSS, which
+    looks across all of them. `entry` is the input that a user may type here. `reference` is printed instead of the
+    expression where a cell repeats the cell in which the input is typed: the selector on Summary, or the base's column,
+    until somebody types over it; `follows` says which input of which scenario that is. `note` shows when the pointer
+    rests on the cell.
     """
 
     style: Style
     text: str | None = None
     number: float | None = None
     expression: Node | None = None
-    column: int = 0
+    scenario: int = 0
     entry: Input | None = None
     reference: str | None = None
     follows: tuple[str, int] | None = None
@@ -106,31 +107,37 @@ class Sheet:
     charts: list[tuple[int, int, Chart]] = field(default_factory=list)
     conditional: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    links: dict[Node, Home] = field(default_factory=dict)
+    links: dict[Node, CellAddress] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     default_height: float = 18
 
-    def put(self, row: int, column: int, cell: Cell) -> None:
+    def set_cell(self, row: int, column: int, cell: Cell) -> None:
         """Place a cell; a place is used once."""
         if (row, column) in self.cells:
             raise AssertionError(f"{self.name}: two cells at {xl_col_to_name(column)}{row + 1}")
         self.cells[row, column] = cell
 
-    def text(self, row: int, column: int, text: str, style: Style, link: str | None = None) -> None:
+    def set_text(self, row: int, column: int, text: str, style: Style, link: str | None = None) -> None:
         """A label. Always written as text, whatever it begins with."""
-        self.put(row, column, Cell(style, text=text, link=link))
+        self.set_cell(row, column, Cell(style, text=text, link=link))
 
-    def formula(
-        self, row: int, column: int, expression: Node, style: Style, of: int = 0, link: str | None = None
+    def set_formula(
+        self,
+        row: int,
+        column: int,
+        expression: Node,
+        style: Style,
+        scenario: int = 0,
+        link: str | None = None,
     ) -> None:
-        """A live cell for scenario `of`."""
-        self.put(row, column, Cell(style, expression=expression, column=of, link=link))
+        """A live cell for a scenario."""
+        self.set_cell(row, column, Cell(style, expression=expression, scenario=scenario, link=link))
 
-    def band(self, row: int, first: int, last: int, style: Style) -> None:
+    def set_style(self, row: int, first: int, last: int, style: Style) -> None:
         """Empty cells that carry a style."""
         for column in range(first, last + 1):
             if (row, column) not in self.cells:
-                self.put(row, column, Cell(style))
+                self.set_cell(row, column, Cell(style))
 
 
 class Book:
@@ -144,8 +151,8 @@ class Book:
         self.estimate = estimate
         self.bundle = bundle or Bundle.of(estimate)
         self.sheets: dict[str, Sheet] = {}
-        self.homes: dict[Node, Home] = {}
-        self.entries: dict[tuple[str, int], tuple[str, int, int]] = {}
+        self.addresses: dict[Node, CellAddress] = {}
+        self.input_cells: dict[tuple[str, int], tuple[str, int, int]] = {}
         self.names: dict[str, str] = {}
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
         self.cases: list[Case] = []
@@ -168,10 +175,10 @@ class Book:
                 ),
             )
         )
-        self.own: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
+        self.own_inputs: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.columns = len(estimate.columns)
 
-    def choices(self, entry: Input) -> Span | None:
+    def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
         name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
         hardware = self.estimate.equations.prefill_workers.hardware
@@ -181,8 +188,8 @@ class Book:
             else None
         )
 
-    def case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
-        """A further case of the base scenario in a column of a sheet; what its cells take as `column`."""
+    def add_case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
+        """A further case of the base scenario in a column of a sheet; what its cells take as `scenario`."""
         self.cases.append(Case(sheet.name, column, inputs))
         return self.columns + len(self.cases) - 1
 
@@ -194,36 +201,36 @@ class Book:
             else self.cases[column - self.columns].inputs
         )
 
-    def add(self, sheet: Sheet) -> Sheet:
+    def add_sheet(self, sheet: Sheet) -> Sheet:
         """Append a sheet."""
         self.sheets[sheet.name] = sheet
         return sheet
 
-    def settle(self, figure: Named, home: Home) -> None:
+    def register(self, figure: Named, address: CellAddress) -> None:
         """Say where a figure stands; only once."""
-        if figure in self.homes:
+        if figure in self.addresses:
             raise AssertionError(f"{figure.id} stands in two places")
-        self.homes[figure] = home
+        self.addresses[figure] = address
 
-    def place(
+    def add_quantity(
         self,
         sheet: Sheet,
         row: int,
         column: int,
         figure: Quantity,
         style: Style,
-        of: int = 0,
+        scenario: int = 0,
         link: str | None = None,
     ) -> None:
         """A quantity at a place of its own, on sheets that are not in scenario columns."""
-        self.settle(figure, Home(sheet.name, row, column))
-        sheet.put(row, column, Cell(style, expression=figure.body, column=of, link=link))
+        self.register(figure, CellAddress(sheet.name, row, column))
+        sheet.set_cell(row, column, Cell(style, expression=figure.body, scenario=scenario, link=link))
 
-    def fix(self, sheet: Sheet, row: int, column: int, figure: Input, style: Style) -> None:
+    def add_constant(self, sheet: Sheet, row: int, column: int, figure: Input, style: Style) -> None:
         """A fixed number or text that formulas refer to."""
-        self.settle(figure, Home(sheet.name, row, column, absolute=True))
+        self.register(figure, CellAddress(sheet.name, row, column, absolute=True))
         is_text = isinstance(figure.value, str)
-        sheet.put(
+        sheet.set_cell(
             row,
             column,
             Cell(
@@ -233,61 +240,63 @@ class Book:
             ),
         )
 
-    def type(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:
+    def add_input(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:
         """A cell in which an input of the workbook itself is typed: of all scenarios, or of a further case, whose value it then has."""
         value = figure.value if case is None else self.inputs(case)[figure.id]
         look = value_style(figure.unit, is_text=isinstance(value, str), role="input", integer=figure.integer)
-        sheet.put(
+        sheet.set_cell(
             row,
             column,
             Cell(
                 look,
                 text=value if isinstance(value, str) else None,
                 number=None if isinstance(value, str) else float(value or 0),
-                column=case or 0,
+                scenario=case or 0,
                 entry=figure,
             ),
         )
         if case is None:
-            self.settle(figure, Home(sheet.name, row, column, absolute=True))
-        self.own[figure.id] = figure
-        self.entries[figure.id, case or 0] = (sheet.name, row, column)
+            self.register(figure, CellAddress(sheet.name, row, column, absolute=True))
+        self.own_inputs[figure.id] = figure
+        self.input_cells[figure.id, case or 0] = (sheet.name, row, column)
 
-    def anchor(self, figure: Named, column: int = 0) -> str:
+    def link_to(self, figure: Named, column: int = 0) -> str:
         """A link to a figure's row."""
-        home = self.homes[figure]
-        return f"internal:'{home.sheet}'!{xl_col_to_name(home.column if home.column is not None else FIRST + column)}{home.row + 1}"
+        address = self.addresses[figure]
+        return f"internal:'{address.sheet}'!{xl_col_to_name(address.column if address.column is not None else FIRST + column)}{address.row + 1}"
 
-    def address(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
+    def reference_to(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
         """The reference to a figure from a sheet, for one scenario; absolute with a sheet name where `sheet` is None."""
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
-        home = local or self.homes.get(figure)
-        if home is None:
+        address = local or self.addresses.get(figure)
+        if address is None:
             raise AssertionError(f"{figure.id} stands nowhere")
-        letter = self.letter(home, column)
+        letter = self.column_letter(address, column)
         if sheet is None:
             letter = letter.removeprefix("$")
-            return f"='{home.sheet}'!${letter}${home.row + 1}"
-        place = f"${letter}${home.row + 1}" if home.absolute else f"{letter}{home.row + 1}"
-        return place if home.sheet == sheet else f"{_quoted(home.sheet)}!{place}"
+            return f"='{address.sheet}'!${letter}${address.row + 1}"
+        place = f"${letter}${address.row + 1}" if address.absolute else f"{letter}{address.row + 1}"
+        return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
 
-    def letter(self, home: Home, column: int) -> str:
+    def column_letter(self, address: CellAddress, column: int) -> str:
         """The column of a figure as a scenario or further case sees it; a case sees the base scenario's, but for its own figures."""
-        if home.column is not None:
-            return str(xl_col_to_name(home.column))
+        if address.column is not None:
+            return str(xl_col_to_name(address.column))
         if column < self.columns:
             return str(xl_col_to_name(FIRST + max(column, 0)))
         case = self.cases[column - self.columns]
-        return str(xl_col_to_name(case.column)) if home.sheet == case.sheet else f"${xl_col_to_name(FIRST)}"
+        return (
+            str(xl_col_to_name(case.column)) if address.sheet == case.sheet else f"${xl_col_to_name(FIRST)}"
+        )
 
-    def printed(self, sheet: Sheet, cell: Cell) -> str:
+    def formula_text(self, sheet: Sheet, cell: Cell) -> str:
         """The formula text of a cell."""
         assert cell.expression is not None
         if cell.reference is not None:
             return f"={cell.reference}"
         if isinstance(cell.expression, Input | Quantity):  # a link leads straight to the figure's own row
-            return "=" + self.address(cell.expression, cell.column, sheet.name, linked=False)
-        return formula(cell.expression, _Cells(self, sheet.name, cell.column))
+            return "=" + self.reference_to(cell.expression, cell.scenario, sheet.name, linked=False)
+        return formula(cell.expression, _Cells(self, sheet.name, cell.scenario))
 
     @cached_property
     def program(self) -> list[Program]:
@@ -296,7 +305,7 @@ class Book:
         for sheet in self.sheets.values():
             for cell in sheet.cells.values():
                 if cell.expression is not None:
-                    found[cell.column].append(cell.expression)
+                    found[cell.scenario].append(cell.expression)
         for node in ancestors(*found[ACROSS]):
             if isinstance(node, InCase):
                 found[node.case].append(node.figure)
@@ -317,7 +326,7 @@ class Book:
         found = [program.run(values) for program, values in zip(each, given, strict=True)]
         return [*found, across.run({}, found)]
 
-    def generated(self) -> list[dict[str, Any]]:
+    def generated_inputs(self) -> list[dict[str, Any]]:
         """Inputs as generated of every scenario and further case."""
         return [self.inputs(column) for column in range(self.columns + len(self.cases))]
 
@@ -359,32 +368,36 @@ class _Cells:
     column: int
 
     def cell(self, node: Input | Quantity) -> str:
-        return self.book.address(node, self.column, self.sheet)
+        return self.book.reference_to(node, self.column, self.sheet)
 
     def across(self, node: InCase) -> str:
-        return self.book.address(node.figure, node.case, self.sheet)
+        return self.book.reference_to(node.figure, node.case, self.sheet)
 
     def range(self, members: Span) -> str:
         book = self.book
-        homes = [book.homes[member] for member in members.members]
-        first, last = homes[0], homes[-1]
+        addresses = [book.addresses[member] for member in members.members]
+        first, last = addresses[0], addresses[-1]
         places = [
-            (home.row - first.row, None if home.column is None else home.column - (first.column or 0))
-            for home in homes
+            (
+                address.row - first.row,
+                None if address.column is None else address.column - (first.column or 0),
+            )
+            for address in addresses
         ]
         below, beside = (
-            [(step, places[0][1]) for step in range(len(homes))],
-            [(0, step) for step in range(len(homes))],
+            [(step, places[0][1]) for step in range(len(addresses))],
+            [(0, step) for step in range(len(addresses))],
         )
         if any(
-            (home.sheet, home.absolute) != (first.sheet, first.absolute) for home in homes
+            (address.sheet, address.absolute) != (first.sheet, first.absolute) for address in addresses
         ) or places not in (below, beside):
             raise AssertionError(
                 f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other"
             )
         fixed = "$" if first.absolute else ""
         text = ":".join(
-            f"{fixed}{book.letter(home, self.column)}{fixed}{home.row + 1}" for home in (first, last)
+            f"{fixed}{book.column_letter(address, self.column)}{fixed}{address.row + 1}"
+            for address in (first, last)
         )
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 

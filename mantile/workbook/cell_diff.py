@@ -43,14 +43,16 @@ def diff_cells(file: File, added: int = 0) -> CellDiff:
     found = CellDiff()
     next_column = FIRST + file.book.columns
     used = {
-        (home.sheet, home.row, home.column) for home in file.book.homes.values() if home.column is not None
+        (address.sheet, address.row, address.column)
+        for address in file.book.addresses.values()
+        if address.column is not None
     }
     for name, sheet in file.book.sheets.items():
         contents = file.contents[name]
         for (row, column), cell in sheet.cells.items():
             content = contents.get((row, column))
             if cell.expression is not None:
-                expected = file.book.printed(sheet, cell)
+                expected = file.book.formula_text(sheet, cell)
                 if is_formula(content):
                     if plain(content) != plain(expected):
                         found.formulas.append(_item(sheet, row, column, cell, expected, content))

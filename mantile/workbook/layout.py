@@ -38,7 +38,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
 
     cover_sheet(book)
     select(book)
-    book.add(Sheet("Checks", "front"))
+    book.add_sheet(Sheet("Checks", "front"))
     workings(
         book,
         "Inputs",
@@ -159,7 +159,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
 def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     names = {
-        f"in_{name}": "=" + reference(*book.entries[figure.id, 0]) for name, figure in inputs.named().items()
+        f"in_{name}": "=" + reference(*book.input_cells[figure.id, 0])
+        for name, figure in inputs.named().items()
     }
     equations = book.estimate.equations
     served, held, money = equations.serving, equations.decode_workers.memory, equations.cost
@@ -181,4 +182,4 @@ def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> d
         "master_check": master,
         "calibration_error": error,
     }
-    return names | {name: book.address(figure, 0, None) for name, figure in results.items()}
+    return names | {name: book.reference_to(figure, 0, None) for name, figure in results.items()}

@@ -160,7 +160,7 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     book = file.book
     values: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
     names = [
         *(column.name for column in book.estimate.columns),
         *("a point of the sweep" for _ in book.cases),
@@ -168,7 +168,7 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     for column, name in enumerate(names):
         generated = book.inputs(column)
         mine: dict[str, Any] = {} if column < book.columns else dict(generated)
-        for (identifier, of), (sheet, row, place) in book.entries.items():
+        for (identifier, of), (sheet, row, place) in book.input_cells.items():
             if of != column:
                 continue
             figure = inputs[identifier]

@@ -32,7 +32,7 @@ def leave_out(book: Book, shown: tuple[str, ...]) -> None:
             kept[name] = None
             stack += {other for other in _needed(book, book.sheets[name]) if other in book.sheets}
     book.sheets = {name: sheet for name, sheet in book.sheets.items() if name in kept}
-    book.entries = {key: place for key, place in book.entries.items() if place[0] in kept}
+    book.input_cells = {key: place for key, place in book.input_cells.items() if place[0] in kept}
     book.names = {name: place for name, place in book.names.items() if _sheet_of(place) in kept}
     for sheet in book.sheets.values():
         for cell in sheet.cells.values():
@@ -52,9 +52,9 @@ def show_formulas(book: Book) -> None:
         if not rows or len(sheet.widths) != column:  # not laid out in columns of scenarios
             continue
         sheet.widths.append(330)
-        sheet.text(3, column, "formula of the base scenario", style.HEADER)
+        sheet.set_text(3, column, "formula of the base scenario", style.HEADER)
         for row in rows:
-            sheet.text(row, column, book.printed(sheet, sheet.cells[row, FIRST]), style.IDENTIFIER)
+            sheet.set_text(row, column, book.formula_text(sheet, sheet.cells[row, FIRST]), style.IDENTIFIER)
 
 
 def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
             yield _sheet_of(cell.reference)
         if cell.expression is not None:
             yield from _homes(book, cell.expression)
-        members = book.choices(cell.entry) if cell.entry is not None else None
+        members = book.library_choices(cell.entry) if cell.entry is not None else None
         if members is not None:
             yield from _homes(book, members)
     for _, _, chart in sheet.charts:
@@ -74,8 +74,8 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
 def _homes(book: Book, node: Node) -> Iterator[str]:
     for part in expression(node):
         figure = part.figure if isinstance(part, InCase) else part
-        if figure in book.homes:
-            yield book.homes[figure].sheet
+        if figure in book.addresses:
+            yield book.addresses[figure].sheet
 
 
 def _mentioned(thing: Any) -> Iterator[str]:

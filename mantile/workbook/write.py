@@ -77,7 +77,7 @@ class _Writer:
         self.book = book
         self.formats: dict[Style, Any] = {}
         self.colours = style.recoloured(book.estimate.template.palette.model_dump(exclude_none=True))
-        self.values = book.values(book.generated())
+        self.values = book.values(book.generated_inputs())
 
     def write(self, path: Path) -> None:
         workbook = xlsxwriter.Workbook(
@@ -152,7 +152,7 @@ class _Writer:
         if cell.link:
             written.write_url(row, column, cell.link, look, string=cell.text or " ")
         if cell.expression is not None:
-            written.write_formula(row, column, self.book.printed(sheet, cell), look, self._cached(cell))
+            written.write_formula(row, column, self.book.formula_text(sheet, cell), look, self._cached(cell))
         elif cell.number is not None:
             written.write_number(row, column, cell.number, look)
         elif cell.text:
@@ -172,7 +172,7 @@ class _Writer:
             self._validation(written, row, column, cell.entry)
 
     def _cached(self, cell: Cell) -> Any:
-        value = self.values[cell.column][_node(cell)]
+        value = self.values[cell.scenario][_node(cell)]
         if isinstance(value, str):
             return value
         if value != value:
@@ -186,10 +186,11 @@ class _Writer:
             "error_title": "Not possible",
             "ignore_blank": entry.value is None,
         }
-        members = self.book.choices(entry)
+        members = self.book.library_choices(entry)
         if members is not None:
             first, last = (
-                self.book.address(member, 0, None) for member in (members.members[0], members.members[-1])
+                self.book.reference_to(member, 0, None)
+                for member in (members.members[0], members.members[-1])
             )
             rule |= {
                 "validate": "list",

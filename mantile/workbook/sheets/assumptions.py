@@ -91,7 +91,7 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
         listed: what the results hang on, most consequential first.
         hangs: the live effects of some of them, from the Sensitivity sheet.
     """
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Assumptions",
             "control",
@@ -119,7 +119,7 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
         "USD/M",
     )
     for column, head in enumerate(heads):
-        sheet.text(3, column, head, style.HEADER_RIGHT if column in (3, 5, 9, 10, 11) else style.HEADER)
+        sheet.set_text(3, column, head, style.HEADER_RIGHT if column in (3, 5, 9, 10, 11) else style.HEADER)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
     row = 4
     used = _used(book)
@@ -158,7 +158,7 @@ def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs:
         "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
         "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
     ):
-        sheet.text(row, 0, words, style.PURPOSE)
+        sheet.set_text(row, 0, words, style.PURPOSE)
         row += 1
     sheet.print_area = (0, 0, row - 1, last)
 
@@ -189,17 +189,17 @@ def _line(
     value, unit, _ = shown(figure, figure.unit)
     then = evaluate(shown(Literal(float(book.estimate_values[0][figure])), figure.unit)[0])
     integer = isinstance(figure, Input) and figure.integer
-    sheet.text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
-    sheet.text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
-    sheet.text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
-    sheet.formula(
+    sheet.set_text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
+    sheet.set_text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
+    sheet.set_text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
+    sheet.set_formula(
         row,
         3,
         value,
         style.value(unit, role="link", integer=integer).but(bottom=under),
-        link=book.anchor(figure),
+        link=book.link_to(figure),
     )
-    sheet.text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
+    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
     default = Input(
         f"assumption.{driver.id}",
         f"As generated, {driver.label}",
@@ -208,16 +208,18 @@ def _line(
         shared=True,
         fixed=True,
     )
-    book.fix(sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under))
-    sheet.formula(
+    book.add_constant(
+        sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under)
+    )
+    sheet.set_formula(
         row,
         6,
         where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
         style.front("changed", colour=style.ALERT, bold=True).but(bottom=under),
     )
-    sheet.text(row, 7, cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
+    sheet.set_text(row, 7, cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
     assumed = driver.status == "assumed"
-    sheet.text(
+    sheet.set_text(
         row,
         8,
         "! assumed" if assumed else driver.status,
@@ -228,9 +230,9 @@ def _line(
     )
     for column, (result, effect) in enumerate(zip(RESULTS, driver.effects, strict=True), 9):
         if result in live:
-            sheet.formula(row, column, live[result], look.but(colour=style.LINK), of=ACROSS)
+            sheet.set_formula(row, column, live[result], look.but(colour=style.LINK), scenario=ACROSS)
         else:
-            sheet.put(
+            sheet.set_cell(
                 row,
                 column,
                 Cell(look.but(colour=style.GREY), number=round(effect * 2 * driver.swing / 10, 6)),

@@ -34,7 +34,7 @@ def calibration_sheet(book: Book, master: Quantity) -> Quantity:
                 cell = sheet.cells[row, FIRST + column]
                 cell.style = cell.style.but(form=style.FRONT["ratio"])
     _total(book, sheet, max(sheet.ids) + 1)
-    return next(figure for figure in book.homes if isinstance(figure, Quantity) and figure.id == TOTAL)
+    return next(figure for figure in book.addresses if isinstance(figure, Quantity) and figure.id == TOTAL)
 
 
 def _total(book: Book, sheet: Sheet, row: int) -> None:
@@ -50,16 +50,16 @@ def _total(book: Book, sheet: Sheet, row: int) -> None:
     texts = ("How far off", whole.label, "1", whole.note, "", whole.id)
     styles = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
-        sheet.text(row, column, text, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
-    book.place(
+        sheet.set_text(row, column, text, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
+    book.add_quantity(
         sheet,
         row,
         SHARED,
         whole,
         style.emphasised(style.value("1").but(form=style.FRONT["ratio"]), 2),
-        of=ACROSS,
+        scenario=ACROSS,
     )
-    sheet.band(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))
+    sheet.set_style(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))
     sheet.ids[row] = whole.id
     start, _ = sheet.blocks[-1]
     sheet.blocks[-1] = (start, row)

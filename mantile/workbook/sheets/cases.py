@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from mantile.graph.quantity import Input, Named, Node, Quantity, precedents
 from mantile.workbook import style
-from mantile.workbook.book import Book, Home, Sheet
+from mantile.workbook.book import Book, CellAddress, Sheet
 
 
 def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
     """What stands on a row: label, unit, id."""
-    sheet.text(row, 0, label, style.ROW_LABEL)
-    sheet.text(row, 1, style.shown_unit(figure.unit), style.UNIT)
+    sheet.set_text(row, 0, label, style.ROW_LABEL)
+    sheet.set_text(row, 1, style.shown_unit(figure.unit), style.UNIT)
     sheet.ids[row] = figure.id
 
 
@@ -25,11 +25,11 @@ def work_out(
         original: what it was made from.
         cases: the cases by their columns.
     """
-    book.settle(figure, Home(sheet.name, row))
+    book.register(figure, CellAddress(sheet.name, row))
     describe(sheet, row, figure, original.label)
     look = style.value(figure.unit, is_text=isinstance(book.estimate_values[0].get(original), str))
     for column, case in cases.items():
-        sheet.formula(row, column, figure.body, look, of=case)
+        sheet.set_formula(row, column, figure.body, look, scenario=case)
 
 
 def figures_of(body: Node) -> tuple[Named, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mantile.equations.checks import Check
 from mantile.graph.quantity import InCase, Input, Node, Quantity, join, span, sum_of, sum_range, text, where
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, Book, Home, Sheet
+from mantile.workbook.book import ACROSS, FIRST, Book, CellAddress, Sheet
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
@@ -94,8 +94,8 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
     note = style.TILE.but(size=9)
     for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
-        sheet.text(3, column, head, tile)
-    book.place(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), of=ACROSS)
+        sheet.set_text(3, column, head, tile)
+    book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
     sheet.conditional.append(
         (
             (4, 0, 4, 0),
@@ -107,34 +107,36 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
             },
         )
     )
-    book.place(sheet, 4, 2, verdict.alerts, big, of=ACROSS)
-    book.place(sheet, 4, 5, verdict.stamp, big, of=0)
-    sheet.text(5, 0, "", note)
-    book.place(
+    book.add_quantity(sheet, 4, 2, verdict.alerts, big, scenario=ACROSS)
+    book.add_quantity(sheet, 4, 5, verdict.stamp, big, scenario=0)
+    sheet.set_text(5, 0, "", note)
+    book.add_quantity(
         sheet,
         5,
         1,
         verdict.master,
         note.but(indent=0, form='[=1]"master check: none failed";"master check: failed"'),
-        of=ACROSS,
+        scenario=ACROSS,
     )
-    sheet.text(5, 2, "an alert asks for attention and does not fail the book", note)
-    sheet.text(5, 5, "live results against those stored when the file was made", note)
+    sheet.set_text(5, 2, "an alert asks for attention and does not fail the book", note)
+    sheet.set_text(5, 5, "live results against those stored when the file was made", note)
     for row, look in ((3, tile), (4, big), (5, note)):
-        sheet.band(row, 0, last, look)
+        sheet.set_style(row, 0, last, look)
 
     for column, head in enumerate(HEADS):
-        sheet.text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
+        sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
     for index, chosen in enumerate(book.estimate.columns):
-        sheet.text(7, FIRST + index, "result" if book.columns == 1 else cut(chosen.name, 14), style.HEADER)
-    sheet.text(7, last - 1, "kind", style.HEADER)
-    sheet.text(7, last, "go to", style.HEADER)
+        sheet.set_text(
+            7, FIRST + index, "result" if book.columns == 1 else cut(chosen.name, 14), style.HEADER
+        )
+    sheet.set_text(7, last - 1, "kind", style.HEADER)
+    sheet.set_text(7, last, "go to", style.HEADER)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
 
     row, number = 8, 0
     for group in dict.fromkeys(check.group for check in verdict.checks):
-        sheet.text(row, 0, group, style.BLOCK_HEAD)
-        sheet.band(row, 1, last, style.BLOCK_HEAD)
+        sheet.set_text(row, 0, group, style.BLOCK_HEAD)
+        sheet.set_style(row, 1, last, style.BLOCK_HEAD)
         row += 1
         for check in (check for check in verdict.checks if check.group == group):
             number += 1
@@ -147,19 +149,19 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
         ("Alerts that are clear", verdict.clear, verdict.alert_count),
     ):
         look = style.emphasised(style.LABEL, 1)
-        sheet.text(row, 1, label, look)
-        book.fix(sheet, row, 3, counted, style.emphasised(style.value("number", role="fixed"), 1))
-        sheet.text(row, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
-        book.settle(figure, Home(sheet.name, row))
+        sheet.set_text(row, 1, label, look)
+        book.add_constant(sheet, row, 3, counted, style.emphasised(style.value("number", role="fixed"), 1))
+        sheet.set_text(row, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
+        book.register(figure, CellAddress(sheet.name, row))
         for column in range(book.columns):
-            sheet.formula(
+            sheet.set_formula(
                 row,
                 FIRST + column,
                 figure.body,
                 style.emphasised(style.value("number"), 1).but(align="left"),
-                of=column,
+                scenario=column,
             )
-        sheet.band(row, 0, last, look)
+        sheet.set_style(row, 0, last, look)
         row += 1
     sheet.print_area = (0, 0, row - 1, last)
     sheet.default_height = 20
@@ -167,26 +169,28 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
 
 
 def _line(book: Book, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
-    sheet.text(row, 0, str(number), style.SOURCE)
-    sheet.text(row, 1, check.label, style.LABEL)
+    sheet.set_text(row, 0, str(number), style.SOURCE)
+    sheet.set_text(row, 1, check.label, style.LABEL)
     look = style.value(check.left.unit, role="link")
-    sheet.formula(row, 2, check.left, look)
-    sheet.formula(row, 3, check.right, look)
-    sheet.text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
-    sheet.formula(row, 5, check.left - check.right, style.value(check.left.unit))
-    sheet.text(row, 6, _SIGNS[check.rule], style.UNIT)
-    book.settle(check.result, Home(sheet.name, row))
+    sheet.set_formula(row, 2, check.left, look)
+    sheet.set_formula(row, 3, check.right, look)
+    sheet.set_text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
+    sheet.set_formula(row, 5, check.left - check.right, style.value(check.left.unit))
+    sheet.set_text(row, 6, _SIGNS[check.rule], style.UNIT)
+    book.register(check.result, CellAddress(sheet.name, row))
     form = "check" if check.error else "alert"
     for column in range(book.columns):
         cell = (row, FIRST + column, row, FIRST + column)
-        sheet.formula(row, FIRST + column, check.result.body, style.front(form, colour=style.PASS), of=column)
+        sheet.set_formula(
+            row, FIRST + column, check.result.body, style.front(form, colour=style.PASS), scenario=column
+        )
         bad = (
             style.Style(colour=style.FAIL, fill=style.FAIL_FILL, bold=True)
             if check.error
             else style.Style(colour=style.ALERT, fill=style.ALERT_FILL, bold=True)
         )
         sheet.conditional.append((cell, {"type": "cell", "criteria": "==", "value": 0, "format": bad}))
-    sheet.text(row, last - 1, "error" if check.error else "alert", style.UNIT)
-    home = book.homes[check.left]
-    sheet.text(row, last, f"{home.sheet} ›", style.UNIT, link=book.anchor(check.left))
+    sheet.set_text(row, last - 1, "error" if check.error else "alert", style.UNIT)
+    address = book.addresses[check.left]
+    sheet.set_text(row, last, f"{address.sheet} ›", style.UNIT, link=book.link_to(check.left))
     sheet.ids[row] = check.code

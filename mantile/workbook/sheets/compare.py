@@ -130,7 +130,7 @@ class _Scenarios:
 
 def compare_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out the Compare sheet of a workbook with several scenarios."""
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Compare",
             "outputs",
@@ -164,7 +164,7 @@ def compare_sheet(book: Book, master: Quantity) -> Sheet:
     for found, ahead in best.items():
         letter = where(ahead.number > 0, index(known.letters, maximum(1, ahead.number)), "=")
         sheet.cells[found.row, last] = Cell(
-            sheet.cells[found.row, last].style, expression=letter, column=ACROSS
+            sheet.cells[found.row, last].style, expression=letter, scenario=ACROSS
         )
     free = _finding(book, sheet, finding, free, known, best, last)
     _charts(book, sheet, finding + 1, chart_rows * _HEIGHT, free, known, best)
@@ -180,16 +180,16 @@ def _column(scenario: int) -> int:
 def _heads(book: Book, sheet: Sheet, last: int) -> None:
     top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT.but(shrink=True)
     for column, head in enumerate(("section", "quantity", "unit", "better")):
-        sheet.text(_HEADER + 1, column, head, style.HEADER)
+        sheet.set_text(_HEADER + 1, column, head, style.HEADER)
     for scenario, (letter, name) in enumerate(scenario_heads(book)):
-        sheet.text(_HEADER, _column(scenario), letter, top)
-        sheet.text(_HEADER + 1, _column(scenario), name, bottom)
+        sheet.set_text(_HEADER, _column(scenario), letter, top)
+        sheet.set_text(_HEADER + 1, _column(scenario), name, bottom)
         if scenario:
-            sheet.text(
+            sheet.set_text(
                 _HEADER + 1, _column(scenario) + 1, "vs A", bottom.but(size=9, bold=False, colour=style.GREY)
             )
-    sheet.text(_HEADER + 1, last, "best", bottom)
-    sheet.band(_HEADER, 0, last, top)
+    sheet.set_text(_HEADER + 1, last, "best", bottom)
+    sheet.set_style(_HEADER, 0, last, top)
     sheet.heights[_HEADER - 1] = _GAP
 
 
@@ -297,39 +297,41 @@ def _row(book: Book, sheet: Sheet, row: int, section: str, line: Line, first: bo
     for column, (words, look) in enumerate(
         ((section, head), (line.label, style.ROW_LABEL), (line.unit, style.UNIT), (better, style.UNIT))
     ):
-        sheet.text(row, column, words, look.but(top=edge))
+        sheet.set_text(row, column, words, look.but(top=edge))
     look = style.table(line.form) if line.form else style.TEXT_VALUE.but(shrink=True)
     values: list[Quantity] = []
     for scenario in range(book.columns):
         body = substitute(line.body, {figure: InCase(figure, scenario) for figure in line.figures})
         value = Quantity(f"compare.{row}.{scenario}", line.label, "1", body)
-        book.place(
+        book.add_quantity(
             sheet,
             row,
             _column(scenario),
             value,
             look.but(top=edge),
-            of=ACROSS,
-            link=book.anchor(line.figures[0], scenario),
+            scenario=ACROSS,
+            link=book.link_to(line.figures[0], scenario),
         )
         values.append(value)
         if scenario and line.better:
             change = where(minimum(value, values[0]) > 0, value / values[0] - 1, "–")
-            sheet.formula(
+            sheet.set_formula(
                 row,
                 _column(scenario) + 1,
                 change,
                 style.table("change", size=9, colour=style.GREY, top=edge, shrink=True),
-                of=ACROSS,
+                scenario=ACROSS,
             )
-    sheet.band(row, 0, last, style.TEXT_VALUE.but(bold=True, top=edge))
+    sheet.set_style(row, 0, last, style.TEXT_VALUE.but(bold=True, top=edge))
     sheet.ids[row] = f"compare.{line.figures[0].id}"
     return _Row(line, row, tuple(values))
 
 
 def _scenarios(book: Book, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_Scenarios, int]:
     """Below what is printed, facts of the scenarios side by side; the next free row."""
-    sheet.text(row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
+    sheet.set_text(
+        row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
+    )
     heads = scenario_heads(book)
     contents: dict[str, Sequence[str | int]] = {
         "number": range(1, len(heads) + 1),
@@ -339,19 +341,19 @@ def _scenarios(book: Book, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_S
     fixed: dict[str, tuple[Input, ...]] = {}
     for kind, values in contents.items():
         row += 1
-        sheet.text(row, 1, kind, _SMALL)
+        sheet.set_text(row, 1, kind, _SMALL)
         fixed[kind] = tuple(
             Input(f"compare.{kind}.{scenario}", kind, "1", value, shared=True, fixed=True)
             for scenario, value in enumerate(values)
         )
         for scenario, figure in enumerate(fixed[kind]):
-            book.fix(sheet, row, _BASE + scenario, figure, _SMALL)
+            book.add_constant(sheet, row, _BASE + scenario, figure, _SMALL)
     row += 1
-    sheet.text(row, 1, "label", _SMALL)
+    sheet.set_text(row, 1, "label", _SMALL)
     fits = next(found.values for found in rows if found.line.form == "yes")
     for scenario, (name, fit) in enumerate(zip(fixed["name"], fits, strict=True)):
-        sheet.formula(
-            row, _BASE + scenario, where(fit > 0, name, join(name, ", does not fit")), _SMALL, of=ACROSS
+        sheet.set_formula(
+            row, _BASE + scenario, where(fit > 0, name, join(name, ", does not fit")), _SMALL, scenario=ACROSS
         )
     labels = ("Compare", row, _BASE, row, _BASE + len(heads) - 1)
     return _Scenarios(fixed["number"], span(fixed["letter"]), span(fixed["name"]), fits, labels), row + 1
@@ -365,12 +367,12 @@ def _best(
     What does not fit, or nobody states, comes last. A billionth per place makes the first of equals the first in every engine.
     """
     for column, words in ((1, "ranked by"), (2, "best"), (3, "up to, from")):
-        sheet.text(row, column, words, _SMALL)
+        sheet.set_text(row, column, words, _SMALL)
     best: dict[_Row, _Best] = {}
     for found in (found for found in rows if found.line.ranked):
         row += 1
         lower = found.line.better == "lower"
-        sheet.text(row, 1, found.line.label, _SMALL)
+        sheet.set_text(row, 1, found.line.label, _SMALL)
         keys = []
         for value, number, fit in zip(found.values, known.numbers, known.fits, strict=True):
             body = (
@@ -379,7 +381,7 @@ def _best(
                 else where(fit > 0, value * (1 - number * TOLERANCE), 0)
             )
             keys.append(Quantity(f"compare.{found.row}.key.{number.value}", "Ranked by", "1", body))
-            book.place(sheet, row, _BASE + len(keys) - 1, keys[-1], _NUMBER, of=ACROSS)
+            book.add_quantity(sheet, row, _BASE + len(keys) - 1, keys[-1], _NUMBER, scenario=ACROSS)
         block = span(keys)
         alike = maximum(block) - minimum(block) <= known.numbers[-1] * TOLERANCE * maximum(block)
         first = Quantity(
@@ -388,7 +390,7 @@ def _best(
             "1",
             where(alike, 0, match(minimum(block) if lower else maximum(block), block)),
         )
-        book.place(sheet, row, 2, first, _COUNT, of=ACROSS)
+        book.add_quantity(sheet, row, 2, first, _COUNT, scenario=ACROSS)
         best[found] = _Best(first, ())
         if not found.line.headline:
             continue
@@ -400,7 +402,7 @@ def _best(
             if lower
             else where(first > 0, maximum(block) * (1 - known.numbers[-1] * TOLERANCE), 1 / TOLERANCE),
         )
-        book.place(sheet, row, 3, limit, _NUMBER, of=ACROSS)
+        book.add_quantity(sheet, row, 3, limit, _NUMBER, scenario=ACROSS)
         best[found] = _Best(first, tuple(key <= limit if lower else key >= limit for key in keys))
     return best, row + 1
 
@@ -419,9 +421,9 @@ def _finding(
         )
         for scenario, number in enumerate(known.numbers)
     ]
-    sheet.text(data, 1, "headline results at which it is best", _SMALL)
+    sheet.set_text(data, 1, "headline results at which it is best", _SMALL)
     for scenario, figure in enumerate(won):
-        book.place(sheet, data, _BASE + scenario, figure, _COUNT, of=ACROSS)
+        book.add_quantity(sheet, data, _BASE + scenario, figure, _COUNT, scenario=ACROSS)
     most = Quantity("compare.most", "Most results", "1", maximum(span(won)))
     sharing = Quantity("compare.sharing", "Best equally often", "1", count_where(span(won), most))
     ahead = Quantity("compare.ahead", "Best most often", "1", index(known.names, match(most, span(won))))
@@ -431,22 +433,26 @@ def _finding(
         "1",
         where(sharing > 1, join(text(sharing, "0"), " scenarios lead"), join(ahead, " leads")),
     )
-    sheet.text(data + 1, 1, "most of them, whose, and how many share it", _SMALL)
-    book.place(sheet, data + 1, 2, most, _COUNT, of=ACROSS)
-    book.place(sheet, data + 1, _BASE, ahead, _SMALL, of=ACROSS)
-    book.place(sheet, data + 2, 2, sharing, _COUNT, of=ACROSS)
-    book.place(sheet, data + 2, _BASE, who, _SMALL, of=ACROSS)
+    sheet.set_text(data + 1, 1, "most of them, whose, and how many share it", _SMALL)
+    book.add_quantity(sheet, data + 1, 2, most, _COUNT, scenario=ACROSS)
+    book.add_quantity(sheet, data + 1, _BASE, ahead, _SMALL, scenario=ACROSS)
+    book.add_quantity(sheet, data + 2, 2, sharing, _COUNT, scenario=ACROSS)
+    book.add_quantity(sheet, data + 2, _BASE, who, _SMALL, scenario=ACROSS)
     words = join(who, " in ", text(most, "0"), " headline results")
-    sheet.formula(
-        row, 0, where(most > 0, words, "No scenario is ahead of the others"), style.SECTION_HEAD, of=ACROSS
+    sheet.set_formula(
+        row,
+        0,
+        where(most > 0, words, "No scenario is ahead of the others"),
+        style.SECTION_HEAD,
+        scenario=ACROSS,
     )
-    sheet.text(
+    sheet.set_text(
         row,
         last,
         "headline results: TTFT, TPOT, tokens per accelerator, cost per token",
         style.SECTION_HEAD.but(size=9, bold=False, colour=style.GREY, align="right"),
     )
-    sheet.band(row, 1, last, style.SECTION_HEAD)
+    sheet.set_style(row, 1, last, style.SECTION_HEAD)
     sheet.heights |= {row: 34, row + 1: 28}
     return data + 3
 
@@ -459,8 +465,8 @@ def _charts(
     thirds = [edges[-1] * part / 3 for part in range(4)]
     starts = [min((abs(edge - third), column) for column, edge in enumerate(edges))[1] for third in thirds]
     least = Input("compare.least", "Least gain told", "1", 0.005, shared=True, fixed=True)
-    sheet.text(data, 1, "least gain told", _SMALL)
-    book.fix(sheet, data, 2, least, _NUMBER.but(form="0.000"))
+    sheet.set_text(data, 1, "least gain told", _SMALL)
+    book.add_constant(sheet, data, 2, least, _NUMBER.but(form="0.000"))
 
     def across(line: int) -> charts.Range:
         return ("Compare", line, _BASE, line, _BASE + book.columns - 1)
@@ -480,8 +486,8 @@ def _charts(
                     where(equal(chosen, number), value, 0),
                 )
             )
-            book.place(sheet, data + 1, _BASE + scenario, series[-1], _NUMBER, of=ACROSS)
-            sheet.formula(data + 2, _BASE + scenario, value * fit - series[-1], _NUMBER, of=ACROSS)
+            book.add_quantity(sheet, data + 1, _BASE + scenario, series[-1], _NUMBER, scenario=ACROSS)
+            sheet.set_formula(data + 2, _BASE + scenario, value * fit - series[-1], _NUMBER, scenario=ACROSS)
         ratio = sum_range(span(series)) / base
         gain = Quantity(
             f"compare.{found.row}.gain",
@@ -499,10 +505,12 @@ def _charts(
             (data + 1, "the best, and its gain", gain),
             (data + 2, "the others", words),
         ):
-            sheet.text(line, 1, f"{title}: {head}", _SMALL)
-            book.place(sheet, line, 2, figure, _NUMBER.but(form="0.0%"), of=ACROSS)
+            sheet.set_text(line, 1, f"{title}: {head}", _SMALL)
+            book.add_quantity(sheet, line, 2, figure, _NUMBER.but(form="0.0%"), scenario=ACROSS)
         named = where(chosen > 0, join(index(known.names, maximum(1, chosen)), words), "none is ahead")
-        sheet.formula(row, start, join(f"{title}: ", named), style.Style(size=10.5, bold=True), of=ACROSS)
+        sheet.set_formula(
+            row, start, join(f"{title}: ", named), style.Style(size=10.5, bold=True), scenario=ACROSS
+        )
         width = round(edges[end] - edges[start]) - 14
         sheet.charts.append(
             (

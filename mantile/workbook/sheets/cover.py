@@ -68,7 +68,7 @@ _LINE = 96
 
 def cover_sheet(book: Book) -> Sheet:
     """Reserve the first place; `fill_cover` writes it once everything else is laid out."""
-    sheet = book.add(Sheet("Cover", "front"))
+    sheet = book.add_sheet(Sheet("Cover", "front"))
     sheet.widths = [24, 150, 330, 110, 40, 130, 300, 130, 140]
     sheet.default_height = 22
     return sheet
@@ -80,10 +80,12 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     estimate = book.estimate
     sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
     maker = (estimate.template.company or "Mantile").upper()
-    sheet.text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY))
-    sheet.text(1, 1, estimate.title, style.COVER_TITLE)
-    sheet.text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
-    sheet.formula(1, 8, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.set_text(
+        0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY)
+    )
+    sheet.set_text(1, 1, estimate.title, style.COVER_TITLE)
+    sheet.set_text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
+    sheet.set_formula(1, 8, verdict.headline, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(
         (
             (1, 8, 1, 8),
@@ -95,35 +97,37 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
             },
         )
     )
-    sheet.formula(2, 8, join(verdict.alerts, " · ", InCase(verdict.stamp, 0)), style.BACK, of=ACROSS)
+    sheet.set_formula(
+        2, 8, join(verdict.alerts, " · ", InCase(verdict.stamp, 0)), style.BACK, scenario=ACROSS
+    )
 
     rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
-    sheet.text(4, 1, "Contents", rule)
-    sheet.band(4, 2, 3, rule)
+    sheet.set_text(4, 1, "Contents", rule)
+    sheet.set_style(4, 2, 3, rule)
     row = 6
     for family, entries in _CONTENTS:
         for name, words in entries:
             if name not in book.sheets:
                 continue
-            sheet.put(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
-            sheet.text(
+            sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
+            sheet.set_text(
                 row,
                 1,
                 name,
                 style.Style(bold=True, colour=style.NAVY, indent=1),
                 link=f"internal:'{name}'!A1",
             )
-            sheet.text(row, 2, words, style.PURPOSE)
-            sheet.text(row, 3, _extent(book, name), style.BACK)
+            sheet.set_text(row, 2, words, style.PURPOSE)
+            sheet.set_text(row, 3, _extent(book, name), style.BACK)
             row += 1
         sheet.heights[row] = 8
         row += 1
     left = row + 1
-    sheet.text(left, 1, "Limits and weaknesses", rule)
-    sheet.band(left, 2, 3, rule)
+    sheet.set_text(left, 1, "Limits and weaknesses", rule)
+    sheet.set_style(left, 2, 3, rule)
     limits = _limits(estimate)
     for offset, words in enumerate(limits, 2):
-        sheet.text(left + offset, 1, words, style.LABEL)
+        sheet.set_text(left + offset, 1, words, style.LABEL)
 
     spacers = {row for row, height in sheet.heights.items() if height == 8}
 
@@ -131,15 +135,15 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
         """Rows that are not the narrow ones between families of sheets."""
         return (number for number in count(row) if number not in spacers)
 
-    sheet.text(4, 5, "How to use this workbook", rule)
-    sheet.band(4, 6, 8, rule)
+    sheet.set_text(4, 5, "How to use this workbook", rule)
+    sheet.set_style(4, 6, 8, rule)
     free = below(6)
     for number, words in enumerate(_USE, 1):
-        sheet.text(next(free), 5, f"{number}   {words}", style.LABEL)
+        sheet.set_text(next(free), 5, f"{number}   {words}", style.LABEL)
     next(free)
     colours = next(free)
-    sheet.text(colours, 5, "What the colours mean", rule)
-    sheet.band(colours, 6, 8, rule)
+    sheet.set_text(colours, 5, "What the colours mean", rule)
+    sheet.set_style(colours, 6, 8, rule)
     samples = (
         (
             style.value("token", role="input").but(unlocked=False),
@@ -164,13 +168,13 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     )
     for look, sample, words in samples:
         row = next(free)
-        sheet.put(row, 5, Cell(look, number=sample))
-        sheet.text(row, 6, words, style.LABEL.but(indent=1))
+        sheet.set_cell(row, 5, Cell(look, number=sample))
+        sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
     served = estimate.equations.serving
     next(free)
     answer = next(free)
-    sheet.text(answer, 5, "The answer", rule)
-    sheet.band(answer, 6, 8, rule)
+    sheet.set_text(answer, 5, "The answer", rule)
+    sheet.set_style(answer, 6, 8, rule)
     results = (
         (served.ttft * MILLI, "ms", "to the first token"),
         (served.tpot * MILLI, "ms1", "per further token"),
@@ -178,12 +182,12 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     )
     for figure, form, words in results:
         row = next(free)
-        sheet.formula(row, 5, figure, style.front(form, bold=True, align="right"))
-        sheet.text(row, 6, words, style.LABEL.but(indent=1))
+        sheet.set_formula(row, 5, figure, style.front(form, bold=True, align="right"))
+        sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
     next(free)
     origin = next(free)
-    sheet.text(origin, 5, "Provenance", rule)
-    sheet.band(origin, 6, 8, rule)
+    sheet.set_text(origin, 5, "Provenance", rule)
+    sheet.set_style(origin, 6, 8, rule)
     provenance = (
         ("generator", book.generator),
         ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
@@ -195,15 +199,15 @@ def fill_cover(book: Book, verdict: Verdict) -> None:
     )
     if book.money.rate is not None:
         row = next(free)
-        sheet.text(row, 5, book.money.rate.label, style.PURPOSE)
-        book.fix(
+        sheet.set_text(row, 5, book.money.rate.label, style.PURPOSE)
+        book.add_constant(
             sheet, row, 6, book.money.rate, style.value("1", role="fixed").but(form="0.0000", align="left")
         )
     for label, words in provenance:
         for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
             row = next(free)
-            sheet.text(row, 5, "" if index else label, style.PURPOSE)
-            sheet.text(row, 6, line, style.LABEL)
+            sheet.set_text(row, 5, "" if index else label, style.PURPOSE)
+            sheet.set_text(row, 6, line, style.LABEL)
     sheet.print_area = (0, 0, max(left + 2 + len(limits), row), 8)
     sheet.one_page = True
 

@@ -9,17 +9,17 @@ from mantile.workbook.book import ACROSS, LETTERS, Book, Sheet
 
 def add_title_rows(book: Book, sheet: Sheet, title: str, last_column: int, master: Quantity | None) -> None:
     """Rows 1 and 2: title and purpose on the left, master check and link to the Cover on the right."""
-    sheet.text(0, 0, title, style.SHEET_TITLE)
-    sheet.text(1, 0, sheet.purpose, style.PURPOSE)
+    sheet.set_text(0, 0, title, style.SHEET_TITLE)
+    sheet.set_text(1, 0, sheet.purpose, style.PURPOSE)
     sheet.heights |= {0: 34, 1: 20}
     if master is not None:
         show_master(sheet, 0, last_column, master)
-        sheet.text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
+        sheet.set_text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
 
 
 def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
     """The verdict of all checks, green or red."""
-    sheet.formula(row, column, master, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.set_formula(row, column, master, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(
         (
             (row, column, row, column),

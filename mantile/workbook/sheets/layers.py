@@ -94,7 +94,7 @@ def part_of(block: Block, limit: str) -> Node | None:
 def layers_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out the Layers sheet for the base scenario."""
     equations = book.estimate.equations
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Layers",
             "workings",
@@ -127,14 +127,14 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
     us, called = style.value("us"), group_names(ir)
     green = us.but(colour=style.LINK)
     start = row
-    sheet.text(
+    sheet.set_text(
         row,
         0,
         f"{name}, one layer" if len(ir.layers) == 1 else f"{name}, one {kind.layer.name} layer",
         style.HEADER,
     )
     for column, words in enumerate(_HEADS, 1):
-        sheet.text(row, column, words, style.HEADER if column == 1 else style.HEADER_RIGHT)
+        sheet.set_text(row, column, words, style.HEADER if column == 1 else style.HEADER_RIGHT)
     row += 1
     everything = row
     steps = steps_of_layer(phase, kind.layer, sums_after(ir), sums_inside(ir))
@@ -152,8 +152,8 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
                 fixed=True,
             )
         )
-        book.fix(sheet, row, 0, names[-1], style.LABEL.but(indent=1))
-        sheet.text(row, 1, "messages" if block.network else called[block.group], style.SOURCE)
+        book.add_constant(sheet, row, 0, names[-1], style.LABEL.but(indent=1))
+        sheet.set_text(row, 1, "messages" if block.network else called[block.group], style.SOURCE)
         times.append(
             Quantity(
                 f"layers.step.{number}.{name}.{len(times)}",
@@ -162,9 +162,9 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
                 block.layer_time * MICRO,
             )
         )
-        book.place(sheet, row, TIME, times[-1], green, link=book.anchor(block.layer_time))
+        book.add_quantity(sheet, row, TIME, times[-1], green, link=book.link_to(block.layer_time))
         sent = block.layer_time > 0  # messages are, but for those of a lone rank
-        sheet.formula(
+        sheet.set_formula(
             row,
             BOUND,
             where(sent, block.bound, "–") if block.network else block.bound,
@@ -173,13 +173,13 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
         for column, limit in enumerate(LIMITS, SPLIT):
             part = part_of(block, limit)
             if part is not None:
-                sheet.formula(row, column, part * MICRO, green)
+                sheet.set_formula(row, column, part * MICRO, green)
         for column, figure, unit in (
             (FLOPS, block.flops, "FLOP"),
             (SENT if block.network else READ, block.bytes, "B"),
         ):
             if figure is not None:
-                sheet.formula(
+                sheet.set_formula(
                     row,
                     column,
                     where(sent, figure, 0) if block.network else figure,
@@ -189,9 +189,9 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
         f"layers.layer.{number}.{name}", f"One layer, {kind.layer.name}, {name}", "us", sum_range(span(times))
     )
     bold = {"bold": True, "fill": style.PANEL}
-    sheet.text(everything, 0, "Whole layer", style.LABEL.but(**bold))
-    book.place(sheet, everything, TIME, whole_layer, us.but(**bold))
-    sheet.band(everything, 1, _LAST, style.LABEL.but(**bold))
+    sheet.set_text(everything, 0, "Whole layer", style.LABEL.but(**bold))
+    book.add_quantity(sheet, everything, TIME, whole_layer, us.but(**bold))
+    sheet.set_style(everything, 1, _LAST, style.LABEL.but(**bold))
     before: Node | None = None
     for line, time in enumerate(times, everything + 1):
         begin = Quantity(
@@ -200,8 +200,8 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
             "us",
             time - time if before is None else before,
         )
-        book.place(sheet, line, START, begin, us)
-        sheet.formula(line, SHARE, time / whole_layer, style.VALUE.but(form="0%_)_)"))
+        book.add_quantity(sheet, line, START, begin, us)
+        sheet.set_formula(line, SHARE, time / whole_layer, style.VALUE.but(form="0%_)_)"))
         before = begin + time
     sheet.conditional.append(
         (
@@ -242,13 +242,13 @@ class _List:
         sheet, equations = self.sheet, self.book.estimate.equations
         top = style.HEADER.but(bottom=None)
         for column, words in ((0, ""), *((column, name) for name, column in LISTED.items())):
-            sheet.text(self.row, column, words, top)
-        sheet.band(self.row, 0, _GANTT - 1, top)
+            sheet.set_text(self.row, column, words, top)
+        sheet.set_style(self.row, 0, _GANTT - 1, top)
         self.row += 1
         for column, words in enumerate(
             ("a whole pass", "number of its kind", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
         ):
-            sheet.text(self.row, column, words, style.HEADER if column < 2 else style.HEADER_RIGHT)
+            sheet.set_text(self.row, column, words, style.HEADER if column < 2 else style.HEADER_RIGHT)
         self.row += 1
         first = self.row
         self._once(
@@ -279,13 +279,13 @@ class _List:
                 )
         last = self.row - 1
         bold = {"bold": True, "fill": style.PANEL, "top": (style.THIN, style.INK)}
-        sheet.text(self.row, 0, "Whole pass", style.LABEL.but(**bold))
+        sheet.set_text(self.row, 0, "Whole pass", style.LABEL.but(**bold))
         for name, phase in self.phases.items():
             figure = Quantity(f"layers.pass.{name}", f"Whole pass, {name}", "ms", phase.time * MILLI)
-            self.book.place(
+            self.book.add_quantity(
                 sheet, self.row, LISTED[name] + 1, figure, self.looks[name].but(colour=style.LINK, **bold)
             )
-        sheet.band(self.row, 0, _GANTT - 1, style.LABEL.but(**bold))
+        sheet.set_style(self.row, 0, _GANTT - 1, style.LABEL.but(**bold))
         self.row += 1
         self.sheet.blocks += [(row, first + 2 * _GANTT_ROWS), (first + 2 * _GANTT_ROWS + 1, self.row - 1)]
         self._gantt(first, last)
@@ -304,12 +304,12 @@ class _List:
             "ms",
             lasts - lasts if before is None else before[0] + before[1],
         )
-        self.book.place(self.sheet, self.row, column, begin, self.looks[name])
-        self.book.place(self.sheet, self.row, column + 1, lasts, look, link=link)
+        self.book.add_quantity(self.sheet, self.row, column, begin, self.looks[name])
+        self.book.add_quantity(self.sheet, self.row, column + 1, lasts, look, link=link)
         self.ends[name] = (begin, lasts)
 
     def _once(self, identifier: str, label: str, times: dict[str, Node]) -> None:
-        self.sheet.text(self.row, 0, label, style.LABEL)
+        self.sheet.set_text(self.row, 0, label, style.LABEL)
         for name, time in times.items():
             figure = (
                 self._block(name, identifier).time
@@ -321,7 +321,7 @@ class _List:
                 name,
                 time * MILLI,
                 self.looks[name].but(colour=style.LINK),
-                self.book.anchor(figure),
+                self.book.link_to(figure),
             )
         self.row += 1
 
@@ -334,7 +334,9 @@ class _List:
             layer = Input(
                 f"layers.number.{number}", f"Layer {number}", "number", number, shared=True, fixed=True
             )
-            self.book.fix(self.sheet, self.row, 0, layer, style.LABEL.but(form='"Layer "0', indent=1))
+            self.book.add_constant(
+                self.sheet, self.row, 0, layer, style.LABEL.but(form='"Layer "0', indent=1)
+            )
             of_kind = layer
             if len(self.kinds) > 1:
                 of_kind = Input(
@@ -345,7 +347,7 @@ class _List:
                     shared=True,
                     fixed=True,
                 )
-                self.book.fix(
+                self.book.add_constant(
                     self.sheet,
                     self.row,
                     1,
@@ -358,7 +360,7 @@ class _List:
                 "number",
                 floor((layer - 1) / equations.decode_workers.plan.layers),
             )
-            self.book.place(self.sheet, self.row, 2, stage, style.value("number", role="fixed"))
+            self.book.add_quantity(self.sheet, self.row, 2, stage, style.value("number", role="fixed"))
             for name in self.phases:
                 one = kind.whole[name] / MICRO * MILLI
                 self._line(
@@ -381,7 +383,9 @@ class _List:
                     f"{name.capitalize()}, a whole pass: ", text(self.phases[name].time * MILLI, "0.0"), " ms"
                 ),
             )
-            self.book.place(self.sheet, row, _GANTT, title, style.Style(size=10.5, bold=True, indent=1))
+            self.book.add_quantity(
+                self.sheet, row, _GANTT, title, style.Style(size=10.5, bold=True, indent=1)
+            )
             self.sheet.charts.append(
                 (
                     row + 1,
@@ -429,7 +433,7 @@ def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
             " us",
         ),
     )
-    book.place(sheet, row, column, title, style.Style(size=10.5, bold=True))
+    book.add_quantity(sheet, row, column, title, style.Style(size=10.5, bold=True))
     sheet.charts.append(
         (
             row + 1,

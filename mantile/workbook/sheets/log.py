@@ -101,7 +101,7 @@ _BEFORE = 5  # column of the first result before a change; after it stands the s
 
 def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions before this one, this one, its overrides, the live file; room for signatures."""
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Log",
             "control",
@@ -115,26 +115,26 @@ def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
     add_title_rows(book, sheet, "Log", last, master)
     sheet.heights |= {2: 6, 3: 20, 4: 20}
     for column, head in enumerate(("version", "date", "what changed", "why", "checks")):
-        sheet.text(3, column, "", style.HEADER.but(bottom=None))
-        sheet.text(4, column, head, style.HEADER)
+        sheet.set_text(3, column, "", style.HEADER.but(bottom=None))
+        sheet.set_text(4, column, head, style.HEADER)
     for place, (head, _) in enumerate(_HEADS):
         for offset, (top, words) in enumerate((("", "before"), (head, "after"))):
-            sheet.text(3, _BEFORE + 2 * place + offset, top, style.HEADER_RIGHT.but(bottom=None))
-            sheet.text(4, _BEFORE + 2 * place + offset, words, style.HEADER_RIGHT)
+            sheet.set_text(3, _BEFORE + 2 * place + offset, top, style.HEADER_RIGHT.but(bottom=None))
+            sheet.set_text(4, _BEFORE + 2 * place + offset, words, style.HEADER_RIGHT)
     row = _versions(book, sheet, 5, made)
     row = _overrides(book, sheet, row, last)
     _live(sheet, row, made)
 
     row += 2
-    sheet.text(row, 0, "Sign-off", style.SECTION_HEAD)
-    sheet.band(row, 1, last, style.SECTION_HEAD)
+    sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
+    sheet.set_style(row, 1, last, style.SECTION_HEAD)
     for column, head in ((0, "role"), (2, "name"), (3, "remarks"), (4, "date"), (6, "signature")):
-        sheet.text(row + 1, column, head, style.HEADER)
-    sheet.band(row + 1, 0, last, style.HEADER)
+        sheet.set_text(row + 1, column, head, style.HEADER)
+    sheet.set_style(row + 1, 0, last, style.HEADER)
     for offset, role in enumerate(("Prepared by", "Reviewed by", "Approved by"), row + 2):
         rule = style.Style(bottom=(style.THIN, style.GREY), valign="bottom", unlocked=True)
-        sheet.text(offset, 0, role, rule.but(unlocked=False))
-        sheet.band(offset, 1, last, rule)
+        sheet.set_text(offset, 0, role, rule.but(unlocked=False))
+        sheet.set_style(offset, 1, last, rule)
         sheet.heights[offset] = 32
     sheet.print_area = (0, 0, row + 4, last)
     return sheet
@@ -174,7 +174,7 @@ def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
     for place, (_, factor) in enumerate(_HEADS):
         look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
         _number(sheet, row, _BEFORE + 2 * place, before[place], look.but(colour=style.GREY))
-        sheet.formula(row, _BEFORE + 2 * place + 1, _scaled(_stored(made)[place], factor), look)
+        sheet.set_formula(row, _BEFORE + 2 * place + 1, _scaled(_stored(made)[place], factor), look)
     return row + 1
 
 
@@ -188,7 +188,7 @@ def _overrides(book: Book, sheet: Sheet, row: int, last: int) -> int:
     found = {(override.id, override.value): override for override in stated}
     for override in found.values():
         _words(sheet, row, ("", "", f"override: {override.id} = {override.value:g}", override.reason, ""))
-        sheet.band(row, 0, last, _LINE)
+        sheet.set_style(row, 0, last, _LINE)
         row += 1
     return row
 
@@ -200,8 +200,8 @@ def _live(sheet: Sheet, row: int, made: Stamp) -> None:
     for column, words in enumerate(
         ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
     ):
-        sheet.text(row, column, words, plain if column else bold)
-    sheet.formula(
+        sheet.set_text(row, column, words, plain if column else bold)
+    sheet.set_formula(
         row, 4, where(made.unchanged.result > 0, "✓ unchanged", "! changed"), bold.but(colour=style.PASS)
     )
     sheet.conditional.append(
@@ -217,10 +217,10 @@ def _live(sheet: Sheet, row: int, made: Stamp) -> None:
     )
     for place, (_, factor) in enumerate(_HEADS):
         look = style.VALUE.but(form=_FORMS[place], fill=style.PANEL, top=(style.THIN, style.INK))
-        sheet.formula(
+        sheet.set_formula(
             row, _BEFORE + 2 * place, _scaled(_stored(made)[place], factor), look.but(colour=style.GREY)
         )
-        sheet.formula(
+        sheet.set_formula(
             row, _BEFORE + 2 * place + 1, _scaled(_figures(made)[place], factor), look.but(colour=style.LINK)
         )
 
@@ -241,11 +241,11 @@ def _scaled(figure: Input | Quantity, factor: Input | None) -> Node:
 
 def _words(sheet: Sheet, row: int, words: tuple[str, ...]) -> None:
     for column, text in enumerate(words):
-        sheet.text(row, column, text, _LINE.but(shrink=True))
+        sheet.set_text(row, column, text, _LINE.but(shrink=True))
 
 
 def _number(sheet: Sheet, row: int, column: int, value: float | None, look: style.Style) -> None:
     if value is None:
-        sheet.text(row, column, "–", look.but(form=style.TEXT_VALUE.form, align="right"))
+        sheet.set_text(row, column, "–", look.but(form=style.TEXT_VALUE.form, align="right"))
     else:
-        sheet.put(row, column, Cell(look, number=value))
+        sheet.set_cell(row, column, Cell(look, number=value))

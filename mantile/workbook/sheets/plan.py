@@ -18,7 +18,7 @@ _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(sty
 
 def plan_sheet(book: Book, master: Quantity) -> Sheet:
     """Lay out a grid for each scenario, and for decode workers where they are apart, each with its messages."""
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Plan",
             "workings",
@@ -70,7 +70,9 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Workers) -> int
             " GB used on the fullest accelerator",
         ),
     )
-    book.place(sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), of=column)
+    book.add_quantity(
+        sheet, row, 0, title, style.Style(size=12, bold=True, colour=style.NAVY), scenario=column
+    )
     sheet.heights[row] = 26
     row += 1
     places = placement(side, equations.ir, prefix, shown(side, book.estimate_values[column]))
@@ -86,10 +88,10 @@ def _band(
 ) -> int:
     """Eight accelerators side by side; after the first eight in short form."""
     head = row if first else row - 1  # the title above
-    sheet.text(row, 0, "slice", style.HEADER)
-    sheet.text(row, 1, "rule", style.HEADER)
+    sheet.set_text(row, 0, "slice", style.HEADER)
+    sheet.set_text(row, 1, "rule", style.HEADER)
     for index in range(BAND):
-        book.fix(
+        book.add_constant(
             sheet,
             row,
             FIRST_GPU + index,
@@ -113,10 +115,12 @@ def _band(
         if last:
             look = look.but(bold=True, top=(style.THIN, style.INK))
         edge = {"top": (style.THIN, style.INK)} if last else {}
-        sheet.text(row, 0, line.label, style.LABEL.but(bold=last, **edge))
-        sheet.text(row, 1, line.rule, style.SOURCE.but(**edge))
+        sheet.set_text(row, 0, line.label, style.LABEL.but(bold=last, **edge))
+        sheet.set_text(row, 1, line.rule, style.SOURCE.but(**edge))
         for index in range(BAND):
-            book.place(sheet, row, FIRST_GPU + index, line.figures[first + index], look, of=column)
+            book.add_quantity(
+                sheet, row, FIRST_GPU + index, line.figures[first + index], look, scenario=column
+            )
         sheet.heights[row] = 22
         at[line.name] = row
         row += 1
@@ -166,8 +170,8 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
     """Every kind of message of both phases: over which links, how large, how often, how long."""
     equations = book.estimate.equations
     start = row
-    sheet.text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
-    sheet.band(row, 1, LAST, style.SECTION_HEAD)
+    sheet.set_text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
+    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
     row += 1
     for place, head in enumerate(
         (
@@ -183,43 +187,47 @@ def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
             "us each",
         )
     ):
-        sheet.text(row, place, head, style.HEADER if place < 2 else style.HEADER_RIGHT)
+        sheet.set_text(row, place, head, style.HEADER if place < 2 else style.HEADER_RIGHT)
     row += 1
     phases: tuple[tuple[Pass, int], ...] = ((equations.prefill, 2), (equations.decode, 6))
     kinds = [block for block in equations.prefill.blocks if block.network]
     for block in kinds:
-        sheet.text(row, 0, block.label, style.LABEL)
-        sheet.text(row, 1, block.section.note, style.SOURCE)
+        sheet.set_text(row, 0, block.label, style.LABEL)
+        sheet.set_text(row, 1, block.section.note, style.SOURCE)
         for phase, place in phases:
             same = next(other for other in phase.blocks if other.id == block.id)
             rows = {figure.id.rsplit(".", 1)[1]: figure for figure in same.section.figures()}
             sent = all_of(rows["count"] > 0, rows["layer_time"] > 0)  # by a lone rank none is
             if "algorithm" in rows:
-                sheet.formula(
+                sheet.set_formula(
                     row,
                     place,
                     where(sent, rows["algorithm"], "–"),
                     style.TEXT_VALUE.but(colour=style.LINK),
-                    of=column,
+                    scenario=column,
                 )
             size = rows.get("message_bytes", same.bytes)
             if size is not None:
-                sheet.formula(
+                sheet.set_formula(
                     row,
                     place + 1,
                     where(sent, size, 0),
                     style.table("megabytes", colour=style.LINK),
-                    of=column,
+                    scenario=column,
                 )
-            sheet.formula(
+            sheet.set_formula(
                 row,
                 place + 2,
                 where(sent, rows["count"], 0),
                 style.table("bill", colour=style.LINK),
-                of=column,
+                scenario=column,
             )
-            sheet.formula(
-                row, place + 3, where(sent, rows["layer_time"], 0) * MICRO, style.table("watts"), of=column
+            sheet.set_formula(
+                row,
+                place + 3,
+                where(sent, rows["layer_time"], 0) * MICRO,
+                style.table("watts"),
+                scenario=column,
             )
         row += 1
     sheet.blocks.append((start, row))

@@ -28,7 +28,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.book import ACROSS, Book, Cell, CellAddress, Sheet
 from mantile.workbook.sheets.cases import work_out
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
@@ -100,7 +100,7 @@ class _Line:
 
 def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sensitivity:
     """Lay out the Sensitivity sheet with these drivers."""
-    sheet = book.add(
+    sheet = book.add_sheet(
         Sheet(
             "Sensitivity",
             "outputs",
@@ -112,7 +112,7 @@ def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sen
     add_title_rows(book, sheet, "Sensitivity", _LAST, master)
     sheet.heights[2] = 6
     top = _CHART_ROWS + 4
-    cases = [book.case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
+    cases = [book.add_case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
     shown_results = _shown(book)
     variations = Variations(book.estimate.equations, results(book.estimate))
     lines = [_line(book, variations, driver, top + 4 + place) for place, driver in enumerate(chosen)]
@@ -121,7 +121,9 @@ def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sen
     found = _sorted(book, sheet, row + 2, shown_results, lines, cases)
     for place, (name, result) in enumerate(shown_results.items()):
         at = (0, 4, 9)[place]
-        book.place(sheet, 3, at, found.titles[name], style.Style(size=10.5, bold=True), of=ACROSS)
+        book.add_quantity(
+            sheet, 3, at, found.titles[name], style.Style(size=10.5, bold=True), scenario=ACROSS
+        )
         sheet.charts.append((4, at, tornado(result.label, found.rows[name], (500, 18 * (_CHART_ROWS - 1)))))
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
@@ -225,56 +227,62 @@ def _table(
 ) -> None:
     """Drivers with their values and the results at both ends, below the base."""
     head = style.HEADER.but(bottom=None)
-    sheet.band(top, 0, _LAST, head)
+    sheet.set_style(top, 0, _LAST, head)
     for column, words in enumerate(
         ("driver", "unit", "base", "± percent", "lower", "higher", *(_BOTH * 3), "source")
     ):
-        sheet.text(top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT)
+        sheet.set_text(
+            top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT
+        )
     row = top + 2
     bold = style.LABEL.but(bold=True, fill=style.PANEL)
     small = style.VALUE.but(size=9, colour=style.GREY, fill=style.PANEL)
-    sheet.text(row, 0, "As it is", bold)
-    book.settle(_SIGN, Home("Sensitivity", row))
+    sheet.set_text(row, 0, "As it is", bold)
+    book.register(_SIGN, CellAddress("Sensitivity", row))
     for column, sign, case in zip((LOW, HIGH), (-1, 1), cases, strict=True):
-        sheet.put(
-            row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, column=case)
+        sheet.set_cell(
+            row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, scenario=case)
         )
-    book.fix(sheet, row, _SWING, _HUNDRED, small.but(form='"of "0_)_)'))
+    book.add_constant(sheet, row, _SWING, _HUNDRED, small.but(form='"of "0_)_)'))
     for place, (name, result) in enumerate(shown_results.items()):
         column = _FIRST_RESULT + 2 * place + 1
         sheet.cells[top, column] = Cell(
             style.HEADER_RIGHT.but(bottom=None), text=f"{result.label}, {result.unit}"
         )
-        sheet.formula(
+        sheet.set_formula(
             row,
             column,
             result.of(InCase(result.figure, 0)),
             _form(name, "base ").but(bold=True, fill=style.PANEL),
-            of=ACROSS,
-            link=book.anchor(result.figure),
+            scenario=ACROSS,
+            link=book.link_to(result.figure),
         )
-    sheet.band(row, 1, _LAST, bold)
+    sheet.set_style(row, 1, _LAST, bold)
     sheet.heights[row + 1] = 4
     for line in lines:
         row, figure = line.row, line.driver.figure
         base, unit, _ = shown(InCase(figure, 0), figure.unit)
-        sheet.text(row, 0, line.driver.label, style.LABEL)
-        sheet.text(row, 1, style.shown_unit(unit), style.UNIT)
+        sheet.set_text(row, 0, line.driver.label, style.LABEL)
+        sheet.set_text(row, 1, style.shown_unit(unit), style.UNIT)
         look = style.value(unit, integer=isinstance(figure, Input) and figure.integer)
-        sheet.formula(row, _BASE, base, look.but(colour=style.LINK), of=ACROSS, link=book.anchor(figure))
-        book.type(sheet, row, _SWING, line.swing)
+        sheet.set_formula(
+            row, _BASE, base, look.but(colour=style.LINK), scenario=ACROSS, link=book.link_to(figure)
+        )
+        book.add_input(sheet, row, _SWING, line.swing)
         for column, case in zip((LOW, HIGH), cases, strict=True):
-            sheet.formula(row, column, shown(InCase(line.value, case), figure.unit)[0], look, of=ACROSS)
+            sheet.set_formula(
+                row, column, shown(InCase(line.value, case), figure.unit)[0], look, scenario=ACROSS
+            )
         for place, (name, result) in enumerate(shown_results.items()):
             for offset, case in enumerate(cases):
-                sheet.formula(
+                sheet.set_formula(
                     row,
                     _FIRST_RESULT + 2 * place + offset,
                     result.of(line.variation.at(name, case)),
                     _form(name),
-                    of=ACROSS,
+                    scenario=ACROSS,
                 )
-        sheet.text(
+        sheet.set_text(
             row,
             _SOURCE,
             cut(f"{line.driver.status}: {line.driver.source}", 54),
@@ -294,14 +302,14 @@ def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         start = row
         sheet.heights |= {row: 6, row + 1: 21}
         row += 1
-        sheet.text(row, 0, line.driver.label, style.BLOCK_HEAD)
-        sheet.text(
+        sheet.set_text(row, 0, line.driver.label, style.BLOCK_HEAD)
+        sheet.set_text(
             row,
             _FIRST_RESULT,
             "what follows from it, up to the results; all other figures are those of the base scenario",
             style.BLOCK_NOTE,
         )
-        sheet.band(row, 1, _LAST, style.BLOCK_HEAD)
+        sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
         row += 1
         rows = [(original, figure, "the driver") for original, figure in line.made.items()]
         rows += [
@@ -312,8 +320,8 @@ def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[
         sheet.blocks.append((start, row + len(rows) - 1))
         for original, figure, words in rows:
             work_out(book, sheet, row, original, figure, dict(zip((LOW, HIGH), cases, strict=True)))
-            sheet.text(row, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
-            sheet.text(row, _SOURCE, words, style.SOURCE)
+            sheet.set_text(row, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
+            sheet.set_text(row, _SOURCE, words, style.SOURCE)
             row += 1
     return row
 
@@ -332,23 +340,25 @@ def _sorted(
     cases: list[int],
 ) -> Sensitivity:
     """For each result the drivers by the spread between the ends of their range, and their better and worse side: what the charts show."""
-    sheet.text(row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY))
+    sheet.set_text(
+        row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
+    )
     row += 1
     titles: dict[str, Quantity] = {}
     places: dict[str, tuple[int, int]] = {}
     spreads: dict[str, dict[str, Node]] = {}
 
     def put(line: int, column: int, figure: Quantity, look: style.Style = _NUMBER) -> Quantity:
-        book.place(sheet, line, column, figure, look, of=ACROSS)
+        book.add_quantity(sheet, line, column, figure, look, scenario=ACROSS)
         return figure
 
     wider = Input(
         "sensitivity.wider", "Bars and their labels over bars", "1", _WIDER, shared=True, fixed=True
     )
-    book.fix(sheet, row - 1, _ROOM[0], wider, _NUMBER)
-    sheet.text(row - 1, _ROOM[1], "× longest bars: room for labels", _SMALL)
+    book.add_constant(sheet, row - 1, _ROOM[0], wider, _NUMBER)
+    sheet.set_text(row - 1, _ROOM[1], "× longest bars: room for labels", _SMALL)
     for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
-        sheet.text(row, column, words, _SMALL)
+        sheet.set_text(row, column, words, _SMALL)
     names, heads, numbers = [], [], []
     for number, line in enumerate(lines, 1):
         # A billionth more: engines do not agree on which way a number half way between two is rounded.
@@ -370,17 +380,17 @@ def _sorted(
                 fixed=True,
             )
         )
-        book.fix(sheet, row + number, _LAST, heads[-1], _SMALL)
+        book.add_constant(sheet, row + number, _LAST, heads[-1], _SMALL)
         numbers.append(
             Input(
                 f"sensitivity.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True
             )
         )
-        book.fix(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
+        book.add_constant(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
     for place, (result, known) in enumerate(shown_results.items()):
         at, label, base = 3 + 3 * place, known.label, InCase(known.figure, 0)
         for offset, words in enumerate((f"{label}, lower", "higher", "key")):
-            sheet.text(row, at + offset, words, _SMALL)
+            sheet.set_text(row, at + offset, words, _SMALL)
         ends_of, keys = {}, []
         for number, line in enumerate(lines, 1):
             low, high = (
@@ -417,13 +427,13 @@ def _sorted(
         for offset, words in enumerate(
             (f"{label}: sorted", "better", "worse", "rank", "entry", "room", "room")
         ):
-            sheet.text(below, offset, words, _SMALL)
+            sheet.set_text(below, offset, words, _SMALL)
         entries, sides_of = [], []
         for rank in range(1, len(lines) + 1):
             ranked = Input(
                 f"sensitivity.{result}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True
             )
-            book.fix(sheet, below + rank, 3, ranked, _NUMBER.but(form="0"))
+            book.add_constant(sheet, below + rank, 3, ranked, _NUMBER.but(form="0"))
             found = match(nth_largest(span(keys), ranked), span(keys))
             entry = put(
                 below + rank,

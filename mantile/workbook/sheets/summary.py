@@ -84,7 +84,7 @@ LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 
 def select(book: Book) -> Sheet:
     """Make the sheet with the selectors, the cells in which the base scenario's inputs are typed."""
-    sheet = book.add(Sheet("Summary", "front"))
+    sheet = book.add_sheet(Sheet("Summary", "front"))
     sheet.widths = [12, *([152] * 9)]
     sheet.heights = dict(_HEIGHTS)
     sheet.default_height = 20
@@ -110,7 +110,7 @@ def select(book: Book) -> Sheet:
         ]
         for column, name in enumerate(shown, FIRST):
             second = found.get(f"{DECODE}{name}") if apart else None
-            sheet.text(
+            sheet.set_text(
                 row,
                 column,
                 found[name].label
@@ -122,7 +122,7 @@ def select(book: Book) -> Sheet:
                 selector(row + 2, column, second)
     if apart:
         sheet.heights[7] = sheet.heights[6]
-        sheet.text(7, FIRST + 6, "decode workers on  ", small.but(align="right", valign="vcenter"))
+        sheet.set_text(7, FIRST + 6, "decode workers on  ", small.but(align="right", valign="vcenter"))
         for column, name in enumerate(("accelerator", "system"), FIRST + 7):
             selector(7, column, found[f"{DECODE}{name}"])
     return sheet
@@ -133,7 +133,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     sheet = book.sheets["Summary"]
     equations = book.estimate.equations
     served, inputs = equations.serving, equations.inputs
-    sheet.formula(
+    sheet.set_formula(
         0,
         FIRST,
         join(
@@ -156,13 +156,13 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
         " concurrent requests · ",
     )
     shape = Quantity("summary.workload", "Workload", "1", workload)
-    book.place(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
+    book.add_quantity(sheet, _DATA + 1, FIRST, shape, style.Style(size=9))
     apart = equations.prefill_workers.ranks.disaggregated
     plans = [
         _degrees(equations.prefill_workers),
         *([] if apart is None else [_degrees(equations.decode_workers, apart > 0)]),
     ]
-    sheet.formula(
+    sheet.set_formula(
         1,
         FIRST,
         join(
@@ -178,7 +178,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
         ),
         style.PURPOSE,
     )
-    sheet.formula(0, LAST, verdict.headline, style.MASTER, of=ACROSS, link="internal:'Checks'!A1")
+    sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
     sheet.conditional.append(
         (
             (0, LAST, 0, LAST),
@@ -190,12 +190,12 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
             },
         )
     )
-    sheet.formula(
+    sheet.set_formula(
         1,
         LAST,
         join(verdict.alerts, " · ", InCase(verdict.stamp, 0)),
         style.BACK,
-        of=ACROSS,
+        scenario=ACROSS,
         link="internal:'Log'!A1",
     )
     _tiles(book, sheet)
@@ -234,8 +234,8 @@ def _degrees(side: Workers, shown: Node | None = None) -> Node:
 
 
 def _heading(sheet: Sheet, row: int, words: str) -> None:
-    sheet.text(row, FIRST, words, style.SECTION_HEAD)
-    sheet.band(row, FIRST + 1, LAST, style.SECTION_HEAD)
+    sheet.set_text(row, FIRST, words, style.SECTION_HEAD)
+    sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
 
 
 def _tiles(book: Book, sheet: Sheet) -> None:
@@ -259,26 +259,26 @@ def _tiles(book: Book, sheet: Sheet) -> None:
     ) -> None:
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
         look = style.TILE.but(right=edge)
-        sheet.text(9, column, label, look)
+        sheet.set_text(9, column, label, look)
         large = look.but(size=22, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[form]))
-        sheet.put(
+        sheet.set_cell(
             10,
             column,
             Cell(
                 large,
                 expression=number,
-                link=book.anchor(anchor),
-                note=f"{anchor.label}: {sentence(anchor)}\n\n{anchor.id}, on {book.homes[anchor].sheet}",
+                link=book.link_to(anchor),
+                note=f"{anchor.label}: {sentence(anchor)}\n\n{anchor.id}, on {book.addresses[anchor].sheet}",
             ),
         )
-        sheet.formula(11, column, line, look.but(colour=style.INK))
+        sheet.set_formula(11, column, line, look.but(colour=style.INK))
         small = look.but(size=8, wrap=True, valign="top")
         if isinstance(definition, str):
-            sheet.text(12, column, definition, small)
+            sheet.set_text(12, column, definition, small)
         else:
-            sheet.formula(12, column, definition, small)
-        sheet.text(13, column, second, look)
-        sheet.formula(
+            sheet.set_formula(12, column, definition, small)
+        sheet.set_text(13, column, second, look)
+        sheet.set_formula(
             14,
             column,
             other,
@@ -291,7 +291,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         (6, "HOW MUCH IN TOTAL?"),
         (8, "WHAT DOES IT COST?"),
     ):
-        sheet.text(
+        sheet.set_text(
             8,
             column,
             question,
@@ -305,7 +305,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
         if (8, column) in sheet.cells:
             sheet.cells[8, column].style = look
         else:
-            sheet.put(8, column, Cell(look))
+            sheet.set_cell(8, column, Cell(look))
     tile(
         1,
         "Fits in memory",
@@ -438,7 +438,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
 
 def _charts(book: Book, sheet: Sheet) -> None:
     equations = book.estimate.equations
-    sheet.text(
+    sheet.set_text(
         _DATA, FIRST, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
     )
     row = _split_chart(book, sheet, _DATA + 3)
@@ -469,7 +469,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
         sheet.cells[31, LAST] = Cell(
             style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False),
             expression=swept.note,
-            column=ACROSS,
+            scenario=ACROSS,
         )
     sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
     result = (
@@ -477,7 +477,7 @@ def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None
         if float(book.estimate_values[0][book.estimate.equations.cost.usd_per_million_output]) > 0
         else "tpot"
     )
-    sheet.formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), of=ACROSS)
+    sheet.set_formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), scenario=ACROSS)
     words = {"usd": book.money.named("USD per million output tokens"), "tpot": "TPOT"}[result]
     sheet.charts.append((33, 7, tornado(words, hangs.rows[result], _CHART)))
 
@@ -487,7 +487,7 @@ _NUMBER = style.Style(size=9, form="#,##0.000", align="right")
 
 
 def _title(book: Book, sheet: Sheet, row: int, column: int, name: str, body: Node) -> None:
-    book.place(
+    book.add_quantity(
         sheet,
         row,
         column,
@@ -500,11 +500,11 @@ def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
     phases = {"Prefill": equations.prefill, "Decode": equations.decode}
     for column, limit in enumerate(LIMITS, 2):
-        sheet.text(row, column, limit, _SMALL)
+        sheet.set_text(row, column, limit, _SMALL)
     for offset, (name, phase) in enumerate(phases.items(), 1):
-        sheet.text(row + offset, FIRST, name, _SMALL)
+        sheet.set_text(row + offset, FIRST, name, _SMALL)
         for column, limit in enumerate(LIMITS, 2):
-            sheet.formula(row + offset, column, phase.parts[limit] / phase.time, _NUMBER)
+            sheet.set_formula(row + offset, column, phase.parts[limit] / phase.time, _NUMBER)
     both = join(
         "Prefill is limited by ", equations.prefill.bottleneck, ", decode by ", equations.decode.bottleneck
     )
@@ -549,8 +549,8 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
     series = []
     for column, (name, part, colour) in enumerate(parts, 2):
         amount = Quantity(f"summary.memory.{name}", name, "GB", part / GIGA)
-        book.place(sheet, row + 1, column, amount, _NUMBER)
-        sheet.formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
+        book.add_quantity(sheet, row + 1, column, amount, _NUMBER)
+        sheet.set_formula(row, column, join(f"{name} ", text(amount, "0.0")), _SMALL)
         series.append(
             (colour, charts.cell("Summary", row, column), ("Summary", row + 1, column, row + 1, column))
         )
@@ -592,7 +592,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     """
     name = phase.phase.id
     for column, head in enumerate((f"{name}: group", "number", "key, s"), FIRST):
-        sheet.text(row, column, head, _SMALL)
+        sheet.set_text(row, column, head, _SMALL)
     used = {figure.value for figure in phase.times.groups}
     groups = [label for label in group_names(book.estimate.equations.ir).values() if label in used]
     names, keys = [], []
@@ -604,8 +604,8 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         order = Input(
             f"summary.{name}.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True
         )
-        book.fix(sheet, line, 1, named, _SMALL)
-        book.fix(sheet, line, 2, order, _NUMBER.but(form="0"))
+        book.add_constant(sheet, line, 1, named, _SMALL)
+        book.add_constant(sheet, line, 2, order, _NUMBER.but(form="0"))
         names.append(named)
         key = Quantity(
             f"summary.{name}.key.{number}",
@@ -613,13 +613,13 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
             "s",
             phase.times.of(named) * (1 + order * TOLERANCE) + order * TOLERANCE * TOLERANCE,
         )
-        book.place(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
+        book.add_quantity(sheet, line, 3, key, _NUMBER.but(form="0.000000"))
         keys.append(key)
     row += len(groups) + 1
     for column, head in enumerate(
         (f"{name}: sorted", "rank", "entry", *(f"{limit}, ms" for limit in LIMITS), "group"), FIRST
     ):
-        sheet.text(row, column, head, _SMALL)
+        sheet.set_text(row, column, head, _SMALL)
     entries: list[Quantity] = []
     shown = min(_SHOWN, len(groups))
     for number in range(1, shown + 1):
@@ -627,29 +627,29 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
         rank = Input(
             f"summary.{name}.rank.{number}", f"Rank {number}", "number", number, shared=True, fixed=True
         )
-        book.fix(sheet, line, 2, rank, _NUMBER.but(form="0"))
+        book.add_constant(sheet, line, 2, rank, _NUMBER.but(form="0"))
         entry = Quantity(
             f"summary.{name}.entry.{number}",
             "Entry",
             "number",
             match(nth_largest(span(keys), rank), span(keys)),
         )
-        book.place(sheet, line, 3, entry, _NUMBER.but(form="0"))
+        book.add_quantity(sheet, line, 3, entry, _NUMBER.but(form="0"))
         entries.append(entry)
         group = Quantity(f"summary.{name}.sorted.{number}", "Group", "1", index(span(names), entry))
-        book.place(sheet, line, 8, group, _SMALL)
+        book.add_quantity(sheet, line, 8, group, _SMALL)
         spent = index(span(keys), entry)
-        sheet.formula(
+        sheet.set_formula(
             line, 1, where(spent > TOLERANCE, join(group, "   ", text(spent * MILLI, "0.00")), "–"), _SMALL
         )
         for column, limit in enumerate(LIMITS, 4):
             if phase.shares[limit].figures:
-                sheet.formula(line, column, phase.shares[limit].of(group) * MILLI, _NUMBER)
+                sheet.set_formula(line, column, phase.shares[limit].of(group) * MILLI, _NUMBER)
     first, second = (index(span(names), entry) for entry in entries[:2])
     share = (index(span(keys), entries[0]) + index(span(keys), entries[1])) / phase.time
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
-    book.place(sheet, row + shown + 1, 3, both, _NUMBER)
-    sheet.text(row + shown + 1, 1, "share of the two largest", _SMALL)
+    book.add_quantity(sheet, row + shown + 1, 3, both, _NUMBER)
+    sheet.set_text(row + shown + 1, 1, "share of the two largest", _SMALL)
     head = "Prefill, " if name == "prefill" else "Decode step, "
     _title(
         book,
@@ -693,7 +693,7 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
     for column, head in enumerate(
         ("roofline", "FLOP per byte", "peak, TFLOP/s", "FLOP per byte", "reached, TFLOP/s"), FIRST
     ):
-        sheet.text(row, column, head, _SMALL)
+        sheet.set_text(row, column, head, _SMALL)
     ends = [
         Input(f"summary.roof.{name}", name, "1", value, shared=True, fixed=True)
         for name, value in (("left", 1), ("right", 10_000))
@@ -707,12 +707,12 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
         for offset, x in enumerate(xs, 1):
             if isinstance(x, Input):
                 if column == 2:
-                    book.fix(sheet, row + offset, column, x, _NUMBER)
+                    book.add_constant(sheet, row + offset, column, x, _NUMBER)
                 else:
-                    sheet.formula(row + offset, column, x, _NUMBER)
+                    sheet.set_formula(row + offset, column, x, _NUMBER)
             else:
-                sheet.formula(row + offset, column, x, _NUMBER)
-            sheet.formula(row + offset, column + 1, minimum(peak, x * bandwidth) / TERA, _NUMBER)
+                sheet.set_formula(row + offset, column, x, _NUMBER)
+            sheet.set_formula(row + offset, column + 1, minimum(peak, x * bandwidth) / TERA, _NUMBER)
     row += 5
     points = []
     for phase, marker in ((equations.prefill, "circle"), (equations.decode, "diamond")):
@@ -731,7 +731,7 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
             )
             label = words if phase is equations.decode and block.id == core else f"{phase.phase.id} {words}"
             points.append((row, label if shown else None, marker, block))
-            sheet.text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
+            sheet.set_text(row, 1, f"{phase.phase.id}: {block.label}", _SMALL)
             _point(book, sheet, row, block)
             row += 1
     _title(
@@ -791,17 +791,17 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
 
 def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:
     assert block.flops is not None and block.bytes is not None
-    sheet.formula(row, 2, block.flops / block.bytes, _NUMBER)
-    sheet.formula(row, 3, block.flops / block.layer_time / TERA, _NUMBER)
+    sheet.set_formula(row, 2, block.flops / block.bytes, _NUMBER)
+    sheet.set_formula(row, 3, block.flops / block.layer_time / TERA, _NUMBER)
 
 
 def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     equations = book.estimate.equations
     line = style.Style(size=9.5)
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
-        sheet.text(46, column, head, style.SECTION_HEAD)
-    sheet.band(46, FIRST, LAST, style.SECTION_HEAD)
-    sheet.formula(
+        sheet.set_text(46, column, head, style.SECTION_HEAD)
+    sheet.set_style(46, FIRST, LAST, style.SECTION_HEAD)
+    sheet.set_formula(
         47,
         1,
         join(
@@ -811,12 +811,12 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
         ),
         line,
     )
-    sheet.formula(48, 1, join("Ranges above: four in five runs, ", equations.evidence.name), line)
-    sheet.text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
-    sheet.formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, of=ACROSS)
+    sheet.set_formula(48, 1, join("Ranges above: four in five runs, ", equations.evidence.name), line)
+    sheet.set_text(49, 1, "Assumptions, with what moves the answer most, are numbered on Assumptions", line)
+    sheet.set_formula(47, 4, join(verdict.headline, "; ", verdict.alerts), line, scenario=ACROSS)
     served = equations.serving
     floor_ttft, floor_tpot = (equations.figures[f"floor.{name}"] for name in ("ttft", "tpot"))
-    sheet.formula(
+    sheet.set_formula(
         48,
         4,
         join(
@@ -828,7 +828,7 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
         ),
         line,
     )
-    sheet.formula(
+    sheet.set_formula(
         49,
         4,
         where(
@@ -837,9 +837,9 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
             "Failing checks are listed on Checks with their reason",
         ),
         line,
-        of=ACROSS,
+        scenario=ACROSS,
     )
-    sheet.formula(
+    sheet.set_formula(
         47,
         7,
         join(
@@ -853,5 +853,5 @@ def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
         ),
         line,
     )
-    sheet.formula(48, 7, join("Live results: ", verdict.stamp), line)
-    sheet.text(49, 7, book.imprint, line)
+    sheet.set_formula(48, 7, join("Live results: ", verdict.stamp), line)
+    sheet.set_text(49, 7, book.imprint, line)

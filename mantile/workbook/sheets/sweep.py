@@ -27,7 +27,7 @@ from mantile.graph.quantity import (
 )
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, Home, Sheet
+from mantile.workbook.book import ACROSS, Book, Cell, CellAddress, Sheet
 from mantile.workbook.sheets.cases import describe, figures_of, work_out
 from mantile.workbook.sheets.frame import add_title_rows
 
@@ -119,7 +119,7 @@ def sweep_sheet(book: Book, master: Quantity) -> Sweep:
         if live
         else "Points are values of the native engine as generated; the first line is live."
     )
-    sheet = book.add(Sheet("Sweep", "outputs", f"The base scenario over {words}. {how}"))
+    sheet = book.add_sheet(Sheet("Sweep", "outputs", f"The base scenario over {words}. {how}"))
     table = _Table(book, sheet, tuple(over), points, at_points(made, points))
     last = max(table.last, 13)
     sheet.widths = [250, 92, 92, *([92] * (last - 2))]
@@ -189,28 +189,28 @@ class _Table:
                 *(head for head, _ in self.results.values()),
             )
         ):
-            self.sheet.text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
+            self.sheet.set_text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
 
     def now(self) -> None:
         """The live scenario."""
         bold = style.LABEL.but(bold=True, fill=style.PANEL)
-        self.sheet.text(self.row, 0, "now, live", bold)
+        self.sheet.set_text(self.row, 0, "now, live", bold)
         for column, field in enumerate(self.fields, 1):
-            self.sheet.formula(
+            self.sheet.set_formula(
                 self.row,
                 column,
                 InCase(self.named[field], 0),
                 self._look(field).but(colour=style.LINK, fill=style.PANEL),
-                of=ACROSS,
+                scenario=ACROSS,
             )
         for name, figure in self.figures.items():
-            self.sheet.formula(
+            self.sheet.set_formula(
                 self.row,
                 self.at[name],
                 self._of(name, InCase(figure, 0)),
                 self._form(name).but(bold=True, fill=style.PANEL),
-                of=ACROSS,
-                link=self.book.anchor(figure),
+                scenario=ACROSS,
+                link=self.book.link_to(figure),
             )
         self.row += 1
 
@@ -221,11 +221,11 @@ class _Table:
         """
         sheet, estimate = self.sheet, self.book.estimate
         program = Program([body for _, body in self.results.values()])
-        sheet.text(self.row, 0, "now, as generated", style.SOURCE)
+        sheet.set_text(self.row, 0, "now, as generated", style.SOURCE)
         base = estimate.inputs(0)
         values = program.run(base)
         same: list[Node] = []
-        sheet.text(self.row + 1, 0, "still so", style.SOURCE)
+        sheet.set_text(self.row + 1, 0, "still so", style.SOURCE)
         for name, (head, body) in self.results.items():
             then = Input(
                 f"sweep.generated.{name}",
@@ -235,20 +235,22 @@ class _Table:
                 shared=True,
                 fixed=True,
             )
-            self.book.fix(sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY))
+            self.book.add_constant(
+                sheet, self.row, self.at[name], then, self._form(name).but(colour=style.GREY)
+            )
             if name in ("ttft", "tpot", "usd"):
                 still = absolute(
                     self._of(name, InCase(self.figures[name], 0)) - then
                 ) <= TOLERANCE * absolute(then)
                 flag = Quantity(f"sweep.same.{name}", f"Still so, {head}", "flag", where(still, 1, 0))
                 same.append(flag)
-                self.book.place(
+                self.book.add_quantity(
                     sheet,
                     self.row + 1,
                     self.at[name],
                     flag,
                     self._form(name).but(colour=style.GREY, form=style.FRONT["same"]),
-                    of=ACROSS,
+                    scenario=ACROSS,
                 )
         self.row += 2
         self.note = Quantity(
@@ -261,8 +263,13 @@ class _Table:
                 "! inputs changed: points are as generated",
             ),
         )
-        self.book.place(
-            sheet, _HEAD - 2, 0, self.note, style.Style(size=10, bold=True, colour=style.PASS), of=ACROSS
+        self.book.add_quantity(
+            sheet,
+            _HEAD - 2,
+            0,
+            self.note,
+            style.Style(size=10, bold=True, colour=style.PASS),
+            scenario=ACROSS,
         )
         sheet.conditional.append(
             (
@@ -281,10 +288,10 @@ class _Table:
         )
         for number, (point, inputs) in enumerate(zip(self.points, self.inputs, strict=True), 1):
             values = again(inputs)
-            sheet.text(self.row, 0, self._called(number, point), style.SOURCE)
+            sheet.set_text(self.row, 0, self._called(number, point), style.SOURCE)
             for column, field in enumerate(self.fields, 1):
                 value = point[field]
-                sheet.put(
+                sheet.set_cell(
                     self.row,
                     column,
                     Cell(
@@ -295,7 +302,7 @@ class _Table:
                 )
             for name, (_, body) in self.results.items():
                 shown = float(values[body])
-                sheet.put(
+                sheet.set_cell(
                     self.row,
                     self.at[name],
                     Cell(self._form(name).but(colour=style.GREY), number=shown if shown == shown else None),
@@ -321,7 +328,7 @@ class _Table:
         }
         variation = Variations(made.equations, self.figures).vary(twins, "sweep.", " · swept")
         cases = [
-            book.case(
+            book.add_case(
                 sheet, _FIRST_CASE + place, {twin.id: inputs[figure.id] for figure, twin in twins.items()}
             )
             for place, inputs in enumerate(self.inputs)
@@ -335,24 +342,24 @@ class _Table:
                     f"{outer.label} ",
                     value if isinstance(outer.value, str) else text(value, "0" if outer.integer else "0.00"),
                 )
-                sheet.formula(self.row, 0, named, style.SOURCE, of=ACROSS)
+                sheet.set_formula(self.row, 0, named, style.SOURCE, scenario=ACROSS)
             else:
-                sheet.text(self.row, 0, f"point {number}", style.SOURCE)
+                sheet.set_text(self.row, 0, f"point {number}", style.SOURCE)
             for column, figure in enumerate(self._swept, 1):
-                sheet.formula(
+                sheet.set_formula(
                     self.row,
                     column,
                     InCase(twins[figure], case),
                     self._look(self.fields[column - 1]),
-                    of=ACROSS,
+                    scenario=ACROSS,
                 )
             for name in self.results:
-                sheet.formula(
+                sheet.set_formula(
                     self.row,
                     self.at[name],
                     self._of(name, variation.at(name, case)),
                     self._form(name),
-                    of=ACROSS,
+                    scenario=ACROSS,
                 )
             self.row += 1
         self._workings(twins, variation, {_FIRST_CASE + place: case for place, case in enumerate(cases)})
@@ -380,29 +387,31 @@ class _Table:
                 *(f"point {number}" for number in range(1, len(cases) + 1)),
             )
         ):
-            sheet.text(self.row, column, words, style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT)
+            sheet.set_text(
+                self.row, column, words, style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT
+            )
         self.row += 1
         for figure, twin in twins.items():
-            book.settle(twin, Home("Sweep", self.row))
+            book.register(twin, CellAddress("Sweep", self.row))
             describe(sheet, self.row, twin, figure.label)
-            sheet.text(
+            sheet.set_text(
                 self.row, 2, "the swept input" if figure in self._swept else "follows from it", style.SOURCE
             )
             for column, case in cases.items():
                 if figure in self._swept:
-                    book.type(sheet, self.row, column, twin, case)
+                    book.add_input(sheet, self.row, column, twin, case)
                     continue
                 value = book.inputs(case)[twin.id]
                 is_text = isinstance(value, str)
                 look = style.value(twin.unit, is_text=is_text, role="fixed", integer=twin.integer)
-                sheet.put(
+                sheet.set_cell(
                     self.row,
                     column,
                     Cell(
                         look,
                         text=value if is_text else None,
                         number=None if is_text else float(value),
-                        column=case,
+                        scenario=case,
                     ),
                 )
             self.row += 1
@@ -410,7 +419,7 @@ class _Table:
             sheet.blocks.append((self.row, self.row + len(rows) - 1))
             for original, made in rows:
                 work_out(book, sheet, self.row, original, made, cases)
-                sheet.text(self.row, 2, name, style.SOURCE)
+                sheet.set_text(self.row, 2, name, style.SOURCE)
                 self.row += 1
 
     def _look(self, field: str) -> style.Style:
@@ -475,7 +484,7 @@ def _charts(sheet: Sheet, sweep: Sweep, table: _Table) -> None:
         (4, "Throughput per accelerator against speed for a user", interactivity(sweep, _CHART, plot)),
         (9, table.results["usd"][0], _over(sweep, table, "usd", first, plot)),
     ):
-        sheet.text(3, column, words, style.Style(size=10.5, bold=True))
+        sheet.set_text(3, column, words, style.Style(size=10.5, bold=True))
         sheet.charts.append((4, column, chart))
 
 

@@ -24,7 +24,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, Family, Home, Sheet, reference
+from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, CellAddress, Family, Sheet, reference
 from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
@@ -48,17 +48,17 @@ def workings(
     Args:
         linked: whether figures of other sheets get a block of links; without it formulas refer to them directly.
     """
-    sheet = book.add(Sheet(name, family, purpose))
+    sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = any(_has_shared(section) for section in sections)
     sheet.widths = [*WIDTHS, 112 if shared else 4, *([124] * book.columns)]
     last = FIRST + book.columns - 1
     add_title_rows(book, sheet, name, last, master)
     sheet.heights |= {2: 6, 3: 36}
     for column, head in enumerate(HEADS):
-        sheet.text(3, column, head, style.HEADER)
-    sheet.text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
+        sheet.set_text(3, column, head, style.HEADER)
+    sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
-        sheet.text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
+        sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
 
     row = 4
@@ -75,7 +75,7 @@ def workings(
             _labels(sheet, row, "Linked in", figure, figure.id)
             for index in range(book.columns):
                 _value(book, sheet, row, FIRST + index, figure, index, link=True)
-            sheet.links[figure] = Home(name, row)
+            sheet.links[figure] = CellAddress(name, row)
             row += 1
     for section in sections:
         row = _block(book, sheet, row, section, last)
@@ -105,9 +105,9 @@ def _has_shared(section: Section) -> bool:
 
 def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
     sheet.heights |= {row: 6, row + 1: 21}
-    sheet.text(row + 1, 0, title, style.BLOCK_HEAD)
-    sheet.text(row + 1, 3, note, style.BLOCK_NOTE)
-    sheet.band(row + 1, 1, last, style.BLOCK_HEAD)
+    sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
+    sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
+    sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
     return row + 2
 
 
@@ -122,13 +122,15 @@ def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> i
         if isinstance(figure, Input):
             _input(book, sheet, row, figure)
         else:
-            book.settle(figure, Home(sheet.name, row))
+            book.register(figure, CellAddress(sheet.name, row))
             for column in range(book.columns):
                 _value(book, sheet, row, FIRST + column, figure, column, total=total)
         if beside is not None:
-            book.fix(sheet, row, SHARED, beside, style.value(beside.unit, is_text=True, role="fixed"))
+            book.add_constant(
+                sheet, row, SHARED, beside, style.value(beside.unit, is_text=True, role="fixed")
+            )
         if total:
-            sheet.band(row, 0, last, style.emphasised(style.VALUE, total))
+            sheet.set_style(row, 0, last, style.emphasised(style.VALUE, total))
         row += 1
     return row
 
@@ -146,7 +148,7 @@ def _labels(
             (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True
         )
     ):
-        sheet.text(row, column, text, look)
+        sheet.set_text(row, column, text, look)
     sheet.ids[row] = identifier
     lines = (
         1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))
@@ -187,33 +189,35 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
             look = style.zero_as_dash(look)  # nobody states it, or there is none
         if figure.fixed:
-            book.fix(sheet, row, SHARED, figure, look)
+            book.add_constant(sheet, row, SHARED, figure, look)
         else:
-            book.settle(figure, Home(sheet.name, row, SHARED, absolute=True))
-            sheet.put(row, SHARED, _entry(figure, look, book.estimate.inputs(0).get(figure.id, figure.value)))
+            book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
+            sheet.set_cell(
+                row, SHARED, _entry(figure, look, book.estimate.inputs(0).get(figure.id, figure.value))
+            )
             for column in range(book.columns):
-                book.entries[figure.id, column] = (sheet.name, row, SHARED)
+                book.input_cells[figure.id, column] = (sheet.name, row, SHARED)
         return
-    book.settle(figure, Home(sheet.name, row))
+    book.register(figure, CellAddress(sheet.name, row))
     if figure.fixed:
         for column, stamps in enumerate(book.stamps):
-            sheet.put(
+            sheet.set_cell(
                 row,
                 FIRST + column,
-                Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], column=column),
+                Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], scenario=column),
             )
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     for column in range(book.columns):
-        place = book.entries.get((figure.id, column))
+        place = book.input_cells.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
-            sheet.put(
+            sheet.set_cell(
                 row,
                 FIRST + column,
                 Cell(
                     style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer),
                     expression=figure,
-                    column=column,
+                    scenario=column,
                     reference=reference(*place),
                 ),
             )
@@ -228,23 +232,23 @@ def typed(book: Book, sheet: Sheet, row: int, column: int, figure: Input, of: in
     own = name in chosen.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in chosen.overrides)
     followed = _followed(book, figure, of)
     if own or figure.value is None or followed is None:
-        sheet.put(row, column, _entry(figure, look, value, of))
+        sheet.set_cell(row, column, _entry(figure, look, value, of))
     else:
-        place = book.entries[followed]
+        place = book.input_cells[followed]
         told = f"$H{row + 1}" if followed[0] == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
-        sheet.put(
+        sheet.set_cell(
             row,
             column,
             Cell(
                 look.but(colour=style.INK),
                 expression=figure,
-                column=of,
+                scenario=of,
                 entry=figure,
                 follows=followed,
                 reference=told if place[0] == sheet.name else reference(*place),
             ),
         )
-    book.entries[figure.id, of] = (sheet.name, row, column)
+    book.input_cells[figure.id, of] = (sheet.name, row, column)
 
 
 def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
@@ -264,7 +268,7 @@ def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
 
 
 def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> Cell:
-    cell = Cell(look, entry=figure, column=column)
+    cell = Cell(look, entry=figure, scenario=column)
     if isinstance(value, str):
         cell.text = value
     elif isinstance(value, int | float):
@@ -294,12 +298,12 @@ def _value(
             is_text=is_text,
             role="link"
             if isinstance(figure.body, Input | Quantity)
-            and figure.body in book.homes
-            and book.homes[figure.body].sheet != sheet.name
+            and figure.body in book.addresses
+            and book.addresses[figure.body].sheet != sheet.name
             else "calculation",
         )
     if isinstance(figure, Quantity) and figure.factor:
         look = look.but(left=(style.THICK, style.FACTOR_EDGE))
     if total:
         look = style.emphasised(look, total)
-    sheet.put(row, column, Cell(look, expression=expression, column=of))
+    sheet.set_cell(row, column, Cell(look, expression=expression, scenario=of))
