@@ -237,7 +237,7 @@ _TABLE = (
     Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
     Operation("floor",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
     Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),
-    Operation("index",            _element,                 "INDEX({0},{1})",          "entry {1} of {0}",                         ATOM,       "first"),
+    Operation("index",            _element,                 "INDEX({0},{1})",          "{0} at {1}",                               ATOM,       "first"),
     Operation("match",            _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
     Operation("match_at_most",    _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
     Operation("sum_where",        _sum_where,               "SUMIFS({0},{1},{2})",     "{0} where {1} is {2}",                     ATOM,       "first"),
