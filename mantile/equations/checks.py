@@ -11,6 +11,7 @@ from mantile.equations.cost import Cost
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import ON
 from mantile.equations.serving import Serving
+from mantile.equations.tensors import VECTORS
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -848,8 +849,8 @@ def _with_copies(width: Node, side: Workers) -> Node:
 def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
     """Matrices of all layers on a rank, by class: as the products of a pass use them, and as the tensors hold them."""
     used, kept = [], []
-    for held in side.stored.held:
-        if held.weights == "vectors":
+    for held in side.stored.of_layers:
+        if held.weights == VECTORS:
             continue
         name = held.parameters.id.removeprefix("tensors.").removeprefix("decode.tensors.")
         products: list[Node] = []

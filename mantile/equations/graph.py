@@ -18,12 +18,13 @@ from mantile.equations.forward import Pass, forward
 from mantile.equations.hardware import hardware
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.measured import Measured, measured
-from mantile.equations.memory import memory, tensors
+from mantile.equations.memory import memory
 from mantile.equations.network import network
 from mantile.equations.plan import sharding
 from mantile.equations.power import power
 from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
+from mantile.equations.tensors import tensors
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.quantity import (

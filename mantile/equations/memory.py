@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    CONV_BYTES,
     GIGA,
     LOGIT_BYTES,
     ONE_REQUEST,
     RESULT_BYTES,
     SLACK,
+    STATE_BYTES,
     TOKENS_PER_STEP,
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.formats import Formats
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding
-from mantile.equations.recurrence import State, state
+from mantile.equations.tensors import VECTORS, Tensors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import (
     Input,
@@ -33,9 +34,9 @@ from mantile.graph.quantity import (
     minimum,
     span,
     sum_of,
-    sum_range,
     where,
 )
+from mantile.graph.rows import Rows
 from mantile.ir.modules import (
     Attention,
     AttentionSpan,
@@ -46,238 +47,7 @@ from mantile.ir.modules import (
     ModelGraph,
     Module,
     Recurrence,
-    Tensor,
 )
-
-
-@dataclass(frozen=True)
-class Held:
-    """Weights of one class in the layers of one kind, on the fullest rank: parameters in a layer, and those layers."""
-
-    weights: str
-    layers: Node
-    parameters: Quantity
-    tensors: tuple[Tensor, ...]
-
-
-@dataclass(frozen=True)
-class Tensors:
-    """Stored tensors: parameters of each, and what the fullest rank holds of the layers and of the ends."""
-
-    listed: tuple[Section, ...]
-    on_rank: tuple[Section, ...]
-    sizes: dict[Tensor, Quantity]
-    parameters: Quantity
-    held: tuple[Held, ...]
-    embedding: Quantity
-    head: Quantity
-    final_vectors: Quantity
-    vision: Quantity | None
-
-
-def _product(shape: Iterable[Node]) -> Node:
-    size: Node | None = None
-    for dimension in shape:
-        size = dimension if size is None else size * dimension
-    assert size is not None
-    return size
-
-
-def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
-    """The rows of the Tensors sheet: every tensor once, with its repeats."""
-    listed: list[Section] = []
-    parts: list[Quantity] = []
-    taken: set[str] = set()
-    called: set[str] = set()
-
-    def titled(name: str, where_from: str) -> str:
-        name = name.replace("{}", "n")
-        name = name if name not in called else f"{name} ({where_from})"
-        called.add(name)
-        return name
-
-    def named(name: str, where_from: str) -> str:
-        identifier = f"tensor.{name}"
-        while identifier in taken:
-            identifier += f".{where_from}"
-        taken.add(identifier)
-        return identifier
-
-    def sized(tensor: Tensor, where_from: str, title: str = "") -> Quantity:
-        size = _product(tensor.shape)
-        size = size if tensor.copies is None else size * tensor.copies
-        split = plan.splits_of(*tensor.shape)
-        note = f"split by {' and '.join(split)}" if split else "on every rank"
-        return Quantity(
-            named(tensor.name, where_from),
-            titled(title + tensor.name, where_from),
-            "parameter",
-            size if tensor.layers is None else size * tensor.layers,
-            source=f"{note}; no parameter" if tensor.buffer else note,
-        )
-
-    sizes: dict[Tensor, Quantity] = {}
-    for module in ir.modules:
-        rows = {tensor: sized(tensor, module.id) for tensor in module.tensors}
-        sizes |= rows
-        counted = [row for tensor, row in rows.items() if not tensor.buffer]
-        if rows:
-            listed.append(
-                Section(
-                    module.label,
-                    (*counted, *(row for row in rows.values() if row not in counted)),
-                    "once" if module.layers is None else f"in {_called(module.layers)}",
-                )
-            )
-        if counted:
-            parts.append(
-                Quantity(
-                    f"tensors.module.{module.id}",
-                    f"Parameters, {module.label}",
-                    "parameter",
-                    sum_range(span(counted)),
-                    note="sum of its tensors",
-                )
-            )
-    parameters = Quantity(
-        "tensors.parameters", "Parameters", "parameter", sum_range(span(parts)), note="sum of the modules"
-    )
-    buffers = [row for tensor, row in sizes.items() if tensor.buffer]
-    beside = (
-        [
-            Quantity(
-                "tensors.buffers", "Stored values that are no parameters", "parameter", sum_of(list(buffers))
-            )
-        ]
-        if buffers
-        else []
-    )
-    listed.append(Section("Parameters", (*parts, *beside, parameters), "of the decoder", Section.TOTAL))
-    vision = _vision(ir, listed, named)
-    if ir.extra:
-        apart = [sized(tensor, "prediction", "MTP: ") for tensor in ir.extra]
-        every = Quantity(
-            "tensors.prediction",
-            "Parameters of multi-token prediction",
-            "parameter",
-            sum_range(span(apart)),
-            note="sum of its tensors",
-        )
-        listed.append(
-            Section(
-                "Multi-token prediction",
-                (*apart, every),
-                "listed apart: not run, and not among the parameters",
-                Section.SUBTOTAL,
-            )
-        )
-
-    held: list[Held] = []
-    sections: list[Section] = []
-    groups: dict[tuple[str, Node], list[Tensor]] = {}
-    owner = {tensor: module for module in ir.modules for tensor in module.tensors}
-    for tensor in ir.tensors():
-        if tensor.layers is not None and not tensor.buffer:
-            groups.setdefault((tensor.weights if tensor.matrix else "vectors", tensor.layers), []).append(
-                tensor
-            )
-    kinds = [weights for weights, _ in groups]
-    for (weights, layers), members in groups.items():
-        rows_ = []
-        for tensor in members:
-            size = _product(tensor.shape) if tensor.copies is None else _product(tensor.shape) * tensor.copies
-            size = plan.on_rank(size, owner[tensor])
-            rows_.append(
-                Quantity(
-                    named(f"{tensor.name}.rank", weights),
-                    titled(f"On a rank, {tensor.name}", _identifier(layers)),
-                    "parameter",
-                    size,
-                )
-            )
-        suffix = "" if kinds.count(weights) == 1 else f".{_identifier(layers)}"
-        name = f"{weights}{suffix}"
-        words = (
-            "Norms, biases"
-            if weights == "vectors"
-            else f"{CLASSES[weights][0].upper()}{CLASSES[weights][1:]} weights"
-        )
-        words += f", {_called(layers)}" if suffix else ""
-        each = Quantity(
-            f"tensors.{name}",
-            f"{words}, of a layer on a rank",
-            "parameter",
-            sum_range(span(rows_)),
-            note="sum of the rows above",
-        )
-        held.append(Held(weights, layers, each, tuple(members)))
-        sections.append(Section(words, (*rows_, each), "fullest rank, one layer", Section.SUBTOTAL))
-    ends = {tensor.name: tensor for tensor in ir.tensors() if tensor.layers is None}
-    in_start = ir.module("embedding").tensors
-    in_head = [tensor for tensor in ir.module("lm_head").tensors if tensor.matrix]
-    vectors = [tensor for tensor in ends.values() if not tensor.matrix]
-
-    def rank_sum(members: Sequence[Tensor]) -> Node:
-        return sum_of([plan.on_rank(_product(tensor.shape), owner[tensor]) for tensor in members])
-
-    embedding = Quantity("tensors.embedding", "Embedding weights on a rank", "parameter", rank_sum(in_start))
-    facts = ir.facts
-    head = Quantity(
-        "tensors.head",
-        "LM head weights on a rank",
-        "parameter",
-        where(facts["tied_embeddings"] > 0, 0, rank_sum(in_head or in_start[:1])),
-        note="vocabulary rows × hidden size; 0 where tied to the embedding",
-    )
-    final = Quantity(
-        "tensors.final_vectors", "Final norm and bias weights on a rank", "parameter", rank_sum(vectors)
-    )
-    sections.append(
-        Section(
-            "Embedding and LM head on a rank", (embedding, head, final), "vocabulary split over the TP ranks"
-        )
-    )
-    return Tensors(
-        tuple(listed), tuple(sections), sizes, parameters, tuple(held), embedding, head, final, vision
-    )
-
-
-def _vision(ir: ModelGraph, listed: list[Section], named: Callable[[str, str], str]) -> Quantity | None:
-    if ir.vision is None:
-        return None
-    rows = [
-        Quantity(
-            named(tensor.name, "vision"),
-            tensor.name.replace("{}", "n"),
-            "parameter",
-            _product(tensor.shape) if tensor.layers is None else _product(tensor.shape) * tensor.layers,
-        )
-        for tensor in ir.vision.tensors
-        if not tensor.buffer
-    ]
-    every = Quantity(
-        "tensors.vision",
-        "Parameters of the vision tower",
-        "parameter",
-        sum_range(span(rows)),
-        note="sum of its tensors",
-    )
-    listed.append(
-        Section(
-            "Vision tower", (*rows, every), "beside the decoder; the projector included", Section.SUBTOTAL
-        )
-    )
-    return every
-
-
-def _called(layers: Node) -> str:
-    assert isinstance(layers, Input | Quantity)
-    return layers.label.lower()
-
-
-def _identifier(layers: Node) -> str:
-    assert isinstance(layers, Input | Quantity)
-    return layers.id.removeprefix("model.")
 
 
 @dataclass(frozen=True)
@@ -327,8 +97,8 @@ def memory(
     """The rows of the Memory sheet."""
     parts: list[Quantity] = []
     by_kind: dict[Input, list[Quantity]] = {kind.count: [] for kind in ir.layers}
-    for held in stored.held:
-        size: Node = VECTOR_BYTES if held.weights == "vectors" else formats.classes[held.weights].bytes
+    for held in stored.of_layers:
+        size: Node = VECTOR_BYTES if held.weights == VECTORS else formats.classes[held.weights].bytes
         name = held.parameters.id.removeprefix("tensors.")
         label = held.parameters.label.removesuffix(", of a layer on a rank")
         parts.append(
@@ -748,3 +518,39 @@ def _widest(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
                 )
             )
     return rows
+
+
+@dataclass(frozen=True)
+class State:
+    """What a layer keeps for a request on a rank: values of the recurrent state, channels of the convolution, bytes of both."""
+
+    values: Quantity
+    conv: Quantity
+    bytes: Quantity
+
+    def rows(self) -> tuple[Quantity, ...]:
+        """The rows of the Memory sheet."""
+        return (self.values, self.conv, self.bytes)
+
+
+def state(module: Module, work: Recurrence, plan: Sharding) -> State:
+    """Sizes of one layer's state."""
+
+    rows = Rows("memory", f", {module.label}")
+    values = rows(
+        f"state_values.{module.id}", "State values per rank", "channel", plan.on_rank(work.state, module)
+    )
+    conv = rows(
+        f"conv_channels.{module.id}",
+        "Convolution channels per rank",
+        "channel",
+        plan.on_rank(work.conv, module),
+    )
+    size = rows(
+        f"layer_state.{module.id}",
+        "State of a layer and request",
+        "B/request",
+        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
+        "the convolution keeps its last inputs",
+    )
+    return State(values, conv, size)

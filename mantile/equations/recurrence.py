@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mantile.equations.constant import (
     BOTH_WAYS,
-    CONV_BYTES,
     FLOPS_PER_MAC,
-    ONE_REQUEST,
     RESULT_BYTES,
-    STATE_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.memory import State
 from mantile.equations.plan import Sharding
 from mantile.equations.roofline import Block, Phase, operation
 from mantile.graph.quantity import Node, Quantity, as_node, substitute
 from mantile.ir.modules import Module, Recurrence
-
-
-@dataclass(frozen=True)
-class State:
-    """What a layer keeps for a request on a rank: values of the recurrent state, channels of the convolution, bytes of both."""
-
-    values: Quantity
-    conv: Quantity
-    bytes: Quantity
-
-    def rows(self) -> tuple[Quantity, ...]:
-        """The rows of the Memory sheet."""
-        return (self.values, self.conv, self.bytes)
-
-
-def state(module: Module, work: Recurrence, plan: Sharding) -> State:
-    """Sizes of one layer's state."""
-
-    def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(
-            f"memory.{name}.{module.id}",
-            f"{label}, {module.label}",
-            unit,
-            body,
-            note=note,
-            name=label.lower(),
-        )
-
-    values = row("state_values", "State values per rank", "channel", plan.on_rank(work.state, module))
-    conv = row("conv_channels", "Convolution channels per rank", "channel", plan.on_rank(work.conv, module))
-    size = row(
-        "layer_state",
-        "State of a layer and request",
-        "B/request",
-        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
-        "recurrent state × state bytes + the convolution's last inputs × convolution bytes",
-    )
-    return State(values, conv, size)
 
 
 def recurrence(

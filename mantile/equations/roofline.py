@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mantile.equations.plan import Scope, scope
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, Row, Section, maximum, where
 from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, ModelGraph, Module
-
-if TYPE_CHECKING:
-    from mantile.equations.workers import Workers
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 

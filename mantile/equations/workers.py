@@ -8,10 +8,11 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
-from mantile.equations.memory import Memory, Tensors
+from mantile.equations.memory import Memory
 from mantile.equations.network import Network
 from mantile.equations.plan import Sharding
 from mantile.equations.power import Power
+from mantile.equations.tensors import Tensors
 
 
 @dataclass(frozen=True)
