@@ -21,7 +21,8 @@ from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
 from mantile.verify.compiled_formulas import CompiledModel
 from mantile.verify.verify import TOLERANCE, difference, scale_of
-from mantile.workbook.book import FIRST, Book
+from mantile.workbook.book import FIRST
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.read import Cells, File, Formula
 from mantile.workbook.write import write_workbook
 
@@ -79,7 +80,7 @@ Typed = dict[
 ]  # by sheet, row and column from 0, what somebody types there; None empties the cell
 
 
-def as_written(book: Book) -> File:
+def as_written(book: EstimateBook) -> File:
     """A workbook as it is read once written, without the writing."""
     contents: dict[str, dict[tuple[int, int], Any]] = {}
     for name, sheet in book.sheets.items():
@@ -122,7 +123,7 @@ def typed_into(file: File, typed: Typed) -> File:
     return replace(file, cells=replace(file.cells, contents=contents))
 
 
-def place(book: Book, identifier: str, column: int = 0) -> tuple[str, int, int]:
+def place(book: EstimateBook, identifier: str, column: int = 0) -> tuple[str, int, int]:
     """Where an input of a scenario is typed; in a column that is still free, beside the others."""
     if (identifier, column) in book.input_cells:
         return book.input_cells[identifier, column]
@@ -152,7 +153,7 @@ def random_value(figure: Input, dice: random.Random) -> Any:
     )  # no ties where a text shows a whole percent
 
 
-def follow_edits(book: Book, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:
+def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:
     """Write a workbook, make sets of one to eight edits over all kinds of input, and compare every formula cell after each.
 
     Returns:

@@ -18,7 +18,8 @@ from mantile.library.huggingface import parse_config
 from mantile.library.scenario import parse_scenario
 from mantile.verify.engines import with_formulas
 from mantile.verify.verify import TOLERANCE, difference, scale_of
-from mantile.workbook.book import ACROSS, Book, _Cells
+from mantile.workbook.book import ACROSS, _Cells
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import open_file, typed_inputs
@@ -99,7 +100,7 @@ HEADLINES = (
 class Table:
     """The Compare sheet as it reads: by label the direction, values and changes of scenarios, and the best; texts of other cells."""
 
-    def __init__(self, book: Book, inputs: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, book: EstimateBook, inputs: list[dict[str, Any]] | None = None) -> None:
         native = book.values(inputs or book.generated_inputs())
         cells = book.sheets["Compare"].cells
         last = 2 * book.columns + 3
@@ -126,12 +127,12 @@ def _estimate(fields: dict[str, Any]) -> Estimate:
 
 
 @pytest.fixture(scope="module", params=CASES)
-def book(request: pytest.FixtureRequest) -> Book:
+def book(request: pytest.FixtureRequest) -> EstimateBook:
     """A workbook with several scenarios, not yet written."""
     return lay_out(_estimate(CASES[request.param]))
 
 
-def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> None:
+def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: EstimateBook) -> None:
     """Values against the estimate of each column; changes and the best worked out by hand from them."""
     made, table = book.estimate, Table(book)
     results = [made.results(column) for column in range(book.columns)]
@@ -206,7 +207,7 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: Book) -> 
         ), title
 
 
-def test_it_keeps_the_rules(book: Book, tmp_path: Path) -> None:
+def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
     """Lint, and though the sheet collects: short formulas without many references; the base's numbers lead to their rows; one page."""
     assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
     sheet = book.sheets["Compare"]

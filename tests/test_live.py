@@ -20,7 +20,7 @@ from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.verify.engines import soffice
 from mantile.verify.verify import TOLERANCE, verify
-from mantile.workbook.book import Book
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook, write_workbook
@@ -59,7 +59,7 @@ SERVED: dict[str, dict[str, Any]] = {
 }
 
 
-def _book(kind: str) -> Book:
+def _book(kind: str) -> EstimateBook:
     config = {
         "hidden_size": 2048,
         "num_attention_heads": 16,

@@ -26,9 +26,10 @@ from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.roundtrip.import_workbook import Imported, import_workbook
 from mantile.verify.engines import recalculate, soffice, with_formulas
 from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
-from mantile.workbook.book import FIRST, Book
+from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import read_bundle
 from mantile.workbook.cell_diff import diff_cells
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import File, open_file, read_cells, typed_inputs
 from mantile.workbook.sheets.sensitivity import driver_of
@@ -121,7 +122,7 @@ def _saved(source: Path, target: Path, typed: Typed) -> Path:
     return target
 
 
-def _row(book: Book, identifier: str) -> tuple[str, int]:
+def _row(book: EstimateBook, identifier: str) -> tuple[str, int]:
     address = next(
         address for figure, address in book.addresses.items() if getattr(figure, "id", "") == identifier
     )
@@ -159,7 +160,7 @@ def _possible(figure: Input, dice: random.Random) -> Any:
     return round(dice.uniform(figure.minimum or 0, figure.maximum or 1), 3)
 
 
-def _edits(book: Book, dice: random.Random) -> tuple[Typed, set[str]]:
+def _edits(book: EstimateBook, dice: random.Random) -> tuple[Typed, set[str]]:
     """Cells typed into and the kinds of edit: inputs of any column, shared figures, overrides, measured values, and a column of one's own."""
     inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
     groups: dict[str, list[tuple[str, int]]] = {}
@@ -468,15 +469,15 @@ def test_a_settled_concurrency_stays_once_anything_is_edited(
     assert [column.values["concurrency"] for column in found.estimate.columns] == [6, 2, 6]
 
 
-def _at(identifier: str, value: Any, column: int = 0) -> Callable[[Book], Typed]:
+def _at(identifier: str, value: Any, column: int = 0) -> Callable[[EstimateBook], Typed]:
     return lambda book: {place(book, identifier, column): value}
 
 
-def _figure(identifier: str, value: Any, column: int = 0) -> Callable[[Book], Typed]:
+def _figure(identifier: str, value: Any, column: int = 0) -> Callable[[EstimateBook], Typed]:
     return lambda book: {(*_row(book, identifier), FIRST + column): value}
 
 
-def _added(more: Callable[[Book], Typed], heading: Any = "mine") -> Callable[[Book], Typed]:
+def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Callable[[EstimateBook], Typed]:
     return lambda book: {("Inputs", 3, FIRST + book.columns): heading} | more(book)
 
 
@@ -567,7 +568,10 @@ def _added(more: Callable[[Book], Typed], heading: Any = "mine") -> Callable[[Bo
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_carried_is_refused_by_cell(
-    files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, typed: Callable[[Book], Typed], words: str
+    files: Callable[[str], File],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: Callable[[EstimateBook], Typed],
+    words: str,
 ) -> None:
     """The cell, the id, what it holds and what was expected."""
     file = files("variants")

@@ -16,7 +16,7 @@ from mantile.estimate.sensitivity import Driver, drivers, results
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
-from mantile.workbook.book import Book
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.sheets.sensitivity import HIGH, LOW
@@ -45,13 +45,13 @@ def made(**fields: Any) -> Estimate:
 
 
 @cache
-def laid_out(number: int) -> tuple[Book, list[dict[Any, Any]]]:
+def laid_out(number: int) -> tuple[EstimateBook, list[dict[Any, Any]]]:
     """A workbook and the native values of all its columns."""
     book = lay_out(made(**MODELS[number]))
     return book, book.values(book.generated_inputs())
 
 
-def table(book: Book, values: list[dict[Any, Any]], sheet: str, row: int, column: int) -> float:
+def table(book: EstimateBook, values: list[dict[Any, Any]], sheet: str, row: int, column: int) -> float:
     """What a cell shows."""
     cell = book.sheets[sheet].cells[row, column]
     assert cell.expression is not None
@@ -193,7 +193,7 @@ def test_a_swing_can_be_typed_and_stated() -> None:
 NOW = 23  # row of the live scenario above the points
 
 
-def points(book: Book, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
+def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
     """The lines of the table of points after the live one: TTFT and TPOT in ms."""
     sheet = book.sheets["Sweep"]
     fields = len(book.estimate.scenario.sweep) or 1

@@ -17,9 +17,10 @@ from mantile.library.dump import replacing
 from mantile.library.errors import InputError
 from mantile.library.version import __version__
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Cell, Sheet
 from mantile.workbook.cell_diff import diff_cells, is_formula, place_of
-from mantile.workbook.plain_table import Table, write_csv, write_xlsx
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.plain_table import Table, write_csv, write_tables
 from mantile.workbook.read import File, open_file, same, typed_inputs
 from mantile.workbook.sheets.assumptions import statement
 
@@ -134,7 +135,7 @@ class Audit:
         path = Path(path)
         match path.suffix.lower():
             case ".xlsx":
-                return write_xlsx(
+                return write_tables(
                     self.tables(),
                     path,
                     f"Audit of {self.facts['title']}",
@@ -351,7 +352,7 @@ def _shown(value: Any) -> str:
     return "empty" if value is None else f"{value:.12g}" if isinstance(value, int | float) else str(value)
 
 
-def _assumptions(book: Book, values: Mapping[Node, Any]) -> Iterator[dict[str, Any]]:
+def _assumptions(book: EstimateBook, values: Mapping[Node, Any]) -> Iterator[dict[str, Any]]:
     for number, driver in enumerate(drivers(book.estimate), 1):
         figure = driver.figure
         now, then = float(values[figure]), float(book.estimate_values[0][figure])
@@ -415,7 +416,7 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
             }
 
 
-def _replaced(book: Book, identifier: str, inputs: Mapping[str, Any]) -> Any:
+def _replaced(book: EstimateBook, identifier: str, inputs: Mapping[str, Any]) -> Any:
     """What would hold without an override, in the unit of its cell: a number, or a text where several figures differ."""
     figures = book.estimate.equations.figures
     followers = dependents(figures[identifier], figures.values())
@@ -434,7 +435,7 @@ def _replaced(book: Book, identifier: str, inputs: Mapping[str, Any]) -> Any:
     )
 
 
-def _checks(book: Book, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
+def _checks(book: EstimateBook, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
     for number, column in enumerate(book.estimate.columns):
         for check in book.estimate.equations.checks.checks:
             found = values[number]

@@ -5,18 +5,16 @@ The writer prints these expressions, the native engine computes them, and verifi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, ancestors, span
-from mantile.workbook.bundle import Bundle
+from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, ancestors
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
@@ -38,27 +36,6 @@ class CellAddress:
 
 
 @dataclass(frozen=True)
-class Money:
-    """The currency of the front sheets: its code and symbol, and what a US dollar is in it; None for dollars themselves."""
-
-    code: str = "USD"
-    symbol: str = "$"
-    rate: Input | None = None
-
-    def of(self, usd: Node) -> Node:
-        """An amount in US dollars in this currency."""
-        return usd if self.rate is None else usd * self.rate
-
-    def named(self, words: str) -> str:
-        """A unit or heading in this currency."""
-        return words.replace("USD", self.code)
-
-    def shown(self, form: str) -> str:
-        """A number format in this currency."""
-        return form.replace("$", self.symbol)
-
-
-@dataclass(frozen=True)
 class Case:
     """A further column of the base scenario on a sheet of its own, in which some figures are worked out again: where it stands, and its own inputs."""
 
@@ -75,7 +52,8 @@ class Cell:
     looks across all of them. `entry` is the input that a user may type here. `reference` is printed instead of the
     expression where a cell repeats the cell in which the input is typed: the selector on Summary, or the base's column,
     until somebody types over it; `follows` says which input of which scenario that is. `note` shows when the pointer
-    rests on the cell.
+    rests on the cell. `formula` is for tables whose rows are no quantities, such as thousands of measured runs: the text of
+    a formula, whose value as stored is `number` or `text`.
     """
 
     style: Style
@@ -88,6 +66,7 @@ class Cell:
     follows: tuple[str, int] | None = None
     link: str | None = None
     note: str | None = None
+    formula: str | None = None
 
 
 @dataclass
@@ -101,15 +80,19 @@ class Sheet:
     widths: list[float] = field(default_factory=list)
     heights: dict[int, float] = field(default_factory=dict)
     freeze: tuple[int, int] | None = None
+    autofilter: tuple[int, int, int, int] | None = None
+    protected: bool = True
     repeat_rows: tuple[int, int] | None = None
+    paper: int = 9  # A4; 8 is A3
     one_page: bool = False
+    one_page_wide: bool = False
     print_area: tuple[int, int, int, int] | None = None
     charts: list[tuple[int, int, Chart]] = field(default_factory=list)
     conditional: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     links: dict[Node, CellAddress] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
-    default_height: float = 18
+    default_height: float | None = 18  # None: as high as the text in a row needs
 
     def set_cell(self, row: int, column: int, cell: Cell) -> None:
         """Place a cell; a place is used once."""
@@ -140,53 +123,50 @@ class Sheet:
                 self.set_cell(row, column, Cell(style))
 
 
-class Book:
-    """All sheets of an estimate, with the places of its figures.
+@dataclass(frozen=True)
+class Document:
+    """What a file says of itself.
 
     Args:
-        bundle: what the estimate came from, where it was read from a file: by whom and when it was made.
+        title: of the file's properties.
+        comment: of the file's properties: which program made it, from what.
+        footer: on the right of each page, before its number.
+        company: on the left of each page, before the name of the file.
+        opens_on: the sheet that is shown first.
+        palette: colours by those of ours that they replace.
+        hidden: texts that no reader is meant to see, by the name of their sheet.
     """
 
-    def __init__(self, estimate: Estimate, bundle: Bundle | None = None) -> None:
-        self.estimate = estimate
-        self.bundle = bundle or Bundle.of(estimate)
+    title: str
+    comment: str
+    footer: str
+    company: str = ""
+    opens_on: str | None = None
+    palette: Mapping[str, str] = field(default_factory=dict)
+    hidden: Mapping[str, str] = field(default_factory=dict)
+
+
+class Book:
+    """Sheets, with the places of the figures that stand on them.
+
+    Args:
+        document: what the file says of itself.
+        columns: scenarios, each with a column of its own on sheets of workings.
+    """
+
+    def __init__(self, document: Document, columns: int = 1) -> None:
+        self.document = document
+        self.columns = columns
         self.sheets: dict[str, Sheet] = {}
         self.addresses: dict[Node, CellAddress] = {}
         self.input_cells: dict[tuple[str, int], tuple[str, int, int]] = {}
-        self.names: dict[str, str] = {}
-        self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
-        self.cases: list[Case] = []
-        currency = estimate.template.currency
-        self.money = (
-            Money()
-            if currency is None
-            else Money(
-                currency.code,
-                currency.symbol,
-                Input(
-                    "template.exchange_rate",
-                    f"{currency.code} per USD",
-                    "1",
-                    currency.per_usd,
-                    "of the template",
-                    "assumed",
-                    shared=True,
-                    fixed=True,
-                ),
-            )
-        )
         self.own_inputs: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
-        self.columns = len(estimate.columns)
+        self.names: dict[str, str] = {}
+        self.cases: list[Case] = []
 
     def library_choices(self, entry: Input) -> Span | None:
-        """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
-        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
-        hardware = self.estimate.equations.prefill_workers.hardware
-        return (
-            span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
-            if name in ("accelerator", "system")
-            else None
-        )
+        """The block of cells that an input is chosen from; None for inputs with a list of their own."""
+        return None
 
     def add_case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
         """A further case of the base scenario in a column of a sheet; what its cells take as `scenario`."""
@@ -195,11 +175,7 @@ class Book:
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""
-        return (
-            self.estimate.inputs(column)
-            if column < self.columns
-            else self.cases[column - self.columns].inputs
-        )
+        return {} if column < self.columns else self.cases[column - self.columns].inputs
 
     def add_sheet(self, sheet: Sheet) -> Sheet:
         """Append a sheet."""
@@ -317,23 +293,15 @@ class Book:
 
     def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
         """Native values of every expression, for the given inputs of each scenario, and of each further case; last those across them."""
-        *each, across = self.program
+        *programs, across = self.program
         cases = inputs[self.columns :] or [case.inputs for case in self.cases]
-        given = [
-            *(values | stamps for values, stamps in zip(inputs[: self.columns], self.stamps, strict=True)),
-            *(inputs[0] | case for case in cases),
-        ]
-        found = [program.run(values) for program, values in zip(each, given, strict=True)]
-        return [*found, across.run({}, found)]
+        given = [*inputs[: self.columns], *(inputs[0] | case for case in cases)]
+        values = [program.run(values) for program, values in zip(programs, given, strict=True)]
+        return [*values, across.run({}, values)]
 
     def generated_inputs(self) -> list[dict[str, Any]]:
         """Inputs as generated of every scenario and further case."""
         return [self.inputs(column) for column in range(self.columns + len(self.cases))]
-
-    @cached_property
-    def estimate_values(self) -> list[dict[Node, Any]]:
-        """Values of the graph's own figures as generated, for each scenario."""
-        return [self.estimate.values(column) for column in range(self.columns)]
 
     def formulas(self) -> Iterable[tuple[Sheet, int, int, Cell]]:
         """Every formula cell."""
@@ -341,22 +309,6 @@ class Book:
             for (row, column), cell in sorted(sheet.cells.items()):
                 if cell.expression is not None:
                     yield sheet, row, column, cell
-
-    @property
-    def generator(self) -> str:
-        """The program that made it, with its version, as the Cover says it."""
-        return self.bundle.generator[:1].upper() + self.bundle.generator[1:]
-
-    @property
-    def imprint(self) -> str:
-        """Generator, date and bundle digest, as they stand in footers."""
-        date = self.estimate.scenario.date
-        return f"{self.generator}{f' · {date}' if date else ''} · bundle {self.digest}"
-
-    @property
-    def digest(self) -> str:
-        """Eight hexadecimal digits of the bundle's SHA-256."""
-        return f"{self.bundle.digest[:4]} {self.bundle.digest[4:8]}"
 
 
 @dataclass(frozen=True)

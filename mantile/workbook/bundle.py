@@ -26,7 +26,6 @@ from mantile.library.version import __version__
 FORMAT = 3  # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
-CHUNK = 32_000  # characters in one of its cells; Excel's limit is 32,767
 SUFFIXES = (".json", ".yaml", ".yml")
 _PARTS = ("scenario", "model", "library")
 _MORE = ("template",)  # may be missing: then it is the standard one

@@ -6,8 +6,9 @@ from mantile.equations.inputs import Workload
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import chosen, drivers
 from mantile.graph.quantity import Quantity
-from mantile.workbook.book import Book, Sheet, reference
+from mantile.workbook.book import Sheet, reference
 from mantile.workbook.bundle import Bundle
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet, verdict
@@ -23,13 +24,13 @@ from mantile.workbook.sheets.workings import workings
 from mantile.workbook.templates import leave_out, show_formulas
 
 
-def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
+def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """The workbook of an estimate, ready to be written or verified.
 
     Args:
         bundle: what the estimate came from, where it was read from a file.
     """
-    book = Book(estimate, bundle)
+    book = EstimateBook(estimate, bundle)
     equations = estimate.equations
     made = stamp(book)
     says = verdict(book, made.unchanged)
@@ -156,7 +157,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> Book:
     return book
 
 
-def _names(book: Book, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
+def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:
     """Defined names: `in_...` where inputs are typed, plain names for results of the base scenario."""
     names = {
         f"in_{name}": "=" + reference(*book.input_cells[figure.id, 0])

@@ -18,8 +18,8 @@ from openpyxl.worksheet.worksheet import Worksheet
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
-from mantile.workbook.book import Book
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.package import Package, letters, open_package
 from mantile.workbook.sheets.workings import HEADS
@@ -48,7 +48,7 @@ class File:
     """An opened workbook and the book it should be."""
 
     path: Path
-    book: Book
+    book: EstimateBook
     cells: Cells
 
     @property
@@ -92,7 +92,7 @@ def open_file(path: Path) -> File:
     return File(path, book, cells)
 
 
-def _moved(book: Book, contents: Contents) -> bool:
+def _moved(book: EstimateBook, contents: Contents) -> bool:
     """Whether ids of rows stand on other rows than they would."""
     places = {
         (name, row): identifier

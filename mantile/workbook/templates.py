@@ -9,13 +9,14 @@ from typing import Any
 from mantile.graph.quantity import InCase, Node, expression
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, Book, Sheet
+from mantile.workbook.book import FIRST, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 
 _ALWAYS = ("Cover", "Summary", "Checks")
 _OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
 
 
-def leave_out(book: Book, shown: tuple[str, ...]) -> None:
+def leave_out(book: EstimateBook, shown: tuple[str, ...]) -> None:
     """Leave out sheets that nothing shown needs: neither a formula nor a chart of those that stay.
 
     Raises:
@@ -40,7 +41,7 @@ def leave_out(book: Book, shown: tuple[str, ...]) -> None:
                 cell.link = None
 
 
-def show_formulas(book: Book) -> None:
+def show_formulas(book: EstimateBook) -> None:
     """On sheets with a column for each scenario, the formulas of the base scenario as text, behind the last of them."""
     column = FIRST + book.columns
     for sheet in book.sheets.values():
@@ -57,7 +58,7 @@ def show_formulas(book: Book) -> None:
             sheet.set_text(row, column, book.formula_text(sheet, sheet.cells[row, FIRST]), style.IDENTIFIER)
 
 
-def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
+def _needed(book: EstimateBook, sheet: Sheet) -> Iterator[str]:
     """Sheets that the formulas, lists and charts of a sheet refer to."""
     for cell in sheet.cells.values():
         if cell.reference is not None:
@@ -71,7 +72,7 @@ def _needed(book: Book, sheet: Sheet) -> Iterator[str]:
         yield from _mentioned(chart.series)
 
 
-def _homes(book: Book, node: Node) -> Iterator[str]:
+def _homes(book: EstimateBook, node: Node) -> Iterator[str]:
     for part in expression(node):
         figure = part.figure if isinstance(part, InCase) else part
         if figure in book.addresses:

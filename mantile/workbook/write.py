@@ -1,11 +1,11 @@
-"""A laid-out workbook to an .xlsx file, the same bytes every time."""
+"""A book to an .xlsx file, the same bytes every time. All workbooks we write come from here."""
 
 from __future__ import annotations
 
 import datetime
-import os
-import tempfile
+import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,29 @@ import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
-from mantile.graph.quantity import Input, Node
+from mantile.graph.quantity import Input
+from mantile.library.dump import replacing
 from mantile.library.errors import InputError
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet
-from mantile.workbook.bundle import BUNDLE_SHEET, CHUNK
+from mantile.workbook.charts import Chart
 from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
 
-# A fixed moment, so that the same scenario gives the same bytes.
-_CREATED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
-_PAGE_WIDTH, _PAGE_HEIGHT = (
-    940,
-    640,
-)  # pixels of an A4 landscape page inside its margins at 100 %, with some to spare
+CHUNK = 32_000  # characters of a hidden text in one cell; Excel's limit is 32,767
+_CREATED = datetime.datetime(
+    2026, 1, 1, tzinfo=datetime.timezone.utc
+)  # fixed: the same book gives the same bytes
+_AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+_PAGE_WIDTH, _PAGE_HEIGHT = 940, 640  # pixels of A4 landscape inside its margins at 100 %, with some to spare
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
+_PROTECTED = {
+    "select_locked_cells": True,
+    "select_unlocked_cells": True,
+    "format_columns": True,
+    "format_rows": True,
+}
+_ALL_CELLS = "A1:XFD1048576"
 
 
 def build_workbook(estimate: Estimate, path: str | Path) -> Path:
@@ -40,31 +48,25 @@ def build_workbook(estimate: Estimate, path: str | Path) -> Path:
 
 
 def write_workbook(book: Book, path: Path) -> Path:
-    """Write a laid-out workbook; the file appears complete or not at all."""
+    """Write a book; the file appears complete or not at all.
+
+    Raises:
+        InputError: if the path does not end in .xlsx or cannot be written.
+    """
     if path.suffix != ".xlsx":
         raise InputError(f"{path}: expected a name that ends in .xlsx")
-    try:
-        handle, temporary = tempfile.mkstemp(suffix=".xlsx", dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write: {error.strerror}") from error
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # XlsxWriter only warns where it leaves something out
-            _Writer(book).write(Path(temporary))
-        Path(temporary).chmod(0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot write: {error.strerror}") from error
-        raise
+    with replacing(path) as temporary, warnings.catch_warnings():
+        warnings.simplefilter("error")  # XlsxWriter only warns where it leaves something out
+        _Writer(book, temporary).write()
     return path
 
 
 class _Worksheet(Worksheet):  # type: ignore[misc]
-    """A sheet whose formulas are written as they are: none uses a function that files name otherwise than users do (the rules see to it),
-    and XlsxWriter's search of each formula for the 29 such names takes a tenth of a build."""
+    """A sheet whose formulas are written as they are.
+
+    XlsxWriter searches each formula for 29 functions that files name otherwise than users do, which takes a tenth of a
+    build. None of ours uses one: the linter sees to it.
+    """
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
@@ -73,113 +75,85 @@ class _Worksheet(Worksheet):  # type: ignore[misc]
 class _Writer:
     """One run of XlsxWriter over a book."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, path: Path) -> None:
         self.book = book
+        self.workbook = xlsxwriter.Workbook(str(path), _AS_THEY_ARE)
         self.formats: dict[Style, Any] = {}
-        self.colours = style.recoloured(book.estimate.template.palette.model_dump(exclude_none=True))
         self.values = book.values(book.generated_inputs())
 
-    def write(self, path: Path) -> None:
-        workbook = xlsxwriter.Workbook(
-            str(path), {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    def write(self) -> None:
+        document = self.book.document
+        self.workbook.set_properties(
+            {"title": document.title, "author": "Mantile", "created": _CREATED, "comments": document.comment}
         )
-        self.workbook = workbook
-        workbook.set_properties(
-            {
-                "title": self.book.estimate.title,
-                "author": "Mantile",
-                "created": _CREATED,
-                "comments": self.book.imprint,
-            }
-        )
-        workbook.set_calc_mode("auto")
+        self.workbook.set_calc_mode("auto")
         for sheet in self.book.sheets.values():
             self._sheet(sheet)
-        self._bundle()
+        for name, text in document.hidden.items():
+            self._hidden(name, text)
         for name, place in self.book.names.items():
-            if workbook.define_name(name, place) == -1:
+            if self.workbook.define_name(name, place) == -1:
                 raise AssertionError(f"{name} is not a name Excel takes")
-        workbook.get_worksheet_by_name("Summary").activate()
-        workbook.close()
-
-    def _format(self, look: Style) -> Any:
-        if look not in self.formats:
-            self.formats[look] = self.workbook.add_format(self._coloured(look.properties()))
-        return self.formats[look]
-
-    def _coloured(self, thing: Any) -> Any:
-        """Anything made of words of XlsxWriter's, with the template's colours in place of ours."""
-        if isinstance(thing, str):
-            return self.colours.get(thing, thing)
-        if isinstance(thing, dict):
-            return {key: self._coloured(part) for key, part in thing.items()}
-        return [self._coloured(part) for part in thing] if isinstance(thing, list) else thing
+        if document.opens_on is not None:
+            self.workbook.get_worksheet_by_name(document.opens_on).activate()
+        self.workbook.close()
 
     def _sheet(self, sheet: Sheet) -> None:
-        written = self.workbook.add_worksheet(sheet.name, worksheet_class=_Worksheet)
-        written.hide_gridlines(2)
-        written.set_tab_color(self._coloured(style.TABS[sheet.family]))
-        written.set_default_row(sheet.default_height * 0.75)
+        worksheet = self.workbook.add_worksheet(sheet.name, worksheet_class=_Worksheet)
+        worksheet.hide_gridlines(2)
+        worksheet.set_tab_color(self._recoloured(style.TABS[sheet.family]))
+        if sheet.default_height is not None:
+            worksheet.set_default_row(sheet.default_height * 0.75)
         for column, width in enumerate(sheet.widths):
-            written.set_column_pixels(column, column, width)
+            worksheet.set_column_pixels(column, column, width)
         for row, height in sheet.heights.items():
-            written.set_row_pixels(row, height)
+            worksheet.set_row_pixels(row, height)
         for (row, column), cell in sorted(sheet.cells.items()):
-            self._cell(written, sheet, row, column, cell)
+            self._cell(worksheet, sheet, row, column, cell)
         for place, rule in sheet.conditional:
-            look = rule.get("format")
-            rule = self._coloured({key: part for key, part in rule.items() if key != "format"})
-            rule |= {"format": self._conditional(look)} if look is not None else {}
-            written.conditional_format(*place, rule)
+            worksheet.conditional_format(*place, self._conditional(rule))
         for row, column, chart in sheet.charts:
-            self._chart(written, row, column, chart)
+            self._chart(worksheet, row, column, chart)
         if sheet.freeze:
-            written.freeze_panes(*sheet.freeze)
-        written.protect(
-            "",
-            {
-                "select_locked_cells": True,
-                "select_unlocked_cells": True,
-                "format_columns": True,
-                "format_rows": True,
-            },
-        )
-        written.ignore_errors({"number_stored_as_text": "A1:XFD1048576", "formula_unlocked": "A1:XFD1048576"})
-        self._page(written, sheet)
+            worksheet.freeze_panes(*sheet.freeze)
+        if sheet.autofilter:
+            worksheet.autofilter(*sheet.autofilter)
+        if sheet.protected:
+            worksheet.protect("", _PROTECTED)
+        worksheet.ignore_errors({"number_stored_as_text": _ALL_CELLS, "formula_unlocked": _ALL_CELLS})
+        self._page(worksheet, sheet)
 
-    def _cell(self, written: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
+    def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         look = self._format(cell.style)
         if cell.link:
-            written.write_url(row, column, cell.link, look, string=cell.text or " ")
+            worksheet.write_url(row, column, cell.link, look, string=cell.text or " ")
         if cell.expression is not None:
-            written.write_formula(row, column, self.book.formula_text(sheet, cell), look, self._cached(cell))
+            text = self.book.formula_text(sheet, cell)
+            worksheet.write_formula(row, column, text, look, self._stored(cell))
+        elif cell.formula is not None:
+            value = cell.text if cell.number is None else cell.number
+            worksheet.write_formula(row, column, cell.formula, look, "" if value is None else value)
         elif cell.number is not None:
-            written.write_number(row, column, cell.number, look)
+            worksheet.write_number(row, column, cell.number, look)
         elif cell.text:
-            written.write_string(row, column, cell.text, look)
+            worksheet.write_string(row, column, cell.text, look)
         else:
-            written.write_blank(row, column, None, look)
+            worksheet.write_blank(row, column, None, look)
         if cell.note is not None:
-            look_of_note = {
-                "author": "Mantile",
-                "width": 330,
-                "height": 96,
-                "font_size": 9,
-                "color": self._coloured(style.PANEL),
-            }
-            written.write_comment(row, column, cell.note, look_of_note)
+            options = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": style.PANEL}
+            worksheet.write_comment(row, column, cell.note, self._recoloured(options))
         if cell.entry is not None:
-            self._validation(written, row, column, cell.entry)
+            worksheet.data_validation(row, column, row, column, self._validation(cell.entry))
 
-    def _cached(self, cell: Cell) -> Any:
-        value = self.values[cell.scenario][_node(cell)]
+    def _stored(self, cell: Cell) -> Any:
+        """The value stored with a formula, for readers that do not calculate."""
+        value = self.values[cell.scenario][cell.expression]  # type: ignore[index]
         if isinstance(value, str):
             return value
-        if value != value:
-            return "#N/A"
-        return float(value)
+        return "#N/A" if math.isnan(value) else float(value)
 
-    def _validation(self, written: Any, row: int, column: int, entry: Input) -> None:
+    def _validation(self, entry: Input) -> dict[str, Any]:
+        """What may be typed into the cell of an input."""
         rule: dict[str, Any] = {
             "input_title": entry.label[:32],
             "input_message": entry.note[:250],
@@ -188,107 +162,114 @@ class _Writer:
         }
         members = self.book.library_choices(entry)
         if members is not None:
-            first, last = (
-                self.book.reference_to(member, 0, None)
-                for member in (members.members[0], members.members[-1])
-            )
-            rule |= {
-                "validate": "list",
-                "source": f"{first}:{last.rpartition('!')[2]}",
-                "error_message": "Choose from the list.",
-            }
-        elif entry.choices:
-            rule |= {
-                "validate": "list",
-                "source": [str(choice) for choice in entry.choices],
-                "error_message": "Choose from the list.",
-            }
-        else:
-            low = entry.minimum if entry.minimum is not None else -1e300
-            high = entry.maximum if entry.maximum is not None else 1e300
-            rule |= {
-                "validate": "integer" if entry.integer else "decimal",
-                "criteria": "between",
-                "minimum": low,
-                "maximum": high,
-                "error_message": f"Expected {'a whole number' if entry.integer else 'a number'} "
-                + (f"from {low:,} to {high:,}" if entry.maximum is not None else f"of at least {low:,}")
-                + (f", in {style.shown_unit(entry.unit)}" if entry.unit != "1" else "")
-                + ".",
-            }
-        written.data_validation(row, column, row, column, rule)
+            ends = members.members[0], members.members[-1]
+            first, last = (self.book.reference_to(member, 0, None) for member in ends)
+            return rule | _one_of(f"{first}:{last.rpartition('!')[2]}")
+        if entry.choices:
+            return rule | _one_of([str(choice) for choice in entry.choices])
+        return rule | _between(entry)
 
-    def _conditional(self, look: Style) -> Any:
+    def _format(self, look: Style) -> Any:
+        if look not in self.formats:
+            self.formats[look] = self.workbook.add_format(self._recoloured(look.properties()))
+        return self.formats[look]
+
+    def _recoloured(self, thing: Any) -> Any:
+        """Anything made of words of XlsxWriter's, with the palette's colours in place of ours."""
+        if isinstance(thing, str):
+            return self.book.document.palette.get(thing, thing)
+        if isinstance(thing, dict):
+            return {key: self._recoloured(part) for key, part in thing.items()}
+        return [self._recoloured(part) for part in thing] if isinstance(thing, list) else thing
+
+    def _conditional(self, rule: dict[str, Any]) -> dict[str, Any]:
+        """A rule of conditional formatting, its style as XlsxWriter takes it: only what differs from the cell's own."""
+        look = rule.get("format")
+        if look is None:
+            return dict(self._recoloured(rule))
         properties: dict[str, Any] = {"font_color": look.colour, "bold": look.bold}
         if look.fill:
+            properties = {} if look == Style(fill=look.fill) else properties
             properties |= {"bg_color": look.fill}
-            if look == Style(fill=look.fill):
-                properties = {"bg_color": look.fill}
-        return self.workbook.add_format(self._coloured(properties))
+        plain = self._recoloured({key: part for key, part in rule.items() if key != "format"})
+        return {**plain, "format": self.workbook.add_format(self._recoloured(properties))}
 
-    def _chart(self, written: Any, row: int, column: int, chart: Any) -> None:
-        made = self.workbook.add_chart(chart.kind)
+    def _chart(self, worksheet: Any, row: int, column: int, chart: Chart) -> None:
+        drawn = self.workbook.add_chart(chart.kind)
         for series in chart.series:
-            made.add_series(self._coloured(series))
-        made.set_title({"none": True})
-        made.set_x_axis(self._coloured(chart.x_axis))
-        made.set_y_axis(self._coloured(chart.y_axis))
-        made.set_legend(self._coloured(chart.legend))
-        made.set_size({"width": chart.size[0], "height": chart.size[1]})
+            drawn.add_series(self._recoloured(series))
+        drawn.set_title({"none": True})
+        drawn.set_x_axis(self._recoloured(chart.x_axis))
+        drawn.set_y_axis(self._recoloured(chart.y_axis))
+        drawn.set_legend(self._recoloured(chart.legend))
+        drawn.set_size({"width": chart.size[0], "height": chart.size[1]})
         x, y, width, height = chart.plot
-        made.set_plotarea(
-            {"layout": {"x": x, "y": y, "width": width, "height": height}, "fill": {"none": True}}
-        )
-        made.set_chartarea({"border": {"none": True}, "fill": {"none": True}})
-        written.insert_chart(row, column, made, {"object_position": 1, "description": chart.alt})
+        layout = {"x": x, "y": y, "width": width, "height": height}
+        drawn.set_plotarea({"layout": layout, "fill": {"none": True}})
+        drawn.set_chartarea({"border": {"none": True}, "fill": {"none": True}})
+        worksheet.insert_chart(row, column, drawn, {"object_position": 1, "description": chart.alt})
 
-    def _page(self, written: Any, sheet: Sheet) -> None:
-        written.set_landscape()
-        written.set_paper(9)
-        written.set_margins(**_MARGINS)
-        written.center_horizontally()
-        grey, company = f"&8&K{style.GREY[1:]}", self.book.estimate.template.company.replace("&", "&&")
-        left = " · ".join(part for part in (company, "&F", sheet.name) if part)
-        written.set_footer(f"&L{grey}{left}&R{grey}bundle {self.book.digest} · page &P of &N")
+    def _page(self, worksheet: Any, sheet: Sheet) -> None:
+        worksheet.set_landscape()
+        worksheet.set_paper(sheet.paper)
+        worksheet.set_margins(**_MARGINS)
+        worksheet.center_horizontally()
+        document = self.book.document
+        grey = f"&8&K{style.GREY[1:]}"
+        left = " · ".join(part for part in (document.company.replace("&", "&&"), "&F", sheet.name) if part)
+        worksheet.set_footer(f"&L{grey}{left}&R{grey}{document.footer} · page &P of &N")
         if sheet.repeat_rows:
-            written.repeat_rows(*sheet.repeat_rows)
+            worksheet.repeat_rows(*sheet.repeat_rows)
         if sheet.print_area:
-            written.print_area(*sheet.print_area)
-        if sheet.one_page:
-            written.fit_to_pages(1, 1)
+            worksheet.print_area(*sheet.print_area)
+        if sheet.one_page or sheet.one_page_wide:
+            worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
             return
         scale = min(1.0, _PAGE_WIDTH / sum(sheet.widths))
-        written.set_print_scale(int(scale * 100))
-        written.set_h_pagebreaks(self._breaks(sheet, _PAGE_HEIGHT / scale))
+        worksheet.set_print_scale(int(scale * 100))
+        worksheet.set_h_pagebreaks(list(_page_breaks(sheet, _PAGE_HEIGHT / scale)))
 
-    def _breaks(self, sheet: Sheet, page: float) -> list[int]:
-        """Rows before which a page ends, so that no block is cut that fits on a page."""
-
-        def height(first: int, last: int) -> float:
-            return sum(sheet.heights.get(row, sheet.default_height) for row in range(first, last + 1))
-
-        breaks: list[int] = []
-        head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
-        used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
-        for first, last in sheet.blocks:
-            block = height(first, last)
-            if used + block > page and block <= page - head:
-                breaks.append(first)
-                used = head
-            used += block
-            while used > page:
-                used -= page - head
-        return breaks
-
-    def _bundle(self) -> None:
-        written = self.workbook.add_worksheet(BUNDLE_SHEET)
-        text = self.book.bundle.text
+    def _hidden(self, name: str, text: str) -> None:
+        worksheet = self.workbook.add_worksheet(name)
         for row, start in enumerate(range(0, len(text), CHUNK)):
-            written.write_string(row, 0, text[start : start + CHUNK])
-        written.protect("")
-        written.very_hidden()
+            worksheet.write_string(row, 0, text[start : start + CHUNK])
+        worksheet.protect("")
+        worksheet.very_hidden()
 
 
-def _node(cell: Cell) -> Node:
-    assert cell.expression is not None
-    return cell.expression
+def _one_of(source: str | list[str]) -> dict[str, Any]:
+    return {"validate": "list", "source": source, "error_message": "Choose from the list."}
+
+
+def _between(entry: Input) -> dict[str, Any]:
+    """The range of a number that may be typed, and what is said of another."""
+    low = entry.minimum if entry.minimum is not None else -1e300
+    high = entry.maximum if entry.maximum is not None else 1e300
+    number = "a whole number" if entry.integer else "a number"
+    bounds = f"from {low:,} to {high:,}" if entry.maximum is not None else f"of at least {low:,}"
+    unit = f", in {style.shown_unit(entry.unit)}" if entry.unit != "1" else ""
+    return {
+        "validate": "integer" if entry.integer else "decimal",
+        "criteria": "between",
+        "minimum": low,
+        "maximum": high,
+        "error_message": f"Expected {number} {bounds}{unit}.",
+    }
+
+
+def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
+    """Rows before which a page ends, so that no block is cut that fits on a page."""
+
+    def height(first: int, last: int) -> float:
+        return sum(sheet.heights.get(row, sheet.default_height or 0) for row in range(first, last + 1))
+
+    head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
+    used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
+    for first, last in sheet.blocks:
+        block = height(first, last)
+        if used + block > page and block <= page - head:
+            yield first
+            used = head
+        used += block
+        while used > page:
+            used -= page - head

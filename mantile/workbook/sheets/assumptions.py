@@ -7,7 +7,8 @@ from mantile.estimate.sensitivity import RESULTS, Driver
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, precedents, where
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut
 from mantile.workbook.sheets.sensitivity import Sensitivity, shown
 
@@ -84,7 +85,9 @@ _STATEMENTS = {
 }
 
 
-def assumptions_sheet(book: Book, master: Quantity, listed: list[Driver], hangs: Sensitivity | None) -> None:
+def assumptions_sheet(
+    book: EstimateBook, master: Quantity, listed: list[Driver], hangs: Sensitivity | None
+) -> None:
     """Lay out the Assumptions sheet.
 
     Args:
@@ -170,7 +173,7 @@ def statement(driver: Driver) -> str:
     )
 
 
-def _used(book: Book) -> dict[Named, list[str]]:
+def _used(book: EstimateBook) -> dict[Named, list[str]]:
     """Sheets on which figures are used, by figure."""
     found: dict[Named, dict[str, None]] = {}
     for name, sections in book.estimate.equations.sheets.items():
@@ -182,7 +185,7 @@ def _used(book: Book) -> dict[Named, list[str]]:
 
 
 def _line(
-    book: Book, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str
+    book: EstimateBook, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str
 ) -> None:
     under = (style.THIN, style.FAINT)
     figure = driver.figure

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from mantile.graph.quantity import InCase, Quantity, sum_of
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, SHARED, Book, Sheet
+from mantile.workbook.book import ACROSS, FIRST, SHARED, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.workings import workings
 
 TOTAL = "measured.error_of_all"
 
 
-def calibration_sheet(book: Book, master: Quantity) -> Quantity:
+def calibration_sheet(book: EstimateBook, master: Quantity) -> Quantity:
     """Lay out the Calibration sheet.
 
     Returns:
@@ -37,7 +38,7 @@ def calibration_sheet(book: Book, master: Quantity) -> Quantity:
     return next(figure for figure in book.addresses if isinstance(figure, Quantity) and figure.id == TOTAL)
 
 
-def _total(book: Book, sheet: Sheet, row: int) -> None:
+def _total(book: EstimateBook, sheet: Sheet, row: int) -> None:
     """The last row: all scenarios together."""
     error = book.estimate.equations.measured.error
     whole = Quantity(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from mantile.graph.quantity import Input, Named, Node, Quantity, precedents
 from mantile.workbook import style
-from mantile.workbook.book import Book, CellAddress, Sheet
+from mantile.workbook.book import CellAddress, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 
 
 def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
@@ -17,7 +18,7 @@ def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
 
 
 def work_out(
-    book: Book, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]
+    book: EstimateBook, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]
 ) -> None:
     """A row of a figure that was made again.
 

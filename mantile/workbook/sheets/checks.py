@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from mantile.equations.checks import Check
 from mantile.graph.quantity import InCase, Input, Node, Quantity, join, span, sum_of, sum_range, text, where
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, Book, CellAddress, Sheet
+from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
@@ -33,7 +34,7 @@ class Verdict:
     stamp: Quantity
 
 
-def verdict(book: Book, unchanged: Check) -> Verdict:
+def verdict(book: EstimateBook, unchanged: Check) -> Verdict:
     """The verdict over the standing checks and the alert that inputs changed."""
     checks = (*book.estimate.equations.checks.checks, unchanged)
     errors = [check for check in checks if check.error]
@@ -82,7 +83,7 @@ def verdict(book: Book, unchanged: Check) -> Verdict:
     )
 
 
-def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
+def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
     """Lay out the Checks sheet; its place in the book is kept by the caller."""
     sheet = book.sheets["Checks"]
     sheet.purpose = "Every check states both sides. A failed error check turns the master red on every sheet; an alert asks for attention only."
@@ -168,7 +169,7 @@ def checks_sheet(book: Book, verdict: Verdict) -> Sheet:
     return sheet
 
 
-def _line(book: Book, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
+def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
     sheet.set_text(row, 0, str(number), style.SOURCE)
     sheet.set_text(row, 1, check.label, style.LABEL)
     look = style.value(check.left.unit, role="link")

@@ -36,7 +36,8 @@ from mantile.graph.quantity import (
 )
 from mantile.library.scenario import CLASS_DTYPES, SAME
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import figures_of
 from mantile.workbook.sheets.frame import add_title_rows, scenario_heads
 
@@ -128,7 +129,7 @@ class _Scenarios:
     labels: charts.Range
 
 
-def compare_sheet(book: Book, master: Quantity) -> Sheet:
+def compare_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     """Lay out the Compare sheet of a workbook with several scenarios."""
     sheet = book.add_sheet(
         Sheet(
@@ -177,7 +178,7 @@ def _column(scenario: int) -> int:
     return _BASE + max(0, 2 * scenario - 1)
 
 
-def _heads(book: Book, sheet: Sheet, last: int) -> None:
+def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT.but(shrink=True)
     for column, head in enumerate(("section", "quantity", "unit", "better")):
         sheet.set_text(_HEADER + 1, column, head, style.HEADER)
@@ -193,7 +194,7 @@ def _heads(book: Book, sheet: Sheet, last: int) -> None:
     sheet.heights[_HEADER - 1] = _GAP
 
 
-def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
+def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
     """The rows, by what they are about."""
     equations = book.estimate.equations
     served, money, held, paid = equations.serving, equations.cost, equations.decode_workers.memory, book.money
@@ -276,7 +277,7 @@ def _sections(book: Book) -> dict[str, tuple[Line, ...]]:
     }
 
 
-def _configuration(book: Book) -> tuple[Line, ...]:
+def _configuration(book: EstimateBook) -> tuple[Line, ...]:
     inputs = book.estimate.equations.inputs.named()
     found = [Line("Accelerators", "accelerator", book.estimate.equations.serving.accelerators, "whole")]
     for name in _CONFIGURATION:
@@ -289,7 +290,9 @@ def _configuration(book: Book) -> tuple[Line, ...]:
     return tuple(found)
 
 
-def _row(book: Book, sheet: Sheet, row: int, section: str, line: Line, first: bool, last: int) -> _Row:
+def _row(
+    book: EstimateBook, sheet: Sheet, row: int, section: str, line: Line, first: bool, last: int
+) -> _Row:
     """Labels, the value of every scenario, and its change against the base."""
     edge = (style.THIN, style.HAIRLINE) if first else None
     head = style.Style(size=9.5, bold=True, colour=style.NAVY) if first else style.SECTION
@@ -327,7 +330,7 @@ def _row(book: Book, sheet: Sheet, row: int, section: str, line: Line, first: bo
     return _Row(line, row, tuple(values))
 
 
-def _scenarios(book: Book, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_Scenarios, int]:
+def _scenarios(book: EstimateBook, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_Scenarios, int]:
     """Below what is printed, facts of the scenarios side by side; the next free row."""
     sheet.set_text(
         row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
@@ -360,7 +363,7 @@ def _scenarios(book: Book, sheet: Sheet, row: int, rows: list[_Row]) -> tuple[_S
 
 
 def _best(
-    book: Book, sheet: Sheet, row: int, rows: list[_Row], known: _Scenarios
+    book: EstimateBook, sheet: Sheet, row: int, rows: list[_Row], known: _Scenarios
 ) -> tuple[dict[_Row, _Best], int]:
     """What scenarios are ranked by, and who is best; the next free row.
 
@@ -408,7 +411,13 @@ def _best(
 
 
 def _finding(
-    book: Book, sheet: Sheet, row: int, data: int, known: _Scenarios, best: dict[_Row, _Best], last: int
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    data: int,
+    known: _Scenarios,
+    best: dict[_Row, _Best],
+    last: int,
 ) -> int:
     """Who is best most often, as a heading; what that takes stands from row `data` on. Returns the next free row."""
     judged = [ahead for found, ahead in best.items() if found.line.headline]
@@ -458,7 +467,13 @@ def _finding(
 
 
 def _charts(
-    book: Book, sheet: Sheet, row: int, height: int, data: int, known: _Scenarios, best: dict[_Row, _Best]
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    height: int,
+    data: int,
+    known: _Scenarios,
+    best: dict[_Row, _Best],
 ) -> None:
     """Three charts under live titles, each with a series of the best and one of the others from row `data` on."""
     edges = [sum(sheet.widths[:column]) for column in range(len(sheet.widths) + 1)]
@@ -530,7 +545,7 @@ def _charts(
         data += 2
 
 
-def _conditions(book: Book, sheet: Sheet, rows: list[_Row], last: int) -> None:
+def _conditions(book: EstimateBook, sheet: Sheet, rows: list[_Row], last: int) -> None:
     """Colours that follow the numbers: what does not fit, the best, changes for better and worse, what limits."""
     first, end = rows[0].row, rows[-1].row
     fits = next(found.row for found in rows if found.line.form == "yes")

@@ -12,8 +12,9 @@ from mantile.graph.quantity import InCase, join
 from mantile.ir.counts import tensor_list
 from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.checks import Verdict
 
 _CONTENTS = (
@@ -66,7 +67,7 @@ _LINE = 96
 """Characters of provenance that fit on a printed line."""
 
 
-def cover_sheet(book: Book) -> Sheet:
+def cover_sheet(book: EstimateBook) -> Sheet:
     """Reserve the first place; `fill_cover` writes it once everything else is laid out."""
     sheet = book.add_sheet(Sheet("Cover", "front"))
     sheet.widths = [24, 150, 330, 110, 40, 130, 300, 130, 140]
@@ -74,7 +75,7 @@ def cover_sheet(book: Book) -> Sheet:
     return sheet
 
 
-def fill_cover(book: Book, verdict: Verdict) -> None:
+def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
     """Lay out the Cover."""
     sheet = book.sheets["Cover"]
     estimate = book.estimate
@@ -245,7 +246,7 @@ def _limits(estimate: Estimate) -> list[str]:
     return limits
 
 
-def _versions(book: Book) -> str:
+def _versions(book: EstimateBook) -> str:
     """The versions of the hardware profiles that the scenarios use; the Hardware sheet has those of all."""
     library = book.estimate.library
     used: dict[str, None] = {}
@@ -262,7 +263,7 @@ def _versions(book: Book) -> str:
     return ", ".join(used)
 
 
-def _extent(book: Book, name: str) -> str:
+def _extent(book: EstimateBook, name: str) -> str:
     sheet = book.sheets[name]
     if name == "Summary":
         return "1 page"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from mantile.graph.quantity import Node, Quantity, text, where
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, LETTERS, Book, Sheet
+from mantile.workbook.book import ACROSS, LETTERS, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 
 
-def add_title_rows(book: Book, sheet: Sheet, title: str, last_column: int, master: Quantity | None) -> None:
+def add_title_rows(
+    book: EstimateBook, sheet: Sheet, title: str, last_column: int, master: Quantity | None
+) -> None:
     """Rows 1 and 2: title and purpose on the left, master check and link to the Cover on the right."""
     sheet.set_text(0, 0, title, style.SHEET_TITLE)
     sheet.set_text(1, 0, sheet.purpose, style.PURPOSE)
@@ -43,7 +46,7 @@ def cut(words: str, most: int) -> str:
     return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
 
 
-def scenario_heads(book: Book) -> list[tuple[str, str]]:
+def scenario_heads(book: EstimateBook) -> list[tuple[str, str]]:
     """A · base, B, C, ... each with the scenario's name."""
     return [
         (f"{letter}{'' if index else ' · base'}", cut(column.name, 18))
@@ -51,6 +54,6 @@ def scenario_heads(book: Book) -> list[tuple[str, str]]:
     ]
 
 
-def column_heads(book: Book) -> list[str]:
+def column_heads(book: EstimateBook) -> list[str]:
     """The heads of scenarios, in two lines of one cell."""
     return [f"{letter}  \n{name}  " for letter, name in scenario_heads(book)]

@@ -27,7 +27,8 @@ from mantile.graph.quantity import (
 )
 from mantile.ir.modules import Layer, Module
 from mantile.workbook import charts, style
-from mantile.workbook.book import Book, Sheet
+from mantile.workbook.book import Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, grouped
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
@@ -91,7 +92,7 @@ def part_of(block: Block, limit: str) -> Node | None:
     )
 
 
-def layers_sheet(book: Book, master: Quantity) -> Sheet:
+def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     """Lay out the Layers sheet for the base scenario."""
     equations = book.estimate.equations
     sheet = book.add_sheet(
@@ -121,7 +122,9 @@ def layers_sheet(book: Book, master: Quantity) -> Sheet:
     return sheet
 
 
-def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: str, phase: Pass) -> int:
+def _steps(
+    book: EstimateBook, sheet: Sheet, row: int, number: int, kind: _Kind, name: str, phase: Pass
+) -> int:
     """The steps of one layer in one phase: time, start, share, what binds, time by limit in us; FLOPs and bytes on a rank."""
     ir = book.estimate.equations.ir
     us, called = style.value("us"), group_names(ir)
@@ -227,7 +230,7 @@ def _steps(book: Book, sheet: Sheet, row: int, number: int, kind: _Kind, name: s
 class _List:
     """The list of what a pass goes through, from step overhead and embedding to the LM head, with start and time in ms."""
 
-    def __init__(self, book: Book, sheet: Sheet, kinds: list[_Kind], phases: dict[str, Pass]) -> None:
+    def __init__(self, book: EstimateBook, sheet: Sheet, kinds: list[_Kind], phases: dict[str, Pass]) -> None:
         self.book, self.sheet, self.kinds, self.phases = book, sheet, kinds, phases
         self.looks = {
             name: style.value("us").but(form=style.FRONT[form] + "_)_)")
@@ -412,7 +415,7 @@ class _List:
 _GANTT_ROWS = 20  # two charts, their titles and the heads fill a page
 
 
-def _chart(book: Book, sheet: Sheet, kind: _Kind, name: str) -> None:
+def _chart(book: EstimateBook, sheet: Sheet, kind: _Kind, name: str) -> None:
     """The steps of a layer as a timeline, at the top of the sheet."""
     first, last = kind.rows[name]
     row, column = 3, 0 if name == "prefill" else 6

@@ -8,7 +8,8 @@ from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.constant import MILLI
 from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, sum_range, where
 from mantile.workbook import style
-from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows
 
 
@@ -22,7 +23,7 @@ class Stamp:
     section: Section
 
 
-def stamp(book: Book) -> Stamp:
+def stamp(book: EstimateBook) -> Stamp:
     """Results of every scenario as generated; the alert that inputs changed compares the live ones with them."""
     equations = book.estimate.equations
     served = equations.serving
@@ -99,7 +100,7 @@ _HEADS = (("TTFT, ms", MILLI), ("TPOT, ms", MILLI), ("USD/M", None))
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
 
 
-def log_sheet(book: Book, made: Stamp, master: Quantity) -> Sheet:
+def log_sheet(book: EstimateBook, made: Stamp, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions before this one, this one, its overrides, the live file; room for signatures."""
     sheet = book.add_sheet(
         Sheet(
@@ -145,7 +146,7 @@ _LINE = style.Style(bottom=_RULE)
 _FORMS = ("#,##0.0_)_)", "#,##0.00_)_)", "#,##0.000_)_)")
 
 
-def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
+def _versions(book: EstimateBook, sheet: Sheet, row: int, made: Stamp) -> int:
     """A row for every version with the results before and after it; the last is the one generated here."""
     scenario = book.estimate.scenario
     before: tuple[float | None, ...] = (None, None, None)
@@ -178,7 +179,7 @@ def _versions(book: Book, sheet: Sheet, row: int, made: Stamp) -> int:
     return row + 1
 
 
-def _overrides(book: Book, sheet: Sheet, row: int, last: int) -> int:
+def _overrides(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     """Every override with its reason."""
     estimate = book.estimate
     stated = [

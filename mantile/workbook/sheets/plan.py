@@ -8,7 +8,8 @@ from mantile.equations.placement import BAND, Placement, placement, shown
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, all_of, join, text, where
 from mantile.workbook import style
-from mantile.workbook.book import LETTERS, Book, Sheet
+from mantile.workbook.book import LETTERS, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows
 
 FIRST_GPU = 2
@@ -16,7 +17,7 @@ LAST = FIRST_GPU + BAND - 1
 _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
 
 
-def plan_sheet(book: Book, master: Quantity) -> Sheet:
+def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     """Lay out a grid for each scenario, and for decode workers where they are apart, each with its messages."""
     sheet = book.add_sheet(
         Sheet(
@@ -40,7 +41,7 @@ def plan_sheet(book: Book, master: Quantity) -> Sheet:
     return sheet
 
 
-def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Workers) -> int:
+def _grid(book: EstimateBook, sheet: Sheet, row: int, column: int, side: Workers) -> int:
     equations = book.estimate.equations
     inputs, held, ranks = side.inputs, side.memory, side.ranks
     who = (
@@ -84,7 +85,7 @@ def _grid(book: Book, sheet: Sheet, row: int, column: int, side: Workers) -> int
 
 
 def _band(
-    book: Book, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float
+    book: EstimateBook, sheet: Sheet, row: int, column: int, places: Placement, first: int, capacity: float
 ) -> int:
     """Eight accelerators side by side; after the first eight in short form."""
     head = row if first else row - 1  # the title above
@@ -166,7 +167,7 @@ def _band(
     return row + 1
 
 
-def _messages(book: Book, sheet: Sheet, row: int, column: int) -> int:
+def _messages(book: EstimateBook, sheet: Sheet, row: int, column: int) -> int:
     """Every kind of message of both phases: over which links, how large, how often, how long."""
     equations = book.estimate.equations
     start = row

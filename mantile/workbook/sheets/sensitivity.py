@@ -28,7 +28,8 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, CellAddress, Sheet
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import work_out
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
@@ -98,7 +99,7 @@ class _Line:
     made: dict[Named, Quantity]
 
 
-def sensitivity_sheet(book: Book, master: Quantity, chosen: list[Driver]) -> Sensitivity:
+def sensitivity_sheet(book: EstimateBook, master: Quantity, chosen: list[Driver]) -> Sensitivity:
     """Lay out the Sensitivity sheet with these drivers."""
     sheet = book.add_sheet(
         Sheet(
@@ -152,7 +153,7 @@ def driver_of(identifier: str) -> str:
     return identifier.removeprefix(_SWINGS) if identifier.startswith(_SWINGS) else ""
 
 
-def _shown(book: Book) -> dict[str, _Result]:
+def _shown(book: EstimateBook) -> dict[str, _Result]:
     found = results(book.estimate)
     return {
         "ttft": _Result("TTFT", "ms", found["ttft"], found["ttft"] * MILLI),
@@ -163,7 +164,7 @@ def _shown(book: Book) -> dict[str, _Result]:
     }
 
 
-def _line(book: Book, variations: Variations, driver: Driver, row: int) -> _Line:
+def _line(book: EstimateBook, variations: Variations, driver: Driver, row: int) -> _Line:
     name = (
         driver.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.").replace(".", "_")
     )
@@ -218,7 +219,7 @@ def shown(figure: Node, unit: str) -> tuple[Node, str, str]:
 
 
 def _table(
-    book: Book,
+    book: EstimateBook,
     sheet: Sheet,
     top: int,
     shown_results: dict[str, _Result],
@@ -296,7 +297,7 @@ def _form(name: str, words: str = "") -> style.Style:
     return style.VALUE.but(form=f'"{words}"{form}' if words else form)
 
 
-def _blocks(book: Book, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> int:
+def _blocks(book: EstimateBook, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> int:
     """For every driver the figures that follow from it, in the order of the workbook, at both ends of its range."""
     for line in lines:
         start = row
@@ -332,7 +333,7 @@ def _change(result: Node, base: Node) -> Node:
 
 
 def _sorted(
-    book: Book,
+    book: EstimateBook,
     sheet: Sheet,
     row: int,
     shown_results: dict[str, _Result],

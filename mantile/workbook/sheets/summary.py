@@ -27,7 +27,8 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.checks import Verdict
 from mantile.workbook.sheets.frame import grouped
 from mantile.workbook.sheets.log import Stamp
@@ -82,7 +83,7 @@ _SHOWN = 8
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 
 
-def select(book: Book) -> Sheet:
+def select(book: EstimateBook) -> Sheet:
     """Make the sheet with the selectors, the cells in which the base scenario's inputs are typed."""
     sheet = book.add_sheet(Sheet("Summary", "front"))
     sheet.widths = [12, *([152] * 9)]
@@ -128,7 +129,9 @@ def select(book: Book) -> Sheet:
     return sheet
 
 
-def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity, swept: Sweep) -> None:
+def summary_sheet(
+    book: EstimateBook, verdict: Verdict, made: Stamp, hangs: Sensitivity, swept: Sweep
+) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
     equations = book.estimate.equations
@@ -212,7 +215,7 @@ def summary_sheet(book: Book, verdict: Verdict, made: Stamp, hangs: Sensitivity,
     sheet.one_page = True
 
 
-def _machines(book: Book) -> Node:
+def _machines(book: EstimateBook) -> Node:
     """How many accelerators of which name; those that prefill, then those that decode, where they are apart."""
     first, second = book.estimate.equations.prefill_workers, book.estimate.equations.decode_workers
     each = [join(text(side.ranks.deployment, "0"), " × ", side.hardware.name) for side in (first, second)]
@@ -238,7 +241,7 @@ def _heading(sheet: Sheet, row: int, words: str) -> None:
     sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
 
 
-def _tiles(book: Book, sheet: Sheet) -> None:
+def _tiles(book: EstimateBook, sheet: Sheet) -> None:
     equations = book.estimate.equations
     served, held, inputs = equations.serving, equations.decode_workers.memory, equations.inputs
     prefill, decode = equations.prefill, equations.decode
@@ -436,7 +439,7 @@ def _tiles(book: Book, sheet: Sheet) -> None:
     )
 
 
-def _charts(book: Book, sheet: Sheet) -> None:
+def _charts(book: EstimateBook, sheet: Sheet) -> None:
     equations = book.estimate.equations
     sheet.set_text(
         _DATA, FIRST, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
@@ -448,7 +451,7 @@ def _charts(book: Book, sheet: Sheet) -> None:
     _roofline_chart(book, sheet, row + 2)
 
 
-def _outlook(book: Book, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None:
+def _outlook(book: EstimateBook, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None:
     """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
     served = book.estimate.equations.serving
     _title(
@@ -486,7 +489,7 @@ _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.000", align="right")
 
 
-def _title(book: Book, sheet: Sheet, row: int, column: int, name: str, body: Node) -> None:
+def _title(book: EstimateBook, sheet: Sheet, row: int, column: int, name: str, body: Node) -> None:
     book.add_quantity(
         sheet,
         row,
@@ -496,7 +499,7 @@ def _title(book: Book, sheet: Sheet, row: int, column: int, name: str, body: Nod
     )
 
 
-def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
+def _split_chart(book: EstimateBook, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
     phases = {"Prefill": equations.prefill, "Decode": equations.decode}
     for column, limit in enumerate(LIMITS, 2):
@@ -533,7 +536,7 @@ def _split_chart(book: Book, sheet: Sheet, row: int) -> int:
     return row + 2
 
 
-def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
+def _memory_chart(book: EstimateBook, sheet: Sheet, row: int) -> int:
     held, hardware = (
         book.estimate.equations.decode_workers.memory,
         book.estimate.equations.decode_workers.hardware,
@@ -584,7 +587,7 @@ def _memory_chart(book: Book, sheet: Sheet, row: int) -> int:
     return row + 1
 
 
-def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -> int:
+def _module_chart(book: EstimateBook, sheet: Sheet, row: int, phase: Pass, place: int) -> int:
     """Time by group of modules, sorted live: groups, then their order, then the sorted series.
 
     The key is the time with a billionth of it per place added, so that groups of equal time keep an order in every engine, and a
@@ -681,7 +684,7 @@ def _module_chart(book: Book, sheet: Sheet, row: int, phase: Pass, place: int) -
     return row + shown + 1
 
 
-def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
+def _roofline_chart(book: EstimateBook, sheet: Sheet, row: int) -> int:
     equations = book.estimate.equations
     hardware, reached, kinds = (
         equations.decode_workers.hardware,
@@ -789,13 +792,13 @@ def _roofline_chart(book: Book, sheet: Sheet, row: int) -> int:
     return row
 
 
-def _point(book: Book, sheet: Sheet, row: int, block: Block) -> None:
+def _point(book: EstimateBook, sheet: Sheet, row: int, block: Block) -> None:
     assert block.flops is not None and block.bytes is not None
     sheet.set_formula(row, 2, block.flops / block.bytes, _NUMBER)
     sheet.set_formula(row, 3, block.flops / block.layer_time / TERA, _NUMBER)
 
 
-def _footer(book: Book, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
+def _footer(book: EstimateBook, sheet: Sheet, verdict: Verdict, made: Stamp) -> None:
     equations = book.estimate.equations
     line = style.Style(size=9.5)
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):

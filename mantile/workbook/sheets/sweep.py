@@ -27,7 +27,8 @@ from mantile.graph.quantity import (
 )
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Book, Cell, CellAddress, Sheet
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import describe, figures_of, work_out
 from mantile.workbook.sheets.frame import add_title_rows
 
@@ -95,7 +96,7 @@ def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def sweep_sheet(book: Book, master: Quantity) -> Sweep:
+def sweep_sheet(book: EstimateBook, master: Quantity) -> Sweep:
     """Lay out the Sweep sheet.
 
     Raises:
@@ -150,7 +151,7 @@ class _Table:
 
     def __init__(
         self,
-        book: Book,
+        book: EstimateBook,
         sheet: Sheet,
         fields: tuple[str, ...],
         points: list[dict[str, Any]],

@@ -24,7 +24,8 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, LETTERS, SHARED, Book, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.book import FIRST, LETTERS, SHARED, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
@@ -35,7 +36,7 @@ _ROW, _EXTRA = 18, 13
 
 
 def workings(
-    book: Book,
+    book: EstimateBook,
     name: str,
     family: Family,
     purpose: str,
@@ -111,7 +112,7 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     return row + 2
 
 
-def _block(book: Book, sheet: Sheet, row: int, section: Section, last: int) -> int:
+def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int) -> int:
     start = row
     row = _block_head(sheet, row, section.title, section.note, last)
     sheet.blocks.append((start, row + len(section.rows) - 1))
@@ -156,7 +157,7 @@ def _labels(
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
 
 
-def _reasons(book: Book, figure: Named) -> str:
+def _reasons(book: EstimateBook, figure: Named) -> str:
     """Why an override was set, for each scenario that sets it."""
     return " · ".join(
         f"{LETTERS[index]}: {override.reason}"
@@ -178,7 +179,7 @@ def _how(figure: Named) -> tuple[str, str]:
     ), status
 
 
-def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
+def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
     is_text = isinstance(figure.value, str)
     if figure.shared:
         look = style.value(
@@ -225,7 +226,9 @@ def _input(book: Book, sheet: Sheet, row: int, figure: Input) -> None:
         typed(book, sheet, row, FIRST + column, figure, column, look)
 
 
-def typed(book: Book, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style) -> None:
+def typed(
+    book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style
+) -> None:
     """The cell in which an input of a scenario is typed; until then it may repeat that of another input or of the base scenario."""
     chosen, value = book.estimate.columns[of], book.estimate.inputs(of).get(figure.id, figure.value)
     name = figure.id.removeprefix("inputs.")
@@ -251,7 +254,7 @@ def typed(book: Book, sheet: Sheet, row: int, column: int, figure: Input, of: in
     book.input_cells[figure.id, of] = (sheet.name, row, column)
 
 
-def _followed(book: Book, figure: Input, column: int) -> tuple[str, int] | None:
+def _followed(book: EstimateBook, figure: Input, column: int) -> tuple[str, int] | None:
     """The input, and its scenario, that a cell repeats until somebody types over it: the base's, and for decode workers their own
     scenario's deployment unless the base states theirs."""
     name = figure.id.removeprefix("inputs.")
@@ -277,7 +280,7 @@ def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> 
 
 
 def _value(
-    book: Book,
+    book: EstimateBook,
     sheet: Sheet,
     row: int,
     column: int,

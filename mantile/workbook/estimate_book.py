@@ -1,0 +1,117 @@
+"""The book of an estimate: its sheets have a column for each scenario, and a file of it holds what it was made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mantile.estimate.estimate import Estimate
+from mantile.graph.quantity import Input, Node, Span, span
+from mantile.workbook import style
+from mantile.workbook.book import Book, Document
+from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
+
+
+@dataclass(frozen=True)
+class Money:
+    """The currency of the front sheets: its code and symbol, and what a US dollar is in it; None for dollars themselves."""
+
+    code: str = "USD"
+    symbol: str = "$"
+    rate: Input | None = None
+
+    def of(self, usd: Node) -> Node:
+        """An amount in US dollars in this currency."""
+        return usd if self.rate is None else usd * self.rate
+
+    def named(self, words: str) -> str:
+        """A unit or heading in this currency."""
+        return words.replace("USD", self.code)
+
+    def shown(self, form: str) -> str:
+        """A number format in this currency."""
+        return form.replace("$", self.symbol)
+
+
+class EstimateBook(Book):
+    """All sheets of an estimate, with the places of its figures.
+
+    Args:
+        bundle: what the estimate came from, where it was read from a file: by whom and when it was made.
+    """
+
+    def __init__(self, estimate: Estimate, bundle: Bundle | None = None) -> None:
+        self.estimate = estimate
+        self.bundle = bundle or Bundle.of(estimate)
+        template = estimate.template
+        document = Document(
+            title=estimate.title,
+            comment=self.imprint,
+            footer=f"bundle {self.digest}",
+            company=template.company,
+            opens_on="Summary",
+            palette=style.recoloured(template.palette.model_dump(exclude_none=True)),
+            hidden={BUNDLE_SHEET: self.bundle.text},
+        )
+        super().__init__(document, len(estimate.columns))
+        self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
+        self.money = _money(estimate)
+
+    def library_choices(self, entry: Input) -> Span | None:
+        """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
+        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
+        hardware = self.estimate.equations.prefill_workers.hardware
+        return (
+            span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
+            if name in ("accelerator", "system")
+            else None
+        )
+
+    def inputs(self, column: int) -> dict[str, Any]:
+        """Inputs as generated of a scenario or further case."""
+        return self.estimate.inputs(column) if column < self.columns else super().inputs(column)
+
+    def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
+        """Native values of every expression; results as generated stand as they were stored."""
+        stamped = [values | stamps for values, stamps in zip(inputs, self.stamps, strict=False)]
+        return super().values([*stamped, *inputs[self.columns :]])
+
+    @cached_property
+    def estimate_values(self) -> list[dict[Node, Any]]:
+        """Values of the graph's own figures as generated, for each scenario."""
+        return [self.estimate.values(column) for column in range(self.columns)]
+
+    @property
+    def generator(self) -> str:
+        """The program that made it, with its version, as the Cover says it."""
+        return self.bundle.generator[:1].upper() + self.bundle.generator[1:]
+
+    @property
+    def imprint(self) -> str:
+        """Generator, date and bundle digest, as they stand in footers."""
+        date = self.estimate.scenario.date
+        return f"{self.generator}{f' · {date}' if date else ''} · bundle {self.digest}"
+
+    @property
+    def digest(self) -> str:
+        """Eight hexadecimal digits of the bundle's SHA-256."""
+        return f"{self.bundle.digest[:4]} {self.bundle.digest[4:8]}"
+
+
+def _money(estimate: Estimate) -> Money:
+    """The currency of the template; dollars if it names none."""
+    currency = estimate.template.currency
+    if currency is None:
+        return Money()
+    rate = Input(
+        id="template.exchange_rate",
+        label=f"{currency.code} per USD",
+        unit="1",
+        value=currency.per_usd,
+        note="of the template",
+        source="assumed",
+        shared=True,
+        fixed=True,
+    )
+    return Money(currency.code, currency.symbol, rate)
