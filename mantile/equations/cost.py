@@ -1,4 +1,4 @@
-"""Power and cost of the whole deployment: per token, per hour, day and month. Utilisation stands beside every figure per token.
+"""Power and cost: what an accelerator draws and costs per hour, and the whole deployment per token, hour, day and month.
 
 USD per million tokens = USD per hour ÷ (utilisation × tokens per second × 3600) × 1e6, the InferenceX convention where
 utilisation is 1.
@@ -8,16 +8,53 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HOUR, KILO, MEGA, MONTH
-from mantile.equations.power import ASSUMED
+from mantile.equations.constant import HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS, YEAR
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, minimum, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    index,
+    match,
+    minimum,
+    span,
+    where,
+)
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class AcceleratorCost:
+    """Watts of an accelerator and USD of an hour of it; both also of all accelerators of its kind.
+
+    Args:
+        total: W of all in the building, mean.
+        provisioned: W to be reserved for one, host and building included.
+        price: USD per accelerator and hour on the basis asked for; 0 where none is known.
+        hourly: USD per hour of all.
+    """
+
+    total: Quantity
+    provisioned: Quantity
+    price: Quantity
+    hourly: Quantity
+    section: Section
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Headline figures: W, J per token, USD per hour and per million tokens; `known` is 1 if there is a price, `power_known` if power limits are stated."""
+    """Headline figures: W, J per token, USD per hour and per million tokens.
+
+    Args:
+        known: 1 if there is a price; `power_known` if power limits are stated.
+        accelerators: of those that prefill or do everything, and of those that decode where they are others.
+    """
 
     power: Quantity
     joules_per_output_token: Quantity
@@ -31,162 +68,374 @@ class Cost:
     tokens_per_kwh: Quantity
     known: Quantity
     power_known: Quantity
+    accelerators: tuple[AcceleratorCost, ...]
     sections: tuple[Section, ...]
 
 
-def cost(side: Workers, decoders: Workers, served: Serving) -> Cost:
+@dataclass(frozen=True)
+class _Tokens:
+    """Mean tokens per second over the paid hours."""
+
+    output: Quantity
+    prompt: Quantity
+    blended: Quantity
+
+
+@dataclass(frozen=True)
+class _Power:
+    """Whether power limits are stated; W of all accelerators, J per output token, output tokens per kWh."""
+
+    known: Quantity
+    total: Quantity
+    joules_per_output_token: Quantity
+    tokens_per_kwh: Quantity
+
+
+@dataclass(frozen=True)
+class _Deployment:
+    """Accelerators that prefill and those that decode; the same ones in a workbook without decode workers."""
+
+    prefill: Workers
+    decode: Workers
+    prefill_cost: AcceleratorCost
+    decode_cost: AcceleratorCost
+
+    def sum_of(self, prefill: Node, decode: Node) -> Node:
+        """A figure of all accelerators from those of prefill and of decode workers."""
+        disaggregated = self.prefill.ranks.disaggregated
+        return prefill if disaggregated is None else prefill + disaggregated * decode
+
+
+def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> Cost:
     """The rows of the Cost sheet."""
-    inputs, apart = side.inputs, side.ranks.disaggregated
+    names = tuple(
+        defined(f"cost.basis.{name}", f"Basis {number}", "1", name, "price basis", name="bases")
+        for number, name in enumerate(BASES, 1)
+    )
+    prefill_cost = accelerator_cost("cost", "", prefill_workers, names)
+    accelerators = [prefill_cost]
+    if decode_workers is not prefill_workers:
+        accelerators.append(accelerator_cost("decode.cost", ", decode", decode_workers, names))
+    deployment = _Deployment(prefill_workers, decode_workers, prefill_cost, accelerators[-1])
+    per_second, of_power, of_cost = Rows("cost"), Rows("cost"), Rows("cost")
+    mean = tokens(per_second, prefill_workers.inputs, served)
+    drawn = power(of_power, deployment, mean, served)
+    hourly, per_million = usd_per_million(of_cost, deployment, mean)
+    day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
+    known = of_cost(
+        "known",
+        "A price is known",
+        "flag",
+        where(
+            hourly > 0
+            if prefill_workers.ranks.disaggregated is None
+            else minimum(prefill_cost.price, accelerators[-1].price) > 0,
+            1,
+            0,
+        ),
+    )
+    return Cost(
+        power=drawn.total,
+        joules_per_output_token=drawn.joules_per_output_token,
+        usd_per_hour=hourly,
+        usd_per_million_output=per_million["output"],
+        usd_per_million_input=per_million["input"],
+        usd_per_million_blended=per_million["blended"],
+        usd_per_day=day,
+        usd_per_month=month,
+        tokens_per_usd=per_usd,
+        tokens_per_kwh=drawn.tokens_per_kwh,
+        known=known,
+        power_known=drawn.known,
+        accelerators=tuple(accelerators),
+        sections=(
+            Section("Assumed of machines", ASSUMED, "where nobody states the figure"),
+            *(each.section for each in accelerators),
+            per_second.section("Tokens", "mean over the paid hours"),
+            of_power.section("Power", "in the building"),
+            of_cost.section("Cost", "on the price basis asked for"),
+        ),
+    )
 
-    def row(name: str, label: str, unit: str, body: Node, note: str = "", source: str = "") -> Quantity:
-        return Quantity(f"cost.{name}", label, unit, body, note=note, source=source)
 
-    def both(mine: Quantity, theirs: Quantity) -> Node:
-        return mine if apart is None else mine + apart * theirs
+def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[Input, ...]) -> AcceleratorCost:
+    """Power and price of one accelerator, and of all of its kind.
 
-    load = row(
-        "utilisation",
-        "Utilisation",
+    Args:
+        names: of the price bases; they stand in the block of the first kind of accelerator.
+    """
+    rows = Rows(prefix, suffix)
+    building, total, provisioned = draw(rows, workers.inputs, workers.ranks, workers.hardware)
+    owned = own(rows, workers.inputs, workers.hardware, building)
+    if not suffix:
+        rows.add(*names)
+    used, hourly = price(rows, workers, owned, names)
+    return AcceleratorCost(
+        total=total,
+        provisioned=provisioned,
+        price=used,
+        hourly=hourly,
+        section=rows.section(f"One accelerator{suffix}", "power and price of an hour"),
+    )
+
+
+def draw(
+    rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware
+) -> tuple[Quantity, Quantity, Quantity]:
+    """W of an accelerator in the building, of all of them, and to be reserved for one."""
+    idle = rows(
+        "idle",
+        "Idle power of an accelerator",
+        "W",
+        where(hardware.idle > 0, hardware.idle, IDLE_SHARE * hardware.tdp),
+    )
+    watts = rows("draw", "Power of an accelerator", "W", idle + (hardware.tdp - idle) * inputs.utilisation)
+    overhead = rows(
+        "overhead",
+        "Machine over its accelerators in use",
         "1",
-        inputs.utilisation,
-        "share of the paid hours that carry this load; every figure per token holds at it",
+        where(
+            all_of(hardware.node_power > 0, hardware.tdp > 0),
+            hardware.node_power * RANKS_TO_ACCELERATORS / (hardware.system_accelerators * hardware.tdp),
+            HOST_SHARE,
+        ),
+        "the nameplate of the machine where it is stated",
     )
-    output = row(
-        "output_tokens",
-        "Output tokens per second, mean",
-        "token/s",
-        served.output_tokens_per_s * load,
-        "output tokens per second × utilisation",
+    building = rows("building", "Power of an accelerator in the building", "W", watts * overhead * inputs.pue)
+    total = rows(
+        "total_power", "Power of the deployment", "W", building * ranks.deployment / RANKS_TO_ACCELERATORS
     )
-    prompt = row(
+    published = hardware.prices["provisioned_power"]
+    provisioned = rows(
+        "provisioned",
+        "Power to provide for an accelerator",
+        "W",
+        where(published > 0, published, hardware.tdp * overhead * inputs.pue),
+        "a published figure holds host and building",
+    )
+    return building, total, provisioned
+
+
+def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> Quantity:
+    """USD per hour of an accelerator that is bought: capital and electricity; 0 without a purchase price."""
+    electricity = rows(
+        "electricity",
+        "Electricity of an accelerator",
+        "USD/h",
+        building / KILO * inputs.electricity_price,
+    )
+    capital = rows(
+        "capital",
+        "Capital cost of an accelerator",
+        "USD/h",
+        hardware.prices["purchase"] * where(hardware.whole_machine > 0, 1, CAPITAL_SHARE) / (LIFE * YEAR),
+    )
+    return rows(
+        "own",
+        "Cost of owning, worked out",
+        "USD/h",
+        where(capital > 0, capital + electricity, 0),
+        "0 without a purchase price",
+    )
+
+
+def price(
+    rows: Rows, workers: Workers, owned: Quantity, names: tuple[Input, ...]
+) -> tuple[Quantity, Quantity]:
+    """USD per hour of an accelerator on the basis asked for, and of all of them."""
+    prices = workers.hardware.prices
+    by_basis = (
+        rows("by.cloud", "Price of an accelerator, cloud", "USD/h", prices["cloud"], "on demand"),
+        rows(
+            "by.rental", "Price of an accelerator, rental", "USD/h", prices["rental"], "three-year contract"
+        ),
+        rows(
+            "by.owned",
+            "Price of an accelerator, owned",
+            "USD/h",
+            where(prices["owned"] > 0, prices["owned"], owned),
+            "a published figure comes first",
+        ),
+    )
+    used = rows(
+        "price",
+        "Price of an accelerator",
+        "USD/h",
+        index(span(by_basis), match(workers.inputs.price_basis, span(names))),
+    )
+    hourly = rows(
+        "hourly", "Price of the deployment", "USD/h", used * workers.ranks.deployment / RANKS_TO_ACCELERATORS
+    )
+    return used, hourly
+
+
+def tokens(rows: Rows, inputs: Workload, served: Serving) -> _Tokens:
+    """Tokens per second, mean over the paid hours."""
+    load = rows(
+        "utilisation", "Utilisation", "1", inputs.utilisation, "every figure per token holds at this load"
+    )
+    output = rows(
+        "output_tokens", "Output tokens per second, mean", "token/s", served.output_tokens_per_s * load
+    )
+    prompt = rows(
         "input_tokens",
         "Input tokens per second, mean",
         "token/s",
         served.requests_per_s * inputs.input_tokens * load,
-        "requests per second × input tokens × utilisation",
     )
-    blended = row("all_tokens", "Input and output tokens per second, mean", "token/s", output + prompt)
-    watts = row(
+    blended = rows("all_tokens", "Input and output tokens per second, mean", "token/s", output + prompt)
+    return _Tokens(output, prompt, blended)
+
+
+def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving) -> _Power:
+    """What all accelerators draw, and what they make of it."""
+    prefill, decode = deployment.prefill, deployment.decode
+    unknown = "0 where nobody states the power limit"
+    known = rows(
+        "power_known",
+        "Power limits are stated",
+        "flag",
+        where(minimum(prefill.hardware.tdp, decode.hardware.tdp) > 0, 1, 0),
+    )
+    watts = rows(
         "power",
         "Power in the building",
         "W",
-        both(side.power.total, decoders.power.total),
-        "of all accelerators, mean",
+        deployment.sum_of(deployment.prefill_cost.total, deployment.decode_cost.total),
+        "mean over the paid hours",
     )
-    energy = row("joules_per_output_token", "Energy per output token", "J/token", watts / output)
-    per_kwh = row(
+    joules = rows("joules_per_output_token", "Energy per output token", "J/token", watts / tokens.output)
+    per_kwh = rows(
         "tokens_per_kwh",
         "Output tokens per kWh",
         "token/kWh",
-        where(watts > 0, output * HOUR * KILO / watts, 0),
-        "0 where nobody states the power limit",
+        where(watts > 0, tokens.output * HOUR * KILO / watts, 0),
+        unknown,
     )
-    provided = row(
-        "provisioned_power", "Power to provide for", "W", _provided(side, decoders), "of all accelerators"
+    provided = rows(
+        "provisioned_power",
+        "Power to provide for",
+        "W",
+        deployment.sum_of(
+            deployment.prefill_cost.provisioned * prefill.ranks.replica * prefill.inputs.dp,
+            deployment.decode_cost.provisioned * decode.ranks.replica * decode.inputs.dp,
+        ),
     )
-    megawatt = row(
+    rows(
         "tokens_per_provisioned_watt",
         "Output tokens per second and provisioned watt",
         "token/s/W",
         where(provided > 0, served.output_tokens_per_s / provided, 0),
-        "at full load; 0 where nobody states the power limit",
+        f"at full load; {unknown}",
     )
-    hourly = row(
+    return _Power(known=known, total=watts, joules_per_output_token=joules, tokens_per_kwh=per_kwh)
+
+
+def usd_per_million(
+    rows: Rows, deployment: _Deployment, tokens: _Tokens
+) -> tuple[Quantity, dict[str, Quantity]]:
+    """USD per hour of all accelerators, and per million tokens of each kind."""
+    hourly = rows(
         "usd_per_hour",
         "Cost per hour",
         "USD/h",
-        both(side.power.hourly, decoders.power.hourly),
-        "of all accelerators",
+        deployment.sum_of(deployment.prefill_cost.hourly, deployment.decode_cost.hourly),
     )
-    each = {
-        name: row(
+    kinds = {"output": tokens.output, "input": tokens.prompt, "blended": tokens.blended}
+    return hourly, {
+        name: rows(
             f"usd_per_million_{name}",
-            f"Cost per million {name if name != 'blended' else 'blended'} tokens",
+            f"Cost per million {name} tokens",
             "USD/Mtoken",
-            hourly / (tokens * HOUR) * MEGA,
-            f"cost per hour ÷ ({words} tokens per second × 3600) × 1E6, at the utilisation above",
+            hourly / (per_second * HOUR) * MEGA,
+            "at the utilisation above",
             source="InferenceX convention",
         )
-        for name, words, tokens in (
-            ("output", "output", output),
-            ("input", "input", prompt),
-            ("blended", "input and output", blended),
-        )
+        for name, per_second in kinds.items()
     }
-    day = row(
-        "usd_per_day",
-        "Cost per day",
-        "USD/day",
-        hourly * inputs.hours_per_day,
-        "cost per hour × hours per day",
-    )
-    month = row("usd_per_month", "Cost per month", "USD/month", day * MONTH, "cost per day × days per month")
-    bill = row(
+
+
+def usd_per_day(
+    rows: Rows, inputs: Workload, watts: Quantity, hourly: Quantity, tokens: _Tokens
+) -> tuple[Quantity, Quantity, Quantity]:
+    """USD per day and per month, and output tokens per USD."""
+    day = rows("usd_per_day", "Cost per day", "USD/day", hourly * inputs.hours_per_day)
+    month = rows("usd_per_month", "Cost per month", "USD/month", day * MONTH)
+    rows(
         "electricity_per_day",
         "Electricity per day",
         "USD/day",
         watts / KILO * inputs.electricity_price * inputs.hours_per_day,
         "in the price where it is rented or in the cloud; in the cost of owning",
     )
-    daily = row("tokens_per_day", "Output tokens per day", "token/day", output * HOUR * inputs.hours_per_day)
-    per_usd = row(
+    rows(
+        "tokens_per_day",
+        "Output tokens per day",
+        "token/day",
+        tokens.output * HOUR * inputs.hours_per_day,
+    )
+    per_usd = rows(
         "tokens_per_usd",
         "Output tokens per USD",
         "token/USD",
-        where(hourly > 0, output * HOUR / hourly, 0),
+        where(hourly > 0, tokens.output * HOUR / hourly, 0),
         "0 without a price",
     )
-    known = row(
-        "known",
-        "A price is known",
-        "flag",
-        where(hourly > 0, 1, 0)
-        if apart is None
-        else where(minimum(side.power.price, decoders.power.price) > 0, 1, 0),
-        "1 if so on the basis asked for",
-    )
-    stated = row(
-        "power_known",
-        "Power limits are stated",
-        "flag",
-        where(minimum(side.hardware.tdp, decoders.hardware.tdp) > 0, 1, 0),
-        "1 if so",
-    )
-    sections = [Section("Assumed of machines", ASSUMED, "where nobody states the figure"), side.power.section]
-    if decoders is not side:
-        sections.append(decoders.power.section)
-    sections += [
-        Section("Tokens", (load, output, prompt, blended), "mean over the paid hours"),
-        Section("Power", (stated, watts, energy, per_kwh, provided, megawatt), "in the building"),
-        Section(
-            "Cost",
-            (hourly, *each.values(), day, month, bill, daily, per_usd, known),
-            "on the price basis asked for",
-        ),
-    ]
-    return Cost(
-        watts,
-        energy,
-        hourly,
-        each["output"],
-        each["input"],
-        each["blended"],
-        day,
-        month,
-        per_usd,
-        per_kwh,
-        known,
-        stated,
-        tuple(sections),
+    return day, month, per_usd
+
+
+def _assumed(
+    name: str, label: str, unit: str, value: float, limits: tuple[float, float], note: str, source: str
+) -> Input:
+    """A figure of machines that stands in where nobody states it, and its range."""
+    return Input(
+        id=f"cost.{name}",
+        label=label,
+        unit=unit,
+        value=value,
+        note=note,
+        source=f"assumed 2026-08: {source}",
+        status="assumed",
+        shared=True,
+        minimum=limits[0],
+        maximum=limits[1],
     )
 
 
-def _provided(side: Workers, decoders: Workers) -> Node:
-    """W to provide for all accelerators."""
-    mine = side.power.provisioned * side.ranks.replica * side.inputs.dp
-    apart = side.ranks.disaggregated
-    return (
-        mine
-        if apart is None
-        else mine + apart * decoders.power.provisioned * decoders.ranks.replica * decoders.inputs.dp
-    )
+IDLE_SHARE = _assumed(
+    "idle_share",
+    "Idle power, share of the limit",
+    "1",
+    0.15,
+    (0, 1),
+    "where nobody states idle power",
+    "rule of thumb of secondary pages",
+)
+HOST_SHARE = _assumed(
+    "host_share",
+    "Machine over its accelerators",
+    "1",
+    1.8,
+    (1, 5),
+    "power of a machine over that of its accelerators, where nobody states it",
+    "nameplates: DGX H100 1.82, DGX B200 1.79, DGX A100 2.03",
+)
+CAPITAL_SHARE = _assumed(
+    "capital_share",
+    "Machine over its accelerators, price",
+    "1",
+    1.6,
+    (1, 5),
+    "price of a machine with network over that of its accelerators",
+    "8 x H100: node 300 to 350 thousand USD and 10 to 15 % for the network, against 8 x 25 to 30 thousand",
+)
+LIFE = _assumed(
+    "life",
+    "Economic life",
+    "year",
+    4,
+    (0.5, 20),
+    "over which a purchase is written off",
+    "InferenceX; 2 to 3 economic, 5 to 6 by the books elsewhere",
+)
+ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE)

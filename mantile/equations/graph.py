@@ -21,7 +21,6 @@ from mantile.equations.measured import Measured, measured
 from mantile.equations.memory import memory
 from mantile.equations.network import network
 from mantile.equations.plan import sharding
-from mantile.equations.power import power
 from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
 from mantile.equations.tensors import tensors
@@ -291,7 +290,6 @@ def build_graph(
         stored,
         network(inputs, ranks, metal, reached, ir),
         held,
-        power(inputs, ranks, metal),
     )
     decoders = _decoders(side) if disaggregated else side
     phase, rows = prefill(side, ir)
@@ -478,7 +476,6 @@ def _decoders(side: Workers) -> Workers:
             *side.stored.on_rank,
             *side.memory.sections,
             *side.network.sections,
-            side.power.section,
         )
         for figure in section.figures()
     ]

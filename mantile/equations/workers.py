@@ -11,7 +11,6 @@ from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory
 from mantile.equations.network import Network
 from mantile.equations.plan import Sharding
-from mantile.equations.power import Power
 from mantile.equations.tensors import Tensors
 
 
@@ -28,4 +27,3 @@ class Workers:
     stored: Tensors
     network: Network
     memory: Memory
-    power: Power

@@ -155,13 +155,13 @@ def _prices(made: Estimate) -> Iterator[Driver]:
     """The price of an accelerator of each side: it moves the cost alone, by the share that the side has in it."""
     equations, values = made.equations, made.values()
     whole = float(values[equations.cost.usd_per_hour])
-    for side in equations.workers:
-        figure = side.power.price
+    for workers, money in zip(equations.workers, equations.cost.accelerators, strict=True):
+        figure = money.price
         if figure.id not in equations.figures:
             continue
-        share = float(values[side.power.hourly]) / whole if whole > 0 else 0.0
-        if side is not equations.prefill_workers and side.ranks.disaggregated is not None:
-            share *= float(values[side.ranks.disaggregated])
+        share = float(values[money.hourly]) / whole if whole > 0 else 0.0
+        if workers is not equations.prefill_workers and workers.ranks.disaggregated is not None:
+            share *= float(values[workers.ranks.disaggregated])
         yield Driver(
             figure.id,
             figure.label,
