@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from mantile.library.profiles import Library, load_library
-from mantile.measured.calibrate import Kept, Problem, cross_validate
+from mantile.measured.cross_validation import LeftOut, cross_validate
+from mantile.measured.fit import FitProblem
 from mantile.measured.load import load_measurements
-from mantile.measured.profile_versions import Choice
-from mantile.measured.reconcile import errors, match_runs, reconcile
+from mantile.measured.match import match_runs
+from mantile.measured.metrics import errors
+from mantile.measured.profile_versions import FittedFactor
+from mantile.measured.reconcile import reconcile
 from mantile.measured.runs import Measurements
 
 GENERATIONS = ("global", "hopper", "blackwell", "cdna3", "cdna4")
@@ -56,7 +59,7 @@ BY_FORMAT = (
 GLOBAL = ("launch_scale@generation", *(name for name in SHARED if name != "launch_scale"), *STEP, *BY_FORMAT)
 FIRST = ("first_token", "queueing", "step_lag", "cold_start", "prefill_alone")
 # The less a group kept aside is like the others, the less a fit should move.
-SPREADS: dict[Kept, float] = {"config": 0.1, "model": 0.03, "system": 0.03, "framework": 0.03}
+SPREADS: dict[LeftOut, float] = {"config": 0.1, "model": 0.03, "system": 0.03, "framework": 0.03}
 # What each part is worth: the figures that switch it off.
 PARTS: dict[str, dict[str, float]] = {
     "all parts": {},
@@ -112,11 +115,13 @@ class Bench:
         everything = load_measurements(file)
         self.measured = Measurements(tuple(run for run in everything.runs if run.decode is None))
         self.runs = list(self.measured.runs)
-        self.aside: dict[tuple[str, Kept], Any] = {}
+        self.aside: dict[tuple[str, LeftOut], Any] = {}
 
-    def problem(self, library: Library, choices: Iterable[str], metrics: Sequence[str]) -> Problem:
+    def problem(self, library: Library, choices: Iterable[str], metrics: Sequence[str]) -> FitProblem:
         """A fit of factors to all runs, in the order of `runs`."""
-        found = Problem(match_runs(self.runs, library), [Choice.parse(name) for name in choices], metrics)
+        found = FitProblem(
+            match_runs(self.runs, library), [FittedFactor.parse(name) for name in choices], metrics
+        )
         self.runs = list(found.runs)
         return found
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from mantile.library.models import load_model
     from mantile.library.scenario import load_scenario
     from mantile.measured.calibrate import calibrate
+    from mantile.measured.calibrate_workbook import calibrate_workbook
     from mantile.measured.load import load_measurements
-    from mantile.measured.reconcile import match_runs, reconcile
+    from mantile.measured.match import match_runs
+    from mantile.measured.reconcile import reconcile
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
@@ -31,6 +33,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "audit": "mantile.roundtrip.audit",
     "build_workbook": "mantile.workbook.write",
     "calibrate": "mantile.measured.calibrate",
+    "calibrate_workbook": "mantile.measured.calibrate_workbook",
     "compare": "mantile.roundtrip.compare",
     "estimate": "mantile.estimate.estimate",
     "explain": "mantile.estimate.explain",
@@ -39,7 +42,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "load_measurements": "mantile.measured.load",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
-    "match_runs": "mantile.measured.reconcile",
+    "match_runs": "mantile.measured.match",
     "reconcile": "mantile.measured.reconcile",
     "sweep": "mantile.estimate.sweep",
     "verify": "mantile.verify.verify",
@@ -51,6 +54,7 @@ __all__ = [
     "audit",
     "build_workbook",
     "calibrate",
+    "calibrate_workbook",
     "compare",
     "estimate",
     "explain",

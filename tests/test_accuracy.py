@@ -12,7 +12,8 @@ import pytest
 from mantile.library.profiles import Library
 from mantile.measured.accuracy import COLUMNS, accuracy_table
 from mantile.measured.load import load_measurements
-from mantile.measured.reconcile import Reconciliation, errors, reconcile
+from mantile.measured.metrics import errors
+from mantile.measured.reconcile import Reconciliation, reconcile
 from mantile.measured.runs import Environment, Measurements, Metrics, Run
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -22,10 +22,13 @@ from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Mov
 from mantile.library.errors import InputError
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, data_folder, load_library
-from mantile.measured.calibrate import SPREAD, Calibration, Problem, calibrate, cross_validate, folds
+from mantile.measured.calibrate import Calibration, calibrate
+from mantile.measured.cross_validation import cross_validate, folds
+from mantile.measured.fit import SPREAD, FitProblem
 from mantile.measured.load import load_measurements
-from mantile.measured.profile_versions import BAND, Choice, Level
-from mantile.measured.reconcile import MatchedRuns, match_runs, reconcile
+from mantile.measured.match import MatchedRuns, match_runs
+from mantile.measured.profile_versions import P90, FittedFactor, Scope
+from mantile.measured.reconcile import reconcile
 from mantile.measured.runs import Measurements, Metrics, Run
 
 DAY = date(2026, 11, 21)
@@ -82,7 +85,7 @@ def measured(runs: Sequence[Run], changes: Changes, noise: float = 0.0) -> Match
     made = []
     for batch, moved in zip(prepared.batches, figures(prepared, changes), strict=True):
         values, outputs = batch.predict(moved), batch.outputs()
-        for place, case in enumerate(batch.cases):
+        for place, case in enumerate(batch.runs):
             metrics = {
                 name: float(values[outputs[name]][place] * np.exp(noise * random.normal()))
                 for name in ("tpot_s", "ttft_s")
@@ -101,7 +104,7 @@ def known() -> MatchedRuns:
 def fitted() -> Calibration:
     """Their factors, found for everything."""
     return calibrate(
-        known(), [Choice(name) for name in SCALES], LOOSE, ("model", "config"), "known runs", on=DAY
+        known(), [FittedFactor(name) for name in SCALES], LOOSE, ("model", "config"), "known runs", on=DAY
     )
 
 
@@ -131,12 +134,15 @@ def test_known_factors_are_found_again() -> None:
     for name, truth in SCALES.items():
         offset, deviation = moved[name]
         assert np.exp(offset) == pytest.approx(truth, rel=0.04), name
-        assert abs(offset - np.log(truth)) < BAND * deviation
+        assert abs(offset - np.log(truth)) < P90 * deviation
         assert 0 < deviation < 0.3
     assert made.before["tpot_s"]["mape"] > 0.08 > 0.01 > made.after["tpot_s"]["mape"]
     assert made.after["ttft_s"]["mape"] < made.before["ttft_s"]["mape"]
-    assert made.aside["model"]["tpot_s"]["mape"] < 0.02 and made.aside["config"]["tpot_s"]["mape"] < 0.02
-    assert made.aside["model"]["tpot_s"]["mape"] > made.after["tpot_s"]["mape"]
+    assert (
+        made.out_of_sample["model"]["tpot_s"]["mape"] < 0.02
+        and made.out_of_sample["config"]["tpot_s"]["mape"] < 0.02
+    )
+    assert made.out_of_sample["model"]["tpot_s"]["mape"] > made.after["tpot_s"]["mape"]
     assert not any(made.fit.at_bound)
     assert made.to_dict()["moved"][0] | {"low": 0, "high": 0} == {
         "factor": "gemm_bandwidth_scale",
@@ -157,18 +163,18 @@ def test_factors_of_pairs_are_told_apart() -> None:
         for chip, framework in places
     ]
     prepared = measured(runs, {"launch_scale@hopper": 1.5, "launch_scale@blackwell": 0.7})
-    for level, groups in (
+    for scope, groups in (
         ("pair", ("h100-sxm--vllm", "b200-sxm--sglang")),
         ("generation", ("hopper", "blackwell")),
         ("framework", ("vllm", "sglang")),
     ):
-        problem = Problem(prepared, [Choice("launch_scale", level=level)])  # type: ignore[arg-type]
+        problem = FitProblem(prepared, [FittedFactor("launch_scale", scope=scope)])  # type: ignore[arg-type]
         fit = problem.fit(spread=LOOSE)
         found = {
             group: float(np.exp(offset)) for (_, group), offset in zip(fit.names, fit.offsets, strict=True)
         }
         assert found == {groups[0]: pytest.approx(1.5, rel=0.04), groups[1]: pytest.approx(0.7, rel=0.04)}
-    every = Problem(prepared, [Choice("launch_scale")])
+    every = FitProblem(prepared, [FittedFactor("launch_scale")])
     assert every.errors(every.residuals(every.fit().offsets))["tpot_s"]["mape"] > 0.03
 
 
@@ -180,25 +186,29 @@ def test_a_factor_of_a_condition_moves_alone() -> None:
         for kind in ("bf16", "fp8")
     ]
     prepared = measured(runs, {"gemm_bandwidth@hopper.fp8": 0.8})
-    problem = Problem(prepared, [Choice.parse("gemm_bandwidth[fp8]"), Choice.parse("gemm_bandwidth[bf16]")])
+    problem = FitProblem(
+        prepared, [FittedFactor.parse("gemm_bandwidth[fp8]"), FittedFactor.parse("gemm_bandwidth[bf16]")]
+    )
     assert np.exp(problem.fit(spread=LOOSE).offsets) == pytest.approx([0.8, 1], rel=0.02)
 
 
 def test_few_runs_move_a_factor_little_and_say_so() -> None:
     """Three runs: towards the truth, not all the way, in a wide range that holds it. A hundred: nearly there, in a narrow one. None: nowhere."""
-    truth, choices = np.log(0.75), [Choice("gemm_bandwidth_scale")]
-    few = Problem(measured(asked(3), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
-    many = Problem(measured(asked(100), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
+    truth, choices = np.log(0.75), [FittedFactor("gemm_bandwidth_scale")]
+    few = FitProblem(measured(asked(3), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
+    many = FitProblem(measured(asked(100), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
     (offset, deviation), (closer, narrow) = ((fit.offsets[0], fit.deviations[0]) for fit in (few, many))
     assert truth - 0.1 < closer < 0.9 * truth
     assert truth < offset < 0.3 * truth
-    assert abs(offset - truth) < BAND * deviation
-    assert abs(closer - truth) < BAND * narrow
+    assert abs(offset - truth) < P90 * deviation
+    assert abs(closer - truth) < P90 * narrow
     assert deviation > 2 * narrow
     assert deviation < SPREAD
-    stiff = Problem(known(), [Choice("gemm_bandwidth_scale")]).fit(spread=0.01)
+    stiff = FitProblem(known(), [FittedFactor("gemm_bandwidth_scale")]).fit(spread=0.01)
     assert abs(stiff.offsets[0]) < 0.3 * abs(np.log(0.85))
-    unrelated = Problem(measured(asked(6), {}), [Choice("launch_scale"), Choice("moe_launch_scale")])
+    unrelated = FitProblem(
+        measured(asked(6), {}), [FittedFactor("launch_scale"), FittedFactor("moe_launch_scale")]
+    )
     fit = unrelated.fit()
     assert np.abs(fit.offsets).max() < 1e-3
     assert fit.deviations[1] == pytest.approx(SPREAD, rel=1e-6)  # no expert in these runs
@@ -207,14 +217,16 @@ def test_few_runs_move_a_factor_little_and_say_so() -> None:
 def test_an_outlier_pulls_with_constant_force() -> None:
     """A run that took ten times as long hardly moves the others' factor."""
     prepared = measured(asked(20), {"gemm_bandwidth_scale": 0.85})
-    runs = [case.run for case in prepared.cases]
+    runs = [case.run for case in prepared.runs]
     runs[5] = runs[5].model_copy(update={"metrics": Metrics(tpot_s=10 * (runs[5].metrics.tpot_s or 1))})
     plain, spoilt = (
-        Problem(match_runs(each), [Choice("gemm_bandwidth_scale")]).fit().offsets[0]
-        for each in ([case.run for case in prepared.cases], runs)
+        FitProblem(match_runs(each), [FittedFactor("gemm_bandwidth_scale")]).fit().offsets[0]
+        for each in ([case.run for case in prepared.runs], runs)
     )
     assert abs(spoilt - plain) < 0.05
-    hardly = Problem(match_runs(runs), [Choice("gemm_bandwidth_scale")]).fit(loss="cauchy").offsets[0]
+    hardly = (
+        FitProblem(match_runs(runs), [FittedFactor("gemm_bandwidth_scale")]).fit(loss="cauchy").offsets[0]
+    )
     assert abs(hardly - plain) < abs(spoilt - plain)
 
 
@@ -234,7 +246,10 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
     for seconds, end in ((1e-4, 1 / max(shares)), (100.0, kinds["gemm_bandwidth_scale"].low)):
         runs = [run.model_copy(update={"metrics": Metrics(tpot_s=seconds)}) for run in asked(8)]
         made = calibrate(
-            match_runs(runs), [Choice("gemm_bandwidth_scale"), Choice("gemm_bandwidth")], LOOSE, on=DAY
+            match_runs(runs),
+            [FittedFactor("gemm_bandwidth_scale"), FittedFactor("gemm_bandwidth")],
+            LOOSE,
+            on=DAY,
         )
         assert made.fit.at_bound == (True, True)
         for profile in made.profiles:
@@ -253,7 +268,7 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
         )
         assert found == pytest.approx(end, rel=1e-3)
     runs = [run.model_copy(update={"metrics": Metrics(ttft_s=1000)}) for run in asked(8)]
-    made = calibrate(match_runs(runs), [Choice("first_token", level="pair")], LOOSE, on=DAY)
+    made = calibrate(match_runs(runs), [FittedFactor("first_token", scope="pair")], LOOSE, on=DAY)
     assert made.fit.at_bound == (True,) and np.exp(made.fit.offsets) == pytest.approx(
         [10]
     )  # at most ten times
@@ -264,13 +279,15 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
 
 def test_profiles_say_what_the_fit_does(library: Library) -> None:
     """Predicted with the new profiles, the runs are what the fit says they are; nothing else in the library has changed."""
-    for level in get_args(Level):
-        made = calibrate(known(), [Choice(name, level=level) for name in SCALES], on=DAY)
-        problem = Problem(known(), [Choice(name, level=level) for name in SCALES], ("tpot_s", "ttft_s"))
+    for scope in get_args(Scope):
+        made = calibrate(known(), [FittedFactor(name, scope=scope) for name in SCALES], on=DAY)
+        problem = FitProblem(
+            known(), [FittedFactor(name, scope=scope) for name in SCALES], ("tpot_s", "ttft_s")
+        )
         mine = replaced(library, made.profiles)
-        again = Problem(
-            match_runs([case.run for case in known().cases], mine),
-            [Choice("launch_scale")],
+        again = FitProblem(
+            match_runs([case.run for case in known().runs], mine),
+            [FittedFactor("launch_scale")],
             ("tpot_s", "ttft_s"),
         )
         np.testing.assert_allclose(
@@ -281,14 +298,14 @@ def test_profiles_say_what_the_fit_does(library: Library) -> None:
             "generation": {"hopper"},
             "framework": {"global--vllm"},
             "pair": {"h100-sxm--vllm"},
-        }[level]
-        assert {profile.id for profile in made.profiles} == wanted, level
+        }[scope]
+        assert {profile.id for profile in made.profiles} == wanted, scope
 
 
 def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
     """Runs on Hopper with vLLM: neither Blackwell's profiles, nor other frameworks', nor llama.cpp's; and only the factors that were fitted."""
     names = ("launch_scale", "first_token", "gemm_compute", "memory_usable")
-    made = calibrate(known(), [Choice(name) for name in names], on=DAY)
+    made = calibrate(known(), [FittedFactor(name) for name in names], on=DAY)
     old = {profile.id: profile for profile in library.efficiency}
     having = {
         profile.id
@@ -319,7 +336,7 @@ def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
                     and factor.source.startswith("fit to ")
                     and "; was " in factor.source
                 )
-    one = calibrate(known(), [Choice("gemm_bandwidth", "fp8"), Choice("launch_scale")], on=DAY)
+    one = calibrate(known(), [FittedFactor("gemm_bandwidth", "fp8"), FittedFactor("launch_scale")], on=DAY)
     hopper = next(profile for profile in one.profiles if profile.id == "hopper")
     fresh = [factor for factor in hopper.factors if factor not in old["hopper"].factors]
     assert sorted((factor.factor, str(factor.format)) for factor in fresh) == [
@@ -336,7 +353,10 @@ def test_versions_are_new_and_files_are_never_overwritten(library: Library, tmp_
 
     before = shipped()
     made = calibrate(
-        known(), [Choice("launch_scale"), Choice("queueing", level="pair")], on=DAY, source="known runs"
+        known(),
+        [FittedFactor("launch_scale"), FittedFactor("queueing", scope="pair")],
+        on=DAY,
+        source="known runs",
     )
     old = {profile.id: profile.version for profile in library.efficiency}
     assert made.profiles
@@ -372,7 +392,7 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
     runs = [run.model_copy(update={"accelerator": "h200-sxm", "framework": "sglang"}) for run in asked(8)]
     assert "h200-sxm--sglang" not in {profile.id for profile in library.efficiency}
     (profile,) = calibrate(
-        measured(runs, {"launch_scale": 1.3}), [Choice("launch_scale", level="pair")], LOOSE, on=DAY
+        measured(runs, {"launch_scale": 1.3}), [FittedFactor("launch_scale", scope="pair")], LOOSE, on=DAY
     ).profiles
     assert (profile.id, profile.version, profile.key, profile.accelerator, profile.framework) == (
         "h200-sxm--sglang",
@@ -398,15 +418,15 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
 @pytest.mark.parametrize(
     ("text", "choice"),
     [
-        ("launch_scale", Choice("launch_scale")),
-        ("gemm_compute[fp8]", Choice("gemm_compute", "fp8")),
-        ("queueing@pair", Choice("queueing", level="pair")),
-        ("one_shot_latency[4]@generation", Choice("one_shot_latency", "4", "generation")),
-        ("attention_decode[fp8]@framework", Choice("attention_decode", "fp8", "framework")),
+        ("launch_scale", FittedFactor("launch_scale")),
+        ("gemm_compute[fp8]", FittedFactor("gemm_compute", "fp8")),
+        ("queueing@pair", FittedFactor("queueing", scope="pair")),
+        ("one_shot_latency[4]@generation", FittedFactor("one_shot_latency", "4", "generation")),
+        ("attention_decode[fp8]@framework", FittedFactor("attention_decode", "fp8", "framework")),
     ],
 )
-def test_a_choice_is_read_from_words(text: str, choice: Choice) -> None:
-    assert Choice.parse(text) == choice
+def test_a_choice_is_read_from_words(text: str, choice: FittedFactor) -> None:
+    assert FittedFactor.parse(text) == choice
 
 
 @pytest.mark.parametrize(
@@ -420,7 +440,7 @@ def test_a_choice_is_read_from_words(text: str, choice: Choice) -> None:
 )
 def test_a_choice_there_is_not_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Choice.parse(text)
+        FittedFactor.parse(text)
 
 
 def test_runs_that_cannot_say_anything_are_refused(library: Library) -> None:
@@ -429,10 +449,10 @@ def test_runs_that_cannot_say_anything_are_refused(library: Library) -> None:
     with pytest.raises(InputError, match="expected runs with one of tpot_s, ttft_s, prefill_s"):
         calibrate(match_runs(throughput))
     with pytest.raises(InputError, match="--cross-validate system: all runs have the same system"):
-        cross_validate(Problem(known(), [Choice("launch_scale")]), "system")
+        cross_validate(FitProblem(known(), [FittedFactor("launch_scale")]), "system")
     usual = calibrate(measured(asked(6), {"first_token": 2.0}), on=DAY)
     chosen = [choice for choice, _ in usual.fit.names]
-    assert {choice.level for choice in chosen} == {"pair"} and "moe_bandwidth_scale" not in {
+    assert {choice.scope for choice in chosen} == {"pair"} and "moe_bandwidth_scale" not in {
         choice.factor for choice in chosen
     }
     assert usual.after["ttft_s"]["mape"] < usual.before["ttft_s"]["mape"]
@@ -441,13 +461,13 @@ def test_runs_that_cannot_say_anything_are_refused(library: Library) -> None:
 def test_nobody_is_predicted_by_a_fit_that_saw_him() -> None:
     """A configuration whose runs are far off is far off when kept aside; the others are not."""
     prepared = measured(asked(20), {})
-    runs = [case.run for case in prepared.cases]
+    runs = [case.run for case in prepared.runs]
     odd = folds(runs, "config")[0]
     runs = [
         run.model_copy(update={"metrics": Metrics(tpot_s=1.6 * (run.metrics.tpot_s or 0))}) if aside else run
         for run, aside in zip(runs, odd, strict=True)
     ]
-    problem = Problem(match_runs(runs), [Choice("gemm_bandwidth_scale")])
+    problem = FitProblem(match_runs(runs), [FittedFactor("gemm_bandwidth_scale")])
     aside = cross_validate(problem, "config")[:, 0]
     assert aside[odd] == pytest.approx(-np.log(1.6), abs=0.02)  # by the others, which are as predicted
 
@@ -480,8 +500,8 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
     }
     assert set(Moved.model_fields) == {"factor", "condition", "change", "low", "high", "at_bound"}
     assert not [name for name in FitReport.model_fields if "model" in name]
-    assert set(get_args(Level)) == {"global", "generation", "framework", "pair"}
-    assert {field.name for field in fields(Choice)} == {"factor", "condition", "level"}
+    assert set(get_args(Scope)) == {"global", "generation", "framework", "pair"}
+    assert {field.name for field in fields(FittedFactor)} == {"factor", "condition", "scope"}
     assert {*CONDITIONS, None} == set(DOMAINS) == {None, "format", "kv", "ranks"}
     models = re.compile(
         r"(?<![\w.-])(" + "|".join(map(re.escape, model_ids())) + r")(?![\w-])", re.IGNORECASE

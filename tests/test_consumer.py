@@ -10,7 +10,8 @@ import pytest
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
-from mantile.measured.reconcile import Reconciliation, errors, reconcile
+from mantile.measured.metrics import errors
+from mantile.measured.reconcile import Reconciliation, reconcile
 
 LLAMA: dict[str, Any] = {
     "model": "llama-3.1-8b",

@@ -16,10 +16,12 @@ import yaml
 from mantile.library.documents import load
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
-from mantile.measured.calibrate import folds
+from mantile.measured.cross_validation import folds
 from mantile.measured.load import load_measurements
+from mantile.measured.match import match_runs
+from mantile.measured.metrics import errors
 from mantile.measured.recipes import Match, Recipes
-from mantile.measured.reconcile import errors, match_runs, reconcile
+from mantile.measured.reconcile import reconcile
 from mantile.measured.runs import Measurements, Run
 
 OWN: dict[str, Any] = {

@@ -23,7 +23,7 @@ from mantile.ir.counts import tensor_list
 from mantile.ir.modules import GroupedMatMul, Indexer, MatMul
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
-from mantile.measured.reconcile import match_runs
+from mantile.measured.match import match_runs
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -858,12 +858,12 @@ def test_every_measured_system_is_answered(
     measured = load_measurements(tmp_path / "systems.csv")
     assert all("worker of a disaggregated run is not stated" in broken.reason for broken in measured.rejected)
     prepared = match_runs(measured.runs)
-    assert not prepared.refused
+    assert not prepared.rejected
     unanswered = []
     for batch in prepared.batches:
-        made = estimate(batch.cases[0].run.scenario())
+        made = estimate(batch.runs[0].run.scenario())
         served = made.equations.serving
-        for case in batch.cases:
+        for case in batch.runs:
             values = made.program.run(case.inputs)
             verdict, errors, _ = raised(made, values)
             if (

@@ -117,7 +117,7 @@ def test_text_of_reconcile(run: Any, file: Path) -> None:
     ran = run("reconcile", str(file))
     assert (ran.status, ran.err) == (0, "")
     for words in (
-        "8 of 8 runs answered",
+        "8 of 8 runs predicted",
         "TPOT",
         "throughput",
         "best by TPOT",
@@ -139,7 +139,7 @@ def test_a_broken_record_is_reported_and_skipped(
     (tmp_path / "some.json").write_text(json.dumps([*made, *bad]))
     ran = run("reconcile", "some.json")
     assert ran.status == 0, ran.err
-    for words in ("8 of 10 runs answered", "negative", "greater than 0", "stranger", "no-such-model"):
+    for words in ("8 of 10 runs predicted", "negative", "greater than 0", "stranger", "no-such-model"):
         assert words in ran.out, ran.out
     found = run("reconcile", "some.json", "--json").data
     assert (found["rows"], found["answered"]) == (10, 8)
@@ -204,8 +204,8 @@ def test_own_table_is_read(run: Any, made: list[dict[str, Any]], tmp_path: Path)
 
 def cells(sheet: Any, head: str, metric: str) -> list[Any]:
     """The cells of a column of Runs, by its head and the metric above it."""
-    first = next(cell.scenario for cell in sheet[4] if cell.value and str(cell.value).startswith(metric))
-    column = next(cell.scenario for cell in sheet[5] if cell.scenario >= first and cell.value == head)
+    first = next(cell.column for cell in sheet[4] if cell.value and str(cell.value).startswith(metric))
+    column = next(cell.column for cell in sheet[5] if cell.column >= first and cell.value == head)
     return [sheet.cell(row, column) for row in range(6, sheet.max_row + 1)]
 
 
@@ -294,7 +294,7 @@ def test_calibrate(run: Any, tmp_path: Path) -> None:
     for words in (
         "8 runs",
         "not seen, by config",
-        "80 % range",
+        "80 % interval",
         "Only 8 runs",
         "cannot be told from no change",
         "--profile calibrated",

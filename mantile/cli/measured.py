@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 
@@ -11,10 +13,16 @@ from mantile.cli.app import AsJson, app, must_exist
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
-Measured = Annotated[
+if TYPE_CHECKING:
+    from mantile.measured.calibrate import Calibration
+    from mantile.measured.cross_validation import LeftOut
+    from mantile.measured.runs import RejectedRun
+
+MeasurementsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="MEASUREMENTS", help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow."
+        metavar="MEASUREMENTS",
+        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
     ),
 ]
 Where = Annotated[
@@ -31,172 +39,143 @@ Profiles = Annotated[
         help="Use another version of a profile, or an efficiency profile of one's own, FILE.yaml; repeatable.",
     ),
 ]
+Reports = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="A report, .xlsx, or the table of all runs, .csv; repeatable."
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="ID=VALUE", help="Replace a figure in all runs, in its cell's unit; repeatable."
+    ),
+]
+Factors = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[CONDITION][@SCOPE]",
+        help="A factor that may change: gemm_bandwidth_scale[fp8]@pair; scopes global, generation, framework, pair; "
+        "repeatable.  [default: the usual ones, for each accelerator with its framework]",
+    ),
+]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="config|model|system|framework",
+        help="Also predict runs by a fit without them, leaving out each in turn; repeatable.",
+    ),
+]
+Spread = Annotated[
+    float,
+    typer.Option(
+        min=0.001,
+        max=10,
+        help="Standard deviation of a factor's logarithm around the profile it starts from; the smaller, the closer it stays.",
+    ),
+]
+Loss = Annotated[
+    Literal["soft_l1", "cauchy"],
+    typer.Option(help="How outliers count: less than squared, or hardly at all."),
+]
+Calibrated = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FOLDER|FILE.xlsx",
+        help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx.",
+    ),
+]
+_FOLDER = Path("calibrated")
 
 
 @app.command()
 def reconcile(
-    measurements: Measured,
+    measurements: MeasurementsArgument,
     where: Where = None,
-    output: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A report, .xlsx, or the table of all runs, .csv; repeatable.",
-        ),
-    ] = None,
+    output: Reports = None,
     profile: Profiles = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="ID=VALUE", help="Replace a figure in all runs, in its cell's unit; repeatable."
-        ),
-    ] = None,
+    override: Changes = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare predictions with measured runs: how far off, and where. A row that cannot be read is reported and skipped."""
-    path, conditions = _measured(measurements, where)
-    outputs = list(output or ())
-    for file in outputs:
-        if file.suffix not in (".xlsx", ".csv"):
-            raise InputError(f"{file}: expected a file name that ends in .xlsx or .csv")
-        if not file.parent.is_dir():
-            raise InputError(f"{file}: there is no folder {file.parent}")
-        if file.exists() and file.samefile(path):
-            raise InputError(f"{file}: these are the measurements; expected another name for the report")
+    path, conditions = _file_and_conditions(measurements, where)
+    reports = list(output or ())
+    _check_reports(reports, path)
     from mantile.cli.output.runs import print_reconciliation, progress
     from mantile.cli.output.tables import print_json, working
     from mantile.library.profiles import load_library
+    from mantile.measured import reconcile as comparison
     from mantile.measured.load import load_measurements
-    from mantile.measured.reconcile import reconcile as compare
-    from mantile.measured.reconcile import selected
+    from mantile.measured.select import select_runs
 
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        found = load_measurements(path)
-        graphs = len(
-            {(run.model, run.scenario().disaggregated) for run in selected(found.runs, conditions, str(path))}
-        )
-    with progress("predicting", graphs) as step:
-        compared = compare(
-            found,
-            conditions,
-            library,
-            path.name,
-            dict(replaced_figure(text) for text in override or ()),
-            step,
-        )
-    if not len(compared.table):
-        first = compared.rejected[0]
-        raise InputError(
-            f"{path}: none of {compared.rows} runs can be answered; the first: {first.id}: {first.reason}"
-        )
-    for file in outputs:
+        measured = load_measurements(path)
+        runs = select_runs(measured.runs, conditions, str(path))
+    changes = dict(replaced_figure(text) for text in override or ())
+    graphs = {(run.model, run.scenario().disaggregated) for run in runs}
+    with progress("predicting", len(graphs)) as step:
+        reconciliation = comparison.reconcile(measured, conditions, library, path.name, changes, step)
+    if not len(reconciliation.table):
+        raise _none_predicted(path, reconciliation.rows, reconciliation.rejected)
+    for file in reports:
         with working(f"writing {file.name}"):
             from mantile.measured.report import write_report, write_table
 
-            (write_report if file.suffix == ".xlsx" else write_table)(compared, file)
+            (write_report if file.suffix == ".xlsx" else write_table)(reconciliation, file)
     if as_json:
-        print_json(compared.to_dict())
+        print_json(reconciliation.to_dict())
     else:
-        print_reconciliation(compared, len(found.rejected) if conditions else 0, outputs)
+        print_reconciliation(reconciliation, len(measured.rejected) if conditions else 0, reports)
 
 
 @app.command()
 def calibrate(
-    measurements: Measured,
+    measurements: MeasurementsArgument,
     where: Where = None,
-    factor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[CONDITION][@LEVEL]",
-            help="A factor that may move: gemm_bandwidth_scale[fp8]@pair; levels global, generation, "
-            "framework, pair; repeatable.  [default: the usual ones, for each accelerator with its framework]",
-        ),
-    ] = None,
-    cross_validate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="config|model|system|framework",
-            help="Also predict runs by a fit without them, leaving out each in turn; repeatable.",
-        ),
-    ] = None,
-    spread: Annotated[
-        float,
-        typer.Option(
-            min=0.001,
-            max=10,
-            help="Of a log factor around the profile it starts from; the smaller, the closer.",
-        ),
-    ] = 0.3,
-    loss: Annotated[
-        Literal["soft_l1", "cauchy"],
-        typer.Option(help="How outliers count: less than squared, or hardly at all."),
-    ] = "soft_l1",
+    factor: Factors = None,
+    cross_validate: LeaveOut = None,
+    spread: Spread = 0.3,
+    loss: Loss = "soft_l1",
     profile: Profiles = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER|FILE.xlsx",
-            help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx.",
-        ),
-    ] = Path("calibrated"),
+    output: Calibrated = _FOLDER,
     as_json: AsJson = False,
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
-    path, conditions = _measured(measurements, where)
+    path, conditions = _file_and_conditions(measurements, where)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile:
             raise InputError(
                 f"{path}: --where, --cross-validate and --profile are for files of measured runs, not for a workbook"
             )
-        _calibrate_workbook(
-            path, None if output == Path("calibrated") else output, factor or [], spread, loss, as_json
-        )
+        _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
-    if not (output.is_dir() or (output.parent.is_dir() and not output.exists())):
-        raise InputError(
-            f"{output}: expected a folder"
-            if output.exists()
-            else f"{output}: there is no folder {output.parent}"
-        )
-    from mantile.cli.output.runs import print_calibration, progress
-    from mantile.cli.output.tables import print_json, working
+    _check_folder(output)
+    from mantile.cli.output.runs import progress
+    from mantile.cli.output.tables import working
     from mantile.library.dump import write_profiles
     from mantile.library.profiles import load_library
     from mantile.measured import calibrate as calibration
     from mantile.measured.load import load_measurements
-    from mantile.measured.profile_versions import Choice
-    from mantile.measured.reconcile import match_runs, selected
+    from mantile.measured.match import match_runs
+    from mantile.measured.profile_versions import FittedFactor
+    from mantile.measured.select import select_runs
 
-    wrong = [word for word in cross_validate or () if word not in get_args(calibration.Kept)]
-    if wrong:
-        raise InputError(
-            f"--cross-validate {wrong[0]}: expected one of {', '.join(get_args(calibration.Kept))}"
-        )
-    choices = [Choice.parse(text) for text in factor or ()]
+    leave_out = [_left_out(text) for text in cross_validate or ()]
+    factors = [FittedFactor.parse(text) for text in factor or ()]
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        found = load_measurements(path)
-        runs = selected(found.runs, conditions, str(path))
+        measured = load_measurements(path)
+        runs = select_runs(measured.runs, conditions, str(path))
     with progress("calibrating", None) as step:
-        prepared = match_runs(runs, library, step)
-        if not prepared.cases:
-            first = prepared.refused[0]
-            raise InputError(
-                f"{path}: none of {len(runs)} runs can be answered; the first: {first.id}: {first.reason}"
-            )
-        made = calibration.calibrate(
-            prepared, choices, spread, [*(cross_validate or ())], path.name, loss, step=step
-        )
-    files = write_profiles(made.profiles, output)
-    if as_json:
-        print_json(made.to_dict() | {"files": [str(file) for file in files]})
-    else:
-        print_calibration(made.to_dict(), [*(() if conditions else found.rejected), *prepared.refused], files)
+        matched = match_runs(runs, library, step)
+        if not matched.runs:
+            raise _none_predicted(path, len(runs), matched.rejected)
+        fitted = calibration.calibrate(matched, factors, spread, leave_out, path.name, loss, progress=step)
+    files = write_profiles(fitted.profiles, output)
+    _show(fitted, [*(() if conditions else measured.rejected), *matched.rejected], files, as_json)
 
 
 def _calibrate_workbook(
@@ -208,25 +187,63 @@ def _calibrate_workbook(
     as_json: bool,
 ) -> None:
     """Fit to what was typed on the Calibration sheet of a workbook, and write a new workbook."""
-    from mantile.cli.output.runs import print_calibration, progress
-    from mantile.cli.output.tables import print_json
+    from mantile.cli.output.runs import progress
     from mantile.measured.calibrate_workbook import calibrate_workbook, calibrated_name
-    from mantile.measured.profile_versions import Choice
+    from mantile.measured.profile_versions import FittedFactor
 
     target = output or calibrated_name(path)
-    choices = [Choice.parse(text) for text in factors]
     with progress("calibrating", None) as step:
-        made = calibrate_workbook(path, target, choices, spread, loss, step)
+        fitted = calibrate_workbook(
+            path, target, [FittedFactor.parse(text) for text in factors], spread, loss, step
+        )
+    _show(fitted, (), [target], as_json)
+
+
+def _show(fitted: Calibration, rejected: Sequence[RejectedRun], files: Sequence[Path], as_json: bool) -> None:
+    """What a calibration did, as text or as JSON."""
+    from mantile.cli.output.runs import print_calibration
+    from mantile.cli.output.tables import print_json
+
     if as_json:
-        print_json(made.to_dict() | {"files": [str(target)]})
+        print_json(fitted.to_dict() | {"files": [str(file) for file in files]})
     else:
-        print_calibration(made.to_dict(), (), [target])
+        print_calibration(fitted.to_dict(), rejected, files)
 
 
-def _measured(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
+def _left_out(text: str) -> LeftOut:
+    from mantile.measured.cross_validation import LeftOut
+
+    if text not in get_args(LeftOut):
+        raise InputError(f"--cross-validate {text}: expected one of {', '.join(get_args(LeftOut))}")
+    return cast(LeftOut, text)
+
+
+def _none_predicted(path: Path, count: int, rejected: Sequence[RejectedRun]) -> InputError:
+    first = rejected[0]
+    return InputError(f"{path}: none of {count} runs can be predicted; the first: {first.id}: {first.reason}")
+
+
+def _check_reports(files: Sequence[Path], measurements: Path) -> None:
+    """Refuse names that no report can have, before anything is worked out."""
+    for file in files:
+        if file.suffix not in (".xlsx", ".csv"):
+            raise InputError(f"{file}: expected a file name that ends in .xlsx or .csv")
+        if not file.parent.is_dir():
+            raise InputError(f"{file}: there is no folder {file.parent}")
+        if file.exists() and file.samefile(measurements):
+            raise InputError(f"{file}: these are the measurements; expected another name for the report")
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a name that is no folder and cannot become one."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: expected a folder")
+    if not folder.parent.is_dir():
+        raise InputError(f"{folder}: there is no folder {folder.parent}")
+
+
+def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
     """The file of measured runs and all conditions: arguments of the form field=value that are no file are conditions as well."""
-    import re
-
     condition = re.compile(r"^\w+!?=")
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:

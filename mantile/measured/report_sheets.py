@@ -11,7 +11,8 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from mantile.library.version import __version__
-from mantile.measured.reconcile import GROUPS, METRICS, Reconciliation
+from mantile.measured.metrics import COMPARED as METRICS
+from mantile.measured.reconcile import GROUPS, Reconciliation
 from mantile.workbook import style
 from mantile.workbook.style import Style
 

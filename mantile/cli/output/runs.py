@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,37 +13,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES
+from mantile.measured.reconcile import GROUPS
 
 if TYPE_CHECKING:
     from mantile.measured.reconcile import Reconciliation
     from mantile.measured.runs import RejectedRun
 
-NAMES = {
-    "tpot": "TPOT",
-    "ttft": "TTFT",
-    "ttft_p50": "TTFT median",
-    "throughput": "throughput",
-    "prefill": "prefill",
-    "e2e": "end to end",
-}
-FIELDS = {
-    "tpot_s": "TPOT",
-    "ttft_s": "TTFT",
-    "prefill_s": "prefill",
-    "ttft_p50_s": "TTFT median",
-    "output_tokens_per_s_per_accelerator": "throughput",
-}  # as a fit names what it fits
-FIGURES = {
-    "mape": "MAPE",
-    "median": "median",
-    "p90": "p90",
-    "bias": "bias",
-    "symmetric": "symmetric",
-    "rmse": "RMSE",
-}
-IN_GROUPS = ("tpot", "ttft", "throughput")
+IN_GROUPS = ("tpot", "ttft", "throughput")  # metrics that are shown by group
+OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
 LONGEST = 140  # characters of a reason
+FEW = 5  # runs for each factor; where there are fewer, it is said
+NOTHING = "–"  # where a metric was not measured
 
 
 @contextmanager
@@ -51,10 +33,11 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
     """A bar on stderr that is told each step; nothing where stderr is not a terminal.
 
     Args:
+        what: is done.
         total: number of steps, None where it is not known.
     """
-    shown = Console(stderr=True, markup=False)
-    if not shown.is_terminal:
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
         yield lambda step: None
         return
     columns = (
@@ -63,7 +46,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
         *([MofNCompleteColumn()] if total else []),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=shown, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         begun = -1
 
@@ -76,72 +59,73 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
 
 
 def percent(value: float, signed: bool = False) -> str:
-    """A fraction as percent with one place, without where it is large."""
+    """A fraction as percent with one digit, without where it is large."""
     if value != value:
-        return "–"
+        return NOTHING
     shown = f"{value * 100:{'+' if signed else ''},.{0 if abs(value) >= 10 else 1}f}"
     return "0.0" if shown in ("-0.0", "+0.0") else shown
 
 
-def print_reconciliation(found: Reconciliation, unread: int, written: Sequence[Path]) -> None:
-    """Errors by metric and group, the best and worst runs, what was not answered and what was taken for granted.
+def _error_cells(figures: Mapping[str, float], names: Sequence[str] = tuple(ERROR_FIGURES)) -> list[str]:
+    return [percent(figures[name], name == "bias") for name in names]
+
+
+def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Sequence[Path]) -> None:
+    """Errors by metric and group, the best and worst runs, what could not be predicted and what was assumed.
 
     Args:
+        reconciliation: runs beside predictions.
         unread: records that could not be read and were left out, as it is not known whether the conditions hold for them.
-        written: files that hold all of it.
+        files: that hold all of it.
     """
     out = open_console()
-    modes = found.modes()
-    head = next((mode for mode, part in modes.items() if found.metrics(part)), next(iter(modes)))
-    where = f", where {' '.join(found.where)}" if found.where else ""
-    out.print(
-        Text(
-            f"{found.source}{where}: {number(len(found.table))} of {number(found.rows)} runs answered",
-            style="bold",
-        )
-    )
+    modes = reconciliation.modes()
+    headline = next((mode for mode, part in modes.items() if reconciliation.metrics(part)), next(iter(modes)))
+    where = f", where {' '.join(reconciliation.where)}" if reconciliation.where else ""
+    counts = f"{number(len(reconciliation.table))} of {number(reconciliation.rows)} runs predicted"
+    out.print(Text(f"{reconciliation.source}{where}: {counts}", style="bold"))
     if unread:
         out.print(
             f"{number(unread)} records could not be read; whether the conditions hold for them is not known"
         )
-    out.print(f"errors in percent, predicted ÷ measured − 1; {_counted(modes)}")
-    table = new_table("metric", "runs", *FIGURES.values(), right=range(1, 8))
-    for mode, part in modes.items():
-        for name, figures in found.metrics(part).items():
-            label = NAMES[name] if mode == head else f"{NAMES[name]}, {mode}"
-            table.add_row(
-                label, number(figures["n"]), *(percent(figures[key], key == "bias") for key in FIGURES)
-            )
-        table.add_section()
-    out.print(table)
-    out.print(
-        "MAPE is the mean of |error|; symmetric exp(mean |ln(predicted ÷ measured)|) − 1; bias the mean error: below 0 is predicted too fast for "
-        "times, too slow for throughput"
-    )
-    _print_groups(out, found, head)
-    _print_extremes(out, found, head)
-    print_unanswered(found.rejected)
-    taken = found.assumptions()
-    if taken:
-        table = new_table("taken for granted", "runs", right=(1,))
-        for words, count in taken.items():
-            table.add_row(words, number(count))
+    _print_errors(out, reconciliation, headline)
+    _print_groups(out, reconciliation, headline)
+    _print_extremes(out, reconciliation, headline)
+    print_rejected(reconciliation.rejected)
+    assumptions = reconciliation.assumptions()
+    if assumptions:
+        table = new_table("assumed while reading", "runs", right=(1,))
+        for text, count in assumptions.items():
+            table.add_row(text, number(count))
         out.print(table)
-    for path in written:
+    for path in files:
         out.print(f"{path}: written")
 
 
-def _counted(modes: dict[str, Any]) -> str:
+def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -> None:
+    """Errors of every metric by mode, and what they mean."""
+    modes = reconciliation.modes()
     counts = [f"{number(len(part))} {mode}" for mode, part in modes.items()]
-    return counts[0] + (f" runs; {counts[1]} ones apart" if len(counts) > 1 else " runs")
+    others = f"; {counts[1]} ones by themselves" if len(counts) > 1 else ""
+    out.print(f"errors in percent, predicted ÷ measured − 1; {counts[0]} runs{others}")
+    table = new_table("metric", "runs", *ERROR_FIGURES.values(), right=range(1, 8))
+    for mode, part in modes.items():
+        for name, figures in reconciliation.metrics(part).items():
+            label = COMPARED[name].label if mode == headline else f"{COMPARED[name].label}, {mode}"
+            table.add_row(label, number(figures["n"]), *_error_cells(figures))
+        table.add_section()
+    out.print(table)
+    out.print(
+        "MAPE is the mean of |error|; symmetric exp(mean |ln(predicted ÷ measured)|) − 1; bias the mean error: below 0 is "
+        "predicted too fast for times, too slow for throughput"
+    )
 
 
-def _print_groups(out: Console, found: Reconciliation, mode: str) -> None:
+def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> None:
     """TPOT, TTFT and throughput by group, the largest groups first, numbers in order."""
-    from mantile.measured.reconcile import GROUPS
-
-    part = found.modes()[mode]
-    shown = [name for name in IN_GROUPS if name in found.metrics(part)] or list(found.metrics(part))
+    part = reconciliation.modes()[mode]
+    measured = reconciliation.metrics(part)
+    shown = [name for name in IN_GROUPS if name in measured] or list(measured)
     for group in GROUPS:
         sizes = part[group].value_counts(sort=True)
         if len(sizes) < 2:
@@ -149,14 +133,16 @@ def _print_groups(out: Console, found: Reconciliation, mode: str) -> None:
         keys = list(sizes.index[:MOST_GROUPS])
         if group == "concurrency":
             keys.sort()
-        heads = [f"{NAMES[name]} {word}" for name in shown for word in ("MAPE", "median", "bias")]
+        heads = [f"{COMPARED[name].label} {ERROR_FIGURES[figure]}" for name in shown for figure in OF_GROUPS]
         table = new_table(group, "runs", *heads, right=range(1, 2 + len(heads)))
         for key in keys:
-            metrics = found.metrics(part[part[group] == key])
+            metrics = reconciliation.metrics(part[part[group] == key])
             cells = [
-                percent(metrics[name][word], word == "bias") if name in metrics else "–"
+                cell
                 for name in shown
-                for word in ("mape", "median", "bias")
+                for cell in (
+                    _error_cells(metrics[name], OF_GROUPS) if name in metrics else [NOTHING] * len(OF_GROUPS)
+                )
             ]
             table.add_row(str(key), number(int(sizes[key])), *cells)
         out.print(table)
@@ -164,22 +150,19 @@ def _print_groups(out: Console, found: Reconciliation, mode: str) -> None:
             out.print(f"  {len(sizes) - len(keys)} more with fewer runs: in --json and -o")
 
 
-def _print_extremes(out: Console, found: Reconciliation, mode: str) -> None:
-    part = found.modes()[mode]
-    known = found.metrics(part)
-    metric = "tpot" if "tpot" in known else next(iter(known), None)
-    if metric is None:
+def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> None:
+    """The runs that are predicted best and worst, by TPOT where it was measured."""
+    part = reconciliation.modes()[mode]
+    measured = reconciliation.metrics(part)
+    if not measured:
         return
-    scale, unit = (1.0, "tok/s/acc") if metric == "throughput" else (1e3, "ms")
-    for words, runs in zip(("best", "worst"), found.extremes(EXTREMES, metric, part), strict=True):
+    metric = COMPARED["tpot" if "tpot" in measured else next(iter(measured))]
+    unit = metric.unit.replace("/accelerator", "/acc")
+    best_and_worst = reconciliation.extremes(EXTREMES, metric.name, part)
+    for title, runs in zip(("best", "worst"), best_and_worst, strict=True):
         table = new_table(
-            f"{words} by {NAMES[metric]}",
-            "model",
-            "accelerator",
-            "framework",
-            "precision",
-            "parallelism",
-            "concurrency",
+            f"{title} by {metric.label}",
+            *GROUPS[:-1],
             "in/out",
             f"measured, {unit}",
             f"predicted, {unit}",
@@ -187,112 +170,101 @@ def _print_extremes(out: Console, found: Reconciliation, mode: str) -> None:
             right=range(8, 11),
         )
         for run in runs.to_dict("records"):
-            told = [
-                str(run[key])
-                for key in (
-                    "id",
-                    "model",
-                    "accelerator",
-                    "framework",
-                    "precision",
-                    "parallelism",
-                    "concurrency",
-                    "lengths",
-                )
+            values = [
+                number(run[f"{metric.name}_{what}"] * metric.scale, 4) for what in ("measured", "predicted")
             ]
-            times = [number(run[f"{metric}_{which}"] * scale, 4) for which in ("measured", "predicted")]
-            table.add_row(*told, *times, percent(run[f"{metric}_ratio"] - 1, signed=True))
+            error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
+            table.add_row(*(str(run[key]) for key in ("id", *GROUPS)), *values, error)
         out.print(table)
 
 
-def print_unanswered(broken: Sequence[RejectedRun]) -> None:
-    """Why runs were not answered, most frequent first, with one of each by name."""
-    if not broken:
+def print_rejected(rejected: Sequence[RejectedRun]) -> None:
+    """Why runs could not be predicted, the most frequent reason first, with one run of each by name."""
+    if not rejected:
         return
     out = open_console()
-    counts = Counter(item.reason for item in broken)
-    table = new_table("not answered because", "runs", "such as", right=(1,))
+    counts = Counter(run.reason for run in rejected)
+    table = new_table("not predicted because", "runs", "such as", right=(1,))
     for reason, count in counts.most_common(REASONS):
         shown = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} …"
-        table.add_row(shown, number(count), next(item.id for item in broken if item.reason == reason))
+        table.add_row(shown, number(count), next(run.id for run in rejected if run.reason == reason))
     out.print(table)
     if len(counts) > REASONS:
         out.print(f"  {len(counts) - REASONS} more reasons: in --json")
 
 
-def print_calibration(found: dict[str, Any], broken: Sequence[RejectedRun], files: Sequence[Path]) -> None:
+def print_calibration(
+    calibration: dict[str, Any], rejected: Sequence[RejectedRun], files: Sequence[Path]
+) -> None:
     """Errors before and after, the factors and how sure they are, and how to use the files.
 
     Args:
-        found: `Calibration.to_dict()`.
-        broken: runs that were left out.
+        calibration: `Calibration.to_dict()`.
+        rejected: runs that were left out.
+        files: that were written.
     """
     out = open_console()
-    out.print(Text(f"{number(found['runs'])} runs, {number(len(found['moved']))} factors", style="bold"))
-    print_unanswered(broken)
-    table = new_table("errors in percent", "metric", "runs", *FIGURES.values(), right=range(2, 9))
-    stages = [("before", found["before"]), ("after", found["after"])]
-    stages += [(f"not seen, by {kept}", figures) for kept, figures in found["out_of_sample"].items()]
-    for words, metrics in stages:
-        for metric, figures in metrics.items():
-            table.add_row(
-                words,
-                FIELDS[metric],
-                number(int(figures["n"])),
-                *(percent(figures[key], key == "bias") for key in FIGURES),
-            )
-        table.add_section()
-    out.print(table)
-    table = new_table("factor", "group", "new ÷ old", "80 % range", "", right=(2,))
-    for item in found["moved"]:
-        says = (
-            "at its bound"
-            if item["at_bound"]
-            else "may be no change"
-            if item["low"] <= 1 <= item["high"]
-            else ""
-        )
-        table.add_row(
-            item["factor"],
-            item["group"],
-            f"{item['change']:.3f}",
-            f"{item['low']:.3f} … {item['high']:.3f}",
-            says,
-        )
-    out.print(table)
+    counts = f"{number(calibration['runs'])} runs, {number(len(calibration['moved']))} factors"
+    out.print(Text(counts, style="bold"))
+    print_rejected(rejected)
+    _print_fit_errors(out, calibration)
+    _print_factors(out, calibration)
     workbook = any(path.suffix == ".xlsx" for path in files)  # it holds its profiles
-    for line in certainty(found):
+    for line in certainty(calibration):
         if not (workbook and "--cross-validate" in line):
             out.print(line)
     for path in files:
         out.print(f"{path}: written")
-    if workbook:
-        return
-    use = " ".join(f"--profile {path}" for path in files)
-    out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
+    if not workbook:
+        use = " ".join(f"--profile {path}" for path in files)
+        out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
 
 
-def certainty(found: dict[str, Any]) -> list[str]:
+def _print_fit_errors(out: Console, calibration: dict[str, Any]) -> None:
+    labels = {metric.field: metric.label for metric in COMPARED.values()}
+    table = new_table("errors in percent", "metric", "runs", *ERROR_FIGURES.values(), right=range(2, 9))
+    stages = {"before": calibration["before"], "after": calibration["after"]} | {
+        f"not seen, by {left_out}": metrics for left_out, metrics in calibration["out_of_sample"].items()
+    }
+    for stage, metrics in stages.items():
+        for metric, figures in metrics.items():
+            table.add_row(stage, labels[metric], number(int(figures["n"])), *_error_cells(figures))
+        table.add_section()
+    out.print(table)
+
+
+def _print_factors(out: Console, calibration: dict[str, Any]) -> None:
+    table = new_table("factor", "group", "new ÷ old", "80 % interval", "", right=(2,))
+    for entry in calibration["moved"]:
+        note = "at its bound" if entry["at_bound"] else "may be no change" if _unsure(entry) else ""
+        interval = f"{entry['low']:.3f} … {entry['high']:.3f}"
+        table.add_row(entry["factor"], entry["group"], f"{entry['change']:.3f}", interval, note)
+    out.print(table)
+
+
+def _unsure(entry: Mapping[str, float]) -> bool:
+    """Whether the 80 % interval of a factor holds no change at all."""
+    return entry["low"] <= 1 <= entry["high"]
+
+
+def certainty(calibration: dict[str, Any]) -> list[str]:
     """What a fit to so many runs may be trusted for, in sentences.
 
     Args:
-        found: `Calibration.to_dict()`.
+        calibration: `Calibration.to_dict()`.
     """
-    runs, moved = found["runs"], found["moved"]
-    unsure = sum(item["low"] <= 1 <= item["high"] for item in moved)
-    said = []
-    if runs < FEW * len(moved):
-        said.append(
-            f"Only {runs} runs for {len(moved)} factors: single factors are little more than the profiles they came from; trust the times "
-            "these runs span, not single factors or plans far from them."
+    runs, changed = calibration["runs"], calibration["moved"]
+    unsure = sum(map(_unsure, changed))
+    sentences = []
+    if runs < FEW * len(changed):
+        sentences.append(
+            f"Only {runs} runs for {len(changed)} factors: single factors are little more than the profiles they came "
+            "from; trust the times these runs span, not single factors or plans far from them."
         )
     if unsure:
-        said.append(f"{unsure} of {len(moved)} factors cannot be told from no change at 80 %.")
-    if not found["out_of_sample"]:
-        said.append(
+        sentences.append(f"{unsure} of {len(changed)} factors cannot be told from no change at 80 %.")
+    if not calibration["out_of_sample"]:
+        sentences.append(
             "The errors after are on the runs fitted; --cross-validate config says how runs not seen are predicted."
         )
-    return said
-
-
-FEW = 5  # runs for each factor below which it is said that they are few
+    return sentences

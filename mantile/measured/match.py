@@ -1,0 +1,205 @@
+"""Measured runs matched with the graphs that predict them; what was measured and what is predicted, as arrays over the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Node
+from mantile.graph.rewrite import GraphRewrite
+from mantile.ir.build import build_ir
+from mantile.library.architecture import Model
+from mantile.library.errors import InputError
+from mantile.library.models import load_model
+from mantile.library.profiles import Library, load_library
+from mantile.library.scenario import Column, columns, with_own_accelerators
+from mantile.measured.metrics import COMPARED, THROUGHPUT, Array
+from mantile.measured.runs import RejectedRun, Run
+
+
+@dataclass(frozen=True)
+class MatchedRun:
+    """A run with all fields of its scenario filled in, and the inputs of its graph by id."""
+
+    run: Run
+    column: Column
+    inputs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Runs that one graph predicts: the same model, aggregated or disaggregated, in a closed or an open loop.
+
+    Args:
+        equations: the graph.
+        runs: at least one.
+        inputs: by id, an array over the runs where they differ, else one value.
+    """
+
+    equations: EstimateGraph
+    runs: tuple[MatchedRun, ...]
+    inputs: dict[str, Any]
+
+    def outputs(self) -> dict[str, Node]:
+        """The quantities that predict metrics, by the field of a run's metrics."""
+        serving = self.equations.serving
+        return {
+            "tpot_s": serving.tpot,
+            "ttft_s": serving.ttft,
+            "ttft_p50_s": serving.ttft_p50,
+            "e2e_s": serving.e2e,
+            "prefill_s": self.equations.prefill.time,
+            THROUGHPUT: serving.output_tokens_per_s_per_accelerator,
+        }
+
+    @cached_property
+    def program(self) -> Program:
+        """The outputs, and whether the plan is possible, ready to run."""
+        return Program([*self.outputs().values(), self.equations.checks.feasibility])
+
+    def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, Array]:
+        """Values of the outputs and of the feasibility, an array over the runs each.
+
+        Args:
+            changes: values that replace those of inputs, by id.
+        """
+        values = self.program.sweep(self.inputs | dict(changes or {}), self.program.outputs)
+        return {node: self._over_runs(value) for node, value in values.items()}
+
+    @cached_property
+    def measured(self) -> dict[str, Array]:
+        """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does not report it.
+
+        Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an aggregated run.
+        """
+        given = [run.run.metrics.given() for run in self.runs]
+        fields = [metric.field for metric in COMPARED.values()]
+        measured = {field: np.array([metrics.get(field, np.nan) for metrics in given]) for field in fields}
+        deployment = np.array([metrics.get("output_tokens_per_s", np.nan) for metrics in given])
+        for throughput in (
+            deployment / self._accelerators,
+            self._throughput_of(measured["ttft_s"], measured["tpot_s"]),
+        ):
+            measured[THROUGHPUT] = np.where(np.isnan(measured[THROUGHPUT]), throughput, measured[THROUGHPUT])
+        return measured
+
+    @property
+    def _accelerators(self) -> Array:
+        accelerators = self.equations.serving.accelerators
+        return self._over_runs(Program([accelerators]).sweep(self.inputs)[accelerators])
+
+    def _throughput_of(self, ttft: Array, tpot: Array) -> Array:
+        """Tokens per second and accelerator that mean TTFT and TPOT come to in the same loop; NaN for disaggregated runs."""
+        if any(run.run.decode is not None for run in self.runs):
+            return np.full(len(self.runs), np.nan)
+        serving = self.equations.serving
+        metrics = {
+            figure: Input(f"measured_run.{name}", figure.label, figure.unit, None)
+            for name, figure in (("ttft", serving.ttft), ("tpot", serving.tpot))
+        }
+        predicted = serving.output_tokens_per_s_per_accelerator
+        measured = GraphRewrite(metrics, (), "measured_run.", ", measured", (predicted,)).rewrite(predicted)
+        values = {metrics[serving.ttft].id: ttft, metrics[serving.tpot].id: tpot}
+        return self._over_runs(Program([measured]).sweep(self.inputs | values)[measured])
+
+    def _over_runs(self, value: Any) -> Array:
+        return np.broadcast_to(np.asarray(value), len(self.runs))
+
+
+@dataclass(frozen=True)
+class MatchedRuns:
+    """Runs by the graphs that predict them, all on one library, and the runs that none does."""
+
+    library: Library
+    batches: tuple[Batch, ...]
+    rejected: tuple[RejectedRun, ...]
+
+    @property
+    def runs(self) -> tuple[MatchedRun, ...]:
+        """All runs, in the order of the batches."""
+        return tuple(run for batch in self.batches for run in batch.runs)
+
+
+def match_runs(
+    runs: Sequence[Run],
+    library: Library | None = None,
+    progress: Callable[[str], None] = lambda model: None,
+    models: Mapping[str, Model] | None = None,
+) -> MatchedRuns:
+    """Match measured runs with the graphs that predict them: the first step of a calibration.
+
+        measurements = load_measurements("runs.csv")
+        matched = match_runs(measurements.runs)
+        calibration = calibrate(matched)
+
+    Args:
+        runs: as `load_measurements` reads them.
+        library: profiles to predict with, instead of those we ship.
+        progress: called with the name of the model whose graph is built next.
+        models: models by name, instead of loading them.
+
+    Returns:
+        The runs in batches of one graph each. A run that no graph predicts is in `rejected`, with the reason.
+    """
+    library = library or load_library()
+    groups: dict[tuple[str, bool, bool], list[Run]] = {}
+    for run in runs:
+        scenario = run.scenario()
+        groups.setdefault((run.model, scenario.disaggregated, scenario.open_loop), []).append(run)
+    batches: list[Batch] = []
+    rejected: list[RejectedRun] = []
+    for (name, disaggregated, open_loop), members in groups.items():
+        progress(name)
+        try:
+            model = (models or {}).get(name) or load_model(name)
+            equations = build_graph(build_ir(model), library, disaggregated, open_loop)
+        except InputError as error:
+            rejected += [RejectedRun(run.id, str(error)) for run in members]
+            continue
+        matched: list[MatchedRun] = []
+        for run in members:
+            try:
+                matched.append(_match(run, model, equations, library))
+            except InputError as error:
+                rejected.append(RejectedRun(run.id, str(error).removeprefix(f"{run.id}: ")))
+        if matched:
+            batches.append(Batch(equations, tuple(matched), _stacked(matched)))
+    return MatchedRuns(library, tuple(batches), tuple(rejected))
+
+
+def _match(run: Run, model: Model, equations: EstimateGraph, library: Library) -> MatchedRun:
+    """A run with the inputs of its graph.
+
+    Raises:
+        InputError: for a field or an override that the graph has no use for.
+    """
+    scenario, own_library = with_own_accelerators(run.scenario(), library)
+    if own_library is not library:
+        raise InputError(
+            "field accelerator: expected one of the library; a file of one's own is for scenarios"
+        )
+    column = columns(scenario, model, library, run.id)[0]
+    cells = equations.replaceable
+    unknown_id = next((override.id for override in column.overrides if override.id not in cells), None)
+    if unknown_id is not None or any(override.id.startswith("model.") for override in scenario.overrides):
+        raise InputError(f"overrides: {unknown_id or 'model.*'}: expected figures of the library")
+    inputs: dict[str, Any] = {
+        f"inputs.{field}": column.values[field] for field in equations.inputs.named()
+    } | {cells[override.id].id: override.value for override in column.overrides}
+    return MatchedRun(run, column, inputs)
+
+
+def _stacked(runs: Sequence[MatchedRun]) -> dict[str, Any]:
+    """Inputs of all runs as arrays; one value where all have the same."""
+    stacked: dict[str, Any] = {}
+    for identifier in dict.fromkeys(name for run in runs for name in run.inputs):
+        values = [run.inputs.get(identifier, np.nan) for run in runs]
+        same = all(value == values[0] for value in values)
+        stacked[identifier] = values[0] if same else np.array(values)
+    return stacked
