@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mantile.equations.efficiency import FORMATS, KINDS
-from mantile.equations.hardware import PEAKS
+from mantile.equations.library import PEAKS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Input, Quantity, ancestors
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list

@@ -1,1 +1,27 @@
-"""The performance model, one subject per file. Everything here builds quantities; nothing is computed or printed."""
+"""The performance model, one subject per file. Everything here builds quantities; nothing is computed or printed.
+
+A newcomer holding a cell finds its formula by its id: the first part of the id is the file, the second the function.
+
+    first part of the id     file
+    ----------------------   -----------------------------------------------------------------------
+    inputs, constant         of that name: what a scenario asks for; the literals
+    library, system,         of that name: what profiles state of accelerators, systems,
+      framework, datatype      serving frameworks and data types
+    hardware                 hardware.py: accelerator and system in use; about data types: formats.py
+    efficiency               efficiency.py; the factors there are: factors.py
+    model                    mantile/ir for facts and dimensions; graph.py for parameters
+    tensor, tensors          tensors.py
+    plan, memory, network    of that name; which layers a stage holds: placement.py
+    prefill, decode          of that name: what enters a pass; then forward.py, and for each kind of module
+                               linear.py, moe.py, attention.py, recurrence.py, elementwise.py, vision.py
+                               on roofline.py; messages: collectives.py
+    single                   decode, once more for one request (graph.py)
+    scheduler, load,         of that name
+      serving, cost,
+      evidence, measured,
+      checks
+    floor                    mantile/floors.py
+
+What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode workers.
+graph.py puts everything together.
+"""

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mantile.graph.quantity import Input, Node, Section
+from mantile.graph.quantity import Input, Node, Section, Value
+
+
+def defined(
+    identifier: str,
+    label: str,
+    unit: str,
+    value: Value,
+    note: str,
+    source: str = "definition",
+    *,
+    called: str = "",
+    status: str = "defined",
+) -> Input:
+    """A figure that belongs to the structure: the same for all scenarios and not for editing.
+
+    Args:
+        identifier, label, unit, value, note, source, status: as for `Input`.
+        called: how sentences call it; the label where empty.
+    """
+    return Input(identifier, label, unit, value, note, source, status, shared=True, fixed=True, name=called)
+
+
+_ALL: list[Input] = []
 
 
 def _constant(name: str, label: str, unit: str, value: float, note: str, called: str = "") -> Input:
-    return Input(
-        f"constant.{name}",
-        label,
-        unit,
-        value,
-        note,
-        "definition",
-        "defined",
-        shared=True,
-        fixed=True,
-        name=called,
-    )
+    constant = defined(f"constant.{name}", label, unit, value, note, called=called)
+    _ALL.append(constant)
+    return constant
 
 
 FLOPS_PER_MAC = _constant(
@@ -213,14 +227,12 @@ MILLI = _constant(
     "ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000"
 )
 
-_ALL = tuple(value for value in list(globals().values()) if isinstance(value, Input))
-
 
 def section(used: Iterable[Node]) -> Section:
     """The constants that a model's equations use; MILLI serves the front sheets of every workbook."""
-    found = set(used) | {MILLI}
+    needed = set(used) | {MILLI}
     return Section(
         "Constants",
-        tuple(constant for constant in _ALL if constant in found),
+        tuple(constant for constant in _ALL if constant in needed),
         "definitions, the same for all scenarios",
     )

@@ -221,9 +221,7 @@ def efficiency(
                 if (name == "experts") == (GroupedMatMul in kind.needs)
             }
         rows, found, used = tables[kind.name]
-        mine = override(
-            f"efficiency.{kind.name}", kind.label, kind.unit, kind.label.lower(), kind.low, kind.high
-        )
+        mine = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.low, kind.high)
         overrides.append(mine)
         figures[kind.name] = tuple(figure for figure, _ in used)
         in_use[kind.name] = tuple(used)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mantile.equations.constant import defined
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
@@ -17,16 +19,19 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )
-from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS
+from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS, EvidenceBase, Pair
 from mantile.library.profiles import Library
+
+PERCENTILES = ("p10", "p50", "p90")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Ranges that hold four in five measured runs, as tenth and ninetieth percentile of a result.
+    """Ranges that hold 80 % of measured runs, as tenth and ninetieth percentile of a result.
 
     Args:
-        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill and decode are apart.
+        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill and
+            decode have workers of their own.
         name: the level in words.
         bands: by metric, the result at its tenth, fiftieth and ninetieth percentile.
     """
@@ -38,152 +43,146 @@ class Evidence:
 
 
 def evidence(
-    library: Library, inputs: Workload, apart: Node | None, results: dict[str, Quantity]
+    library: Library, inputs: Workload, disaggregated: Node | None, results: Mapping[str, Quantity]
 ) -> Evidence:
     """The rows of the evidence block.
 
     Args:
         inputs: of the accelerators that decode.
-        apart: 1 if prefill and decode have workers of their own: such runs were not fitted.
+        disaggregated: 1 if prefill and decode have workers of their own: such runs were not fitted.
         results: by metric, what the ranges are of.
     """
-    known = library.evidence
-    pairs = tuple(
-        _fact(
-            f"evidence.pair.{one.accelerator}.{one.framework}",
-            f"Measured: {one.accelerator}/{one.framework}",
-            "1",
-            f"{one.accelerator}/{one.framework}",
-            "accelerator/framework",
-            known.source,
-            "measured pairs",
-        )
-        for one in known.pairs
+    base = library.evidence
+    of_pair, of_framework, measured = _runs(base, inputs)
+    levels = _levels(base, disaggregated)
+    level, of_disaggregated = _level(of_pair, of_framework, disaggregated, levels)
+    names = tuple(
+        defined(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", called="levels")
+        for number, name in enumerate(levels.values(), 1)
     )
-    counts = tuple(
-        _fact(
-            f"evidence.runs.{one.accelerator}.{one.framework}",
-            f"Runs of {one.accelerator}/{one.framework}",
-            "number",
-            one.runs,
-            "serving runs that factors were fitted to",
-            known.source,
-            "runs",
-        )
-        for one in known.pairs
+    name = Quantity("evidence.name", "Evidence", "1", index(span(names), level))
+    bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
+    rows: list[Input | Quantity] = []
+    for metric in BAND_METRICS:
+        bands[metric], added = _band(base, metric, results[metric], level, levels)
+        rows += added
+    section = Section(
+        "Evidence",
+        (*measured, of_pair, of_framework, *of_disaggregated, level, *names, name, *rows),
+        "80 % of the measured runs that were not fitted lie between p10 and p90",
     )
-    frameworks = tuple(
-        _fact(
-            f"evidence.framework.{one.accelerator}.{one.framework}",
-            f"Framework of {one.accelerator}/{one.framework}",
-            "1",
-            one.framework,
-            "of the pair",
-            known.source,
-            "their frameworks",
-        )
-        for one in known.pairs
-    )
-    mine = Quantity(
+    return Evidence(level=level, name=name, bands=bands, section=section)
+
+
+def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Input, ...]]:
+    """Measured runs of this accelerator with this framework, of the framework on any accelerator, and of all pairs."""
+    pairs = [_fact("pair", pair, f"Measured: {_key(pair)}", _key(pair), base) for pair in base.pairs]
+    counts = [_fact("runs", pair, f"Runs of {_key(pair)}", pair.runs, base) for pair in base.pairs]
+    frameworks = [
+        _fact("framework", pair, f"Framework of {_key(pair)}", pair.framework, base) for pair in base.pairs
+    ]
+    of_pair = Quantity(
         "evidence.pair_runs",
         "Measured runs of the pair",
         "number",
         sum_where(span(counts), span(pairs), join(inputs.accelerator, "/", inputs.framework)),
-        note="of this accelerator with this framework",
     )
-    others = Quantity(
+    of_framework = Quantity(
         "evidence.framework_runs",
         "Measured runs of the framework",
         "number",
         sum_where(span(counts), span(frameworks), inputs.framework),
         note="on any accelerator",
     )
-    stated = apart is not None and any(
-        band.level == "apart" for band in known.bands
-    )  # libraries of older bundles have no such ranges
-    levels = {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
-    level: Node = 1 + where(others > 0, 1, 0) + where(mine > 0, 1, 0)
-    last = _fact(
-        "evidence.apart",
-        "Level where decode is apart",
-        "number",
-        len(levels),
-        "whatever was measured",
-        "definition",
-        "levels",
-    )
-    body, said = level, ""
-    if apart is not None:
-        body, said = (
-            (level * (1 - apart) + last * apart, "; the last where decode is apart")
-            if stated
-            else (minimum(level, 1 + (1 - apart) + 1), "; at most 2 where decode is apart")
-        )
-    held = Quantity(
-        "evidence.level",
-        "Evidence level",
-        "number",
-        body,
-        note=f"1, + 1 if the framework was measured, + 1 if on this accelerator{said}",
-    )
-    names = tuple(
-        _fact(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", "definition", "levels")
-        for number, name in enumerate(levels.values(), 1)
-    )
-    name = Quantity("evidence.name", "Evidence", "1", index(span(names), held), note="the level in words")
-    rows: list[Input | Quantity] = []
-    bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
-    for metric, label in BAND_METRICS.items():
-        result = results[metric]
-        found: list[Quantity] = []
-        for percent in ("p10", "p50", "p90"):
-            ratios = [
-                Input(
-                    f"evidence.{metric}.{percent}.{key}",
-                    f"{label}, {percent}, {words}",
-                    "1",
-                    getattr(known.band(metric, key), percent),
-                    "measured ÷ predicted",
-                    known.source,
-                    "fitted",
-                    shared=True,
-                    minimum=0.01,
-                    maximum=100,
-                    name=f"ratios {percent}",
-                )
-                for key, words in levels.items()
-            ]
-            found.append(
-                Quantity(
-                    f"evidence.{metric}.{percent}",
-                    f"{label}, {percent}",
-                    result.unit,
-                    result * index(span(ratios), held),
-                    note="result × measured ÷ predicted of its evidence level",
-                )
-            )
-            rows += [*ratios, found[-1]]
-        bands[metric] = (found[0], found[1], found[2])
-    section = Section(
-        "Evidence",
-        (*pairs, *counts, *frameworks, mine, others, *([last] if stated else []), held, *names, name, *rows),
-        "four in five measured runs that were not fitted lie between p10 and p90",
-    )
-    return Evidence(held, name, bands, section)
+    return of_pair, of_framework, (*pairs, *counts, *frameworks)
 
 
-def _fact(
-    identifier: str, label: str, unit: str, value: float | str, note: str, source: str, name: str
-) -> Input:
-    return Input(
-        identifier,
+_KINDS = {  # of a measured pair: its note and how sentences call it
+    "pair": ("accelerator/framework", "the pair"),
+    "runs": ("serving runs that factors were fitted to", "runs"),
+    "framework": ("of the pair", "the framework of a pair"),
+}
+
+
+def _fact(kind: str, pair: Pair, label: str, value: float | str, base: EvidenceBase) -> Input:
+    """What is known of a measured pair."""
+    note, called = _KINDS[kind]
+    return defined(
+        f"evidence.{kind}.{pair.accelerator}.{pair.framework}",
         label,
-        unit,
+        "number" if kind == "runs" else "1",
         value,
         note,
-        source,
-        "measured" if unit == "number" else "defined",
-        shared=True,
-        fixed=True,
-        name=name,
+        base.source,
+        called=called,
+        status="measured" if kind == "runs" else "defined",
     )
+
+
+def _key(pair: Pair) -> str:
+    return f"{pair.accelerator}/{pair.framework}"
+
+
+def _levels(base: EvidenceBase, disaggregated: Node | None) -> dict[str, str]:
+    """The evidence levels in words; the last only where it may hold and the library has ranges for it."""
+    stated = disaggregated is not None and any(band.level == "apart" for band in base.bands)
+    return {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
+
+
+def _level(
+    of_pair: Quantity, of_framework: Quantity, disaggregated: Node | None, levels: Mapping[str, str]
+) -> tuple[Quantity, tuple[Input, ...]]:
+    """The evidence level, and the level of disaggregated serving where the library has ranges for it."""
+    body: Node = 1 + where(of_framework > 0, 1, 0) + where(of_pair > 0, 1, 0)
+    last: tuple[Input, ...] = ()
+    if disaggregated is not None and "apart" in levels:
+        last = (
+            defined(
+                "evidence.apart",
+                "Level where decode is apart",
+                "number",
+                len(levels),
+                "whatever was measured",
+                called="level where decode is apart",
+            ),
+        )
+        body = body * (1 - disaggregated) + last[0] * disaggregated
+    elif disaggregated is not None:  # libraries of older bundles: at most 2 where decode is apart
+        body = minimum(body, 1 + (1 - disaggregated) + 1)
+    return Quantity("evidence.level", "Evidence level", "number", body), last
+
+
+def _band(
+    base: EvidenceBase, metric: str, result: Quantity, level: Quantity, levels: Mapping[str, str]
+) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
+    """A result at its tenth, fiftieth and ninetieth percentile, and the rows behind them."""
+    label = BAND_METRICS[metric]
+    rows: list[Input | Quantity] = []
+    percentiles: list[Quantity] = []
+    for percentile in PERCENTILES:
+        ratios = [
+            Input(
+                f"evidence.{metric}.{percentile}.{key}",
+                f"{label}, {percentile}, {words}",
+                "1",
+                getattr(base.band(metric, key), percentile),
+                "measured ÷ predicted",
+                base.source,
+                "fitted",
+                shared=True,
+                minimum=0.01,
+                maximum=100,
+                name=f"measured ÷ predicted, {percentile},",
+            )
+            for key, words in levels.items()
+        ]
+        percentiles.append(
+            Quantity(
+                f"evidence.{metric}.{percentile}",
+                f"{label}, {percentile}",
+                result.unit,
+                result * index(span(ratios), level),
+            )
+        )
+        rows += [*ratios, percentiles[-1]]
+    return (percentiles[0], percentiles[1], percentiles[2]), rows

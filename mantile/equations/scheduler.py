@@ -1,13 +1,16 @@
 """How requests get their turn: the prefill that other requests' steps carry, and the wait for a first token.
 
-Three schedulers: mixed (chunks of prompts ride in decode steps), prefill first (decode stops for prompts), whole prompts (prompts join
-decode steps undivided). The closed forms were fitted to a step-by-step simulation of each under a closed loop, thousands of settings.
+Three schedulers: mixed (chunks of prompts ride in decode steps), prefill first (decode stops for prompts), whole
+prompts (prompts join decode steps undivided). The closed forms were fitted to a step-by-step simulation of each under
+a closed loop, thousands of settings.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations import framework
+from mantile.equations.constant import defined
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, equal, index, match, span, where
 from mantile.library.profiles import SCHEDULERS, Library
@@ -17,7 +20,9 @@ PREFILL_FIRST = "prefill-first"
 assert PREFILL_FIRST in SCHEDULERS
 
 _SOURCE = "simulation, 2026-11"
-# wait = a x prefill alone x (share of time given to other prompts)^b x (other requests)^c, by scheduler; error of the fit against it
+_FIGURES = {"factor": "factor", "share": "exponent of the share", "others": "exponent of the others"}
+# wait = factor x prefill alone x (share of time given to other prompts)^share x (other requests)^others,
+# by scheduler, with the error of the fit against the simulation
 _WAITS: dict[str, tuple[str, str, dict[str, tuple[float, float, float]]]] = {
     "mean": (
         "Mean wait",
@@ -38,7 +43,7 @@ _WAITS: dict[str, tuple[str, str, dict[str, tuple[float, float, float]]]] = {
         },
     ),
     "p95": (
-        "Wait of one in twenty",
+        "p95 wait",
         "median error 8 to 9 %",
         {
             "mixed": (0.72, 0.66, 0.32),
@@ -85,98 +90,43 @@ class Scheduler:
 
 def scheduler(library: Library, inputs: Workload) -> Scheduler:
     """Which scheduler a framework has, or the one asked for, and its figures."""
-    names = tuple(
-        _fact(
-            f"framework.{framework.id}.name",
-            f"Framework {framework.id}",
-            framework.id,
-            "has the scheduler of the same place below",
-            framework.source,
-            "frameworks",
-        )
-        for framework in library.frameworks
-    )
-    theirs = tuple(
-        _fact(
-            f"framework.{framework.id}.scheduler",
-            f"Scheduler of {framework.id}",
-            framework.scheduler,
-            "by default",
-            framework.source,
-            "schedulers of the frameworks",
-        )
-        for framework in library.frameworks
-    )
+    names, defaults = framework.names(library), framework.schedulers(library)
     kinds = tuple(
-        _fact(f"scheduler.{kind}", f"Scheduler {kind}", kind, words, "definition", "schedulers")
-        for kind, words in SCHEDULERS.items()
+        defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, called="schedulers")
+        for kind, meaning in SCHEDULERS.items()
     )
-    used = Quantity(
+    in_use = Quantity(
         "scheduler.in_use",
         "Scheduler in use",
         "1",
         where(
             equal(inputs.scheduler, DEFAULT),
-            index(span(theirs), match(inputs.framework, span(names))),
+            index(span(defaults), match(inputs.framework, span(names))),
             inputs.scheduler,
         ),
-        note="the framework's, or as asked",
     )
-    place = Quantity(
-        "scheduler.place",
-        "Place of the scheduler",
-        "number",
-        match(used, span(kinds)),
-        note="among the schedulers",
-    )
+    place = Quantity("scheduler.place", "Place of the scheduler", "number", match(in_use, span(kinds)))
     first = Quantity(
         "scheduler.first",
         "Decode stops for prompts",
         "flag",
-        where(equal(used, PREFILL_FIRST), 1, 0),
+        where(equal(in_use, PREFILL_FIRST), 1, 0),
         name="prefill first",
-        note="1 if prompts are prefilled before decode goes on",
     )
-    rows: list[Input | Quantity] = []
     waits: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
-    for statistic, (label, error, figures) in _WAITS.items():
-        found: list[Quantity] = []
-        for number, (name, words) in enumerate(
-            (("factor", "factor"), ("share", "exponent of the share"), ("others", "exponent of the others"))
-        ):
-            cells = [
-                Input(
-                    f"scheduler.{statistic}.{name}.{kind}",
-                    f"{label}, {words}, {kind}",
-                    "1",
-                    figures[kind][number],
-                    error,
-                    _SOURCE,
-                    "fitted",
-                    shared=True,
-                    minimum=0,
-                    maximum=5,
-                    name=f"{words} by scheduler",
-                )
-                for kind in SCHEDULERS
-            ]
-            found.append(
-                Quantity(
-                    f"scheduler.{statistic}.{name}",
-                    f"{label}, {words} in use",
-                    "1",
-                    index(span(cells), place),
-                    note="of the scheduler in use",
-                    name=f"{label.lower()}, {words}",
-                )
-            )
-            rows += [*cells, found[-1]]
-        waits[statistic] = (found[0], found[1], found[2])
+    rows: list[Input | Quantity] = []
+    for statistic in _WAITS:
+        waits[statistic], added = _wait(statistic, place)
+        rows += added
     return Scheduler(
-        first,
-        waits,
-        (
-            Section("Scheduler", (*names, *theirs, *kinds, used, place, first), "how prompts get their turn"),
+        first=first,
+        waits=waits,
+        sections=(
+            Section(
+                "Scheduler",
+                (*names, *defaults, *kinds, in_use, place, first),
+                "how prompts get their turn",
+            ),
             Section(
                 "Waits by scheduler",
                 tuple(rows),
@@ -186,5 +136,38 @@ def scheduler(library: Library, inputs: Workload) -> Scheduler:
     )
 
 
-def _fact(identifier: str, label: str, value: str, note: str, source: str, name: str) -> Input:
-    return Input(identifier, label, "1", value, note, source, "defined", shared=True, fixed=True, name=name)
+def _wait(
+    statistic: str, place: Quantity
+) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
+    """The three figures of a closed form, those of the scheduler in use; and their rows with those of all schedulers."""
+    label, error, fitted = _WAITS[statistic]
+    rows: list[Input | Quantity] = []
+    in_use: list[Quantity] = []
+    for number, (name, meaning) in enumerate(_FIGURES.items()):
+        by_scheduler = [
+            Input(
+                f"scheduler.{statistic}.{name}.{kind}",
+                f"{label}, {meaning}, {kind}",
+                "1",
+                fitted[kind][number],
+                error,
+                _SOURCE,
+                "fitted",
+                shared=True,
+                minimum=0,
+                maximum=5,
+                name=f"{meaning} by scheduler",
+            )
+            for kind in SCHEDULERS
+        ]
+        in_use.append(
+            Quantity(
+                f"scheduler.{statistic}.{name}",
+                f"{label}, {meaning} in use",
+                "1",
+                index(span(by_scheduler), place),
+                name=f"{label.lower()}, {meaning}",
+            )
+        )
+        rows += [*by_scheduler, in_use[-1]]
+    return (in_use[0], in_use[1], in_use[2]), rows

@@ -1,0 +1,90 @@
+"""What the library states of every data type, rows "datatype.<data type>.<fact>": bits, peak, kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import defined
+from mantile.equations.library import FactKind, text_rows
+from mantile.graph.quantity import Input, Section
+from mantile.library.profiles import Library
+
+_KERNELS = "which row of the efficiency tables applies"
+
+
+@dataclass(frozen=True)
+class DataTypes:
+    """The data types of the library, each at the same place in every block.
+
+    Args:
+        ids: their names.
+        bits: per value, scales included.
+        peak: the peak that products in it run at.
+        kernels_bf16, kernels_native: kernel format with 16-bit activations, and with activations of its own format.
+    """
+
+    ids: tuple[Input, ...]
+    bits: tuple[Input, ...]
+    peak: tuple[Input, ...]
+    kernels_bf16: tuple[Input, ...]
+    kernels_native: tuple[Input, ...]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Their blocks."""
+        return (
+            Section("Data types", self.ids),
+            Section("Bits per value", self.bits),
+            Section("Peak used by a data type", self.peak),
+            Section("Kernels with 16-bit activations", self.kernels_bf16),
+            Section("Kernels with native activations", self.kernels_native),
+        )
+
+
+def datatypes(library: Library) -> DataTypes:
+    """The data types of the library."""
+    kinds = library.datatypes
+    assert kinds[0].id == "bf16", "results and fallbacks are bf16, the first data type"
+    return DataTypes(
+        ids=tuple(
+            defined(
+                f"datatype.{kind.id}.id",
+                f"Data type, {kind.id}",
+                "1",
+                kind.id,
+                kind.name,
+                kind.source,
+                called="data types",
+            )
+            for kind in kinds
+        ),
+        bits=tuple(
+            Input(
+                f"datatype.{kind.id}.bits",
+                f"Bits per value, {kind.id}",
+                "bit",
+                kind.bits,
+                "scales included",
+                kind.source,
+                "defined",
+                shared=True,
+                minimum=0,
+                name="bits per value",
+            )
+            for kind in kinds
+        ),
+        peak=text_rows(
+            "datatype",
+            FactKind("peak", "Peak used", "1", "peak its products run at"),
+            {kind.id: kind.peak for kind in kinds},
+        ),
+        kernels_bf16=text_rows(
+            "datatype",
+            FactKind("kernels_bf16", "Kernels with 16-bit activations", "1", _KERNELS),
+            {kind.id: kind.kernels_bf16 for kind in kinds},
+        ),
+        kernels_native=text_rows(
+            "datatype",
+            FactKind("kernels_native", "Kernels with native activations", "1", _KERNELS),
+            {kind.id: kind.kernels_native for kind in kinds},
+        ),
+    )
