@@ -12,7 +12,7 @@ from small_models import CONFIGS
 
 from mantile.ir.build import build_ir
 from mantile.ir.counts import tensor_list
-from mantile.ir.vision import PROJECTORS, TOWERS
+from mantile.ir.towers import PROJECTORS, TOWERS
 from mantile.library.architecture import Architecture, Model
 from mantile.library.errors import InputError
 from mantile.library.huggingface import dense, families, parse_config

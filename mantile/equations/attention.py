@@ -18,7 +18,7 @@ def attention(
 
     Prefill computes at the bf16 rate and moves next to nothing; decode reads the keys and values within reach.
     """
-    context = phase.contexts[work.reach]
+    context = phase.contexts[work.span]
     launch = efficiency["attention_launch_time"]
     flops = (
         FLOPS_PER_PAIR
@@ -65,7 +65,7 @@ def latent_attention(
     plan: Sharding,
 ) -> Block:
     """Multi-head latent attention: expanded per head in prefill, absorbed in decode, where every rank reads all latents."""
-    context = phase.contexts[work.reach]
+    context = phase.contexts[work.span]
     launch = efficiency["latent_launch_time"]
     if not phase.decode:
         return operation(

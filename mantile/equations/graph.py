@@ -235,10 +235,10 @@ def _dimensions(ir: ModelGraph, side: Workers, decoders: Workers, first: Pass, f
             continue
         if isinstance(work, Indexer):
             cores.append(Core(module.id, layers, None, work.key, None))
-        elif work.reach.kind != "chunked":  # what a chunk reaches has no simple lower bound
+        elif work.span.kind != "chunked":  # what a chunk reaches has no simple lower bound
             query = work.query + work.result if isinstance(work, Attention) else work.expanded
             kept = work.key + work.value if isinstance(work, Attention) else work.latent
-            cores.append(Core(module.id, layers, query, kept, work.reach.length))
+            cores.append(Core(module.id, layers, query, kept, work.span.length))
     vocabulary = ir.facts["vocabulary"] * ir.facts["hidden_size"]
 
     def machine(of: Workers, ranks: Node) -> Machine:

@@ -452,9 +452,9 @@ def _caches(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, 
             continue
         if isinstance(work, Attention):
             width: Node = work.key + work.value
-            reach = work.reach
+            reach = work.span
         elif isinstance(work, LatentAttention):
-            width, reach = work.latent, work.reach
+            width, reach = work.latent, work.span
         elif isinstance(work, Indexer):
             width, reach = work.key, AttentionSpan("full")
         else:

@@ -188,9 +188,9 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
     for width in ir.widths:
         fact = width.units.id.removeprefix("model.")
         name, label = names.get(fact, fact), width.units.label
-        splits[width.whole] = width.split
+        splits[width.total] = width.split
         if width.split == "columns":
-            users = _users(ir, width.whole)
+            users = _users(ir, width.total)
             for user in users:
                 alone = user == users[0]
                 here = Quantity(
@@ -200,7 +200,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
                     round_up(width.units / over[user]),
                     note=f"{_COLUMNS.get(fact, label).lower().replace('ffn', 'FFN')} ÷ {_OVER[user]}, rounded up",
                 )
-                rank[user][width.whole] = here
+                rank[user][width.total] = here
                 columns.setdefault(fact, here)
                 rows.append(here)
                 if fact != "vocabulary":
@@ -211,7 +211,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
             copying = width.split == "kv heads"
             kept = any(
                 isinstance(module.operation, Attention)
-                and width.whole in (module.operation.key, module.operation.value)
+                and width.total in (module.operation.key, module.operation.value)
                 for module in ir.modules
             )
             units[width.units] = Quantity(
@@ -239,18 +239,18 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
                 left["heads"].append(remainder(width.units, tp))
             rank["attention"][width.units] = units[width.units]
         if width.size is not None:
-            identifier = width.whole.id.removeprefix("model.")
+            identifier = width.total.id.removeprefix("model.")
             here = Quantity(
                 f"plan.{identifier}",
-                f"{width.whole.label} per rank",
+                f"{width.total.label} per rank",
                 "channel",
                 units[width.units] * width.size,
                 note=f"{width.units.label} per rank × {width.size.label.lower()}",
             )
-            rank["attention"][width.whole] = here
+            rank["attention"][width.total] = here
             rows.append(here)
         if width.units in copies:
-            copied[width.whole] = width.whole * copies[width.units]
+            copied[width.total] = width.total * copies[width.units]
     most = next(iter(copies.values()), None)
     if len(copies) > 1:
         most = Quantity(

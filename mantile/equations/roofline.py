@@ -92,7 +92,7 @@ def contexts(
     Args:
         mean: for a reach, what its rows and labels end in, to rows before it, its expression and the words for it.
     """
-    reaches = list(ir.reaches())
+    reaches = list(ir.spans())
     if Indexer in ir.operations() and FULL not in reaches:
         reaches.append(FULL)
     rows: list[Quantity] = []

@@ -675,7 +675,7 @@ def _transfer(side: Workers, decoders: Workers) -> tuple[tuple[Quantity, ...], Q
     tokens: dict[Node | None, Quantity] = {}
     each: list[Quantity] = []
     for module, width, _ in side.memory.caches.growing:
-        reach = getattr(module.operation, "reach", FULL)
+        reach = getattr(module.operation, "span", FULL)
         limit = reach.length if reach.kind in ("sliding", "chunked") else None
         if limit not in tokens:
             words = "" if limit is None else f", {limit.label.lower()}"

@@ -194,10 +194,10 @@ def _vision(ir: ModelGraph, names: _Names) -> tuple[Quantity | None, list[Sectio
 
 def _prediction(ir: ModelGraph, plan: Sharding, names: _Names) -> list[Section]:
     """Tensors of multi-token prediction."""
-    if not ir.extra:
+    if not ir.prediction:
         return []
     rows = Rows("tensors")
-    members = [_listed(tensor, plan, names, "prediction", "MTP: ") for tensor in ir.extra]
+    members = [_listed(tensor, plan, names, "prediction", "MTP: ") for tensor in ir.prediction]
     rows.add(*members)
     rows("prediction", "Parameters of multi-token prediction", "parameter", sum_range(span(members)))
     note = "listed apart: not run, and not among the parameters"

@@ -1,1 +1,1 @@
-"""Architecture to modules and tensors in execution order, with shapes as expressions over the architecture's facts."""
+"""Architecture to modules and tensors in execution order; shapes are expressions over its facts."""

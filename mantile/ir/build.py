@@ -1,23 +1,27 @@
-"""Architecture to modules in execution order: blocks drawn up, norms put around them, what is the same in several merged."""
+"""Architecture to modules in execution order. Modules that several blocks have alike are one module."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mantile.graph.quantity import Input, Node, Quantity, Row, as_node, sum_of
 from mantile.ir.attention import attention
-from mantile.ir.draft import BlockFacts, DecoderBuilder, signature, small, step
+from mantile.ir.builder import BlockFacts, DecoderBuilder, build_module, elementwise, signature
+from mantile.ir.compressed import compressed_attention
+from mantile.ir.delta import delta, gated_delta
 from mantile.ir.ffn import ffn, moe
-from mantile.ir.latent import compressed_attention, latent_attention
-from mantile.ir.modules import Elementwise, Layer, MatMul, ModelGraph, Module, Tensor
-from mantile.ir.prediction import prediction
-from mantile.ir.recurrent import delta, gated_delta, mamba, mamba2
+from mantile.ir.latent import latent_attention
+from mantile.ir.mamba import mamba, mamba2
+from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor
+from mantile.ir.prediction import prediction_tensors
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
 from mantile.library.architecture import FFN_KINDS, Model
 from mantile.library.huggingface.families import tensor_names_of
 
+LayerKind = tuple[str, ...]
+"""The names of the blocks that a kind of layer is made of."""
 _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "attention": attention,
     "latent_attention": latent_attention,
@@ -29,8 +33,8 @@ _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "ffn": ffn,
     "moe": moe,
 }
-# Which norms stand around mixer and FFN.
-ARRANGEMENTS = {
+# Where norms stand around the mixer, and around the FFN.
+NORM_PLACES = {
     "pre": (("before",), ("before",)),
     "sandwich": (("before", "after"), ("before", "after")),
     "post": (("after",), ("after",)),
@@ -39,183 +43,205 @@ ARRANGEMENTS = {
 
 
 def build_ir(model: Model) -> ModelGraph:
-    """The modules of a model in execution order."""
+    """The modules of a model in execution order.
+
+    Raises:
+        InputError: if the architecture names tensors of no family that we have.
+    """
     architecture = model.architecture
-    draft = DecoderBuilder(architecture, tensor_names_of(architecture))
+    builder = DecoderBuilder(architecture, tensor_names_of(architecture))
     groups = architecture.groups()
-    blocks = {name: _block(draft, name) for name in dict.fromkeys(name for kind in groups for name in kind)}
-    used = {name: tuple(kind for kind in groups if name in kind) for name in blocks}
-    counts = _Counts(draft, groups)
-    merged: dict[object, list[str]] = {}
+    counts = _LayerCounts(builder, groups)
+    layers = _layers(builder, groups, counts)
+    modules = (*_before_layers(builder), *_in_order(layers), *_after_layers(builder))
+    tower, hidden = architecture.vision, builder.facts["hidden_size"]
+    widths = tuple(builder.widths.values())
+    return ModelGraph(
+        model=model,
+        facts=builder.facts,
+        modules=modules,
+        layers=layers,
+        widths=widths,
+        sizes=(*counts.rows(), *(width.total for width in widths if isinstance(width.total, Quantity))),
+        total_layers=counts.total,
+        vision=vision(tower, hidden) if tower else None,
+        prediction=prediction_tensors(builder, _build_block),
+    )
+
+
+def _layers(builder: DecoderBuilder, groups: dict[LayerKind, str], counts: _LayerCounts) -> tuple[Layer, ...]:
+    """The kinds of layer.
+
+    A module that several blocks have alike is one module, counted over all their layers.
+    """
+    names = dict.fromkeys(name for kind in groups for name in kind)
+    blocks = {name: _build_block(builder, name) for name in names}
+    alike: dict[object, _Alike] = {}
     for name, modules in blocks.items():
         for module in modules:
-            merged.setdefault(signature(module), []).append(name)
-    steps = [
-        module.step
-        for name, modules in blocks.items()
-        for module in modules
-        if merged[signature(module)][0] == name
-    ]
-    made: dict[object, Module] = {}
-    for name, modules in blocks.items():
-        for module in modules:
-            key = signature(module)
-            if key not in made:
-                kinds = tuple(kind for kind in groups if any(kind in used[block] for block in merged[key]))
-                made[key] = _placed(module, name, steps.count(module.step) > 1, counts.of(kinds))
-    layers = tuple(
+            alike.setdefault(signature(module), _Alike(module, [])).blocks.append(name)
+    steps = [merged.module.step for merged in alike.values()]
+    placed: dict[object, Module] = {}
+    for key, merged in alike.items():
+        kinds = tuple(kind for kind in groups if any(name in kind for name in merged.blocks))
+        block = merged.blocks[0] if steps.count(merged.module.step) > 1 else ""
+        placed[key] = _placed(merged.module, counts.of(kinds), block)
+    return tuple(
         Layer(
-            kind,
-            draft.facts[fact],
-            tuple(made[signature(module)] for name in kind for module in blocks[name]),
+            blocks=kind,
+            count=builder.facts[fact],
+            modules=tuple(placed[signature(module)] for name in kind for module in blocks[name]),
         )
         for kind, fact in groups.items()
     )
-    ordered = (*_start(draft), *_in_order(layers), *_end(draft))
-    sizes: tuple[Row, ...] = (
-        *counts.rows(),
-        *(width.whole for width in draft.widths.values() if isinstance(width.whole, Quantity)),
-    )
-    return ModelGraph(
-        model,
-        draft.facts,
-        ordered,
-        layers,
-        tuple(draft.widths.values()),
-        sizes,
-        counts.total,
-        vision(architecture.vision, draft.facts["hidden_size"]) if architecture.vision else None,
-        prediction(draft, _block),
-    )
 
 
-def _block(draft: DecoderBuilder, name: str) -> list[Module]:
-    """A block's modules with norms and residual streams around it."""
-    block = draft.architecture.blocks[name]
-    roles = BlockFacts(draft, block)
-    arrangement = ARRANGEMENTS[draft.architecture.choices["norms"].value]
+@dataclass(frozen=True)
+class _Alike:
+    """A module, and the blocks that have it."""
+
+    module: Module
+    blocks: list[str]
+
+
+def _build_block(builder: DecoderBuilder, name: str) -> list[Module]:
+    """A block's modules with the norms and the residual streams around it."""
+    block = builder.architecture.blocks[name]
     is_ffn = block.kind in FFN_KINDS
-    place, title = (
-        ("ffn", "FFN") if is_ffn else ("mixer", "Attention" if "attention" in block.kind else "Mixer")
-    )
-    modules = _BLOCKS[block.kind](draft, roles)
-
-    def norm(where: str) -> Module:
-        after = where == "after"
-        stem = "ffn" if is_ffn else "attention" if title == "Attention" else "mixer"
-        return small(
-            f"{stem}_norm{'_after' if after else ''}",
-            f"{title} norm{' after' if after else ''}",
-            ("norm 2" if is_ffn else "norm 1") + (" after" if after else ""),
-            Elementwise("norm", draft.facts["hidden_size"]),
-            draft.norm(f"{place}_{where}", draft.facts["hidden_size"], draft.architecture.value("norm_bias")),
-        )
-
-    wanted = arrangement[1 if is_ffn else 0]
-    if is_ffn and draft.architecture.value("layer_scale"):
-        scale = draft.vector("layer_scale", as_node(1), suffix="", buffer=True)
+    modules = _BLOCKS[block.kind](builder, BlockFacts(builder, block))
+    if is_ffn and builder.architecture.value("layer_scale"):
+        scale = builder.vector("layer_scale", as_node(1), suffix="", buffer=True)
         modules[-1] = replace(modules[-1], tensors=(*modules[-1].tensors, scale))
-    before, after = streams(draft, place)
+    around_mixer, around_ffn = NORM_PLACES[builder.architecture.choices["norms"].value]
+    norms = {where: _norm(builder, block.kind, where) for where in (around_ffn if is_ffn else around_mixer)}
+    before, after = streams(builder, "ffn" if is_ffn else "mixer")
     return [
         *before,
-        *(norm(where) for where in wanted if where == "before"),
+        *([norms["before"]] if "before" in norms else []),
         *modules,
-        *(norm(where) for where in wanted if where == "after"),
+        *([norms["after"]] if "after" in norms else []),
         *after,
     ]
 
 
-def _placed(module: Module, block: str, crowded: bool, layers: Node) -> Module:
-    """A module with its layers counted, and the block's name where several have such a step."""
-    tensors = tuple(replace(tensor, layers=layers) for tensor in module.tensors)
-    if not crowded:
-        return replace(module, tensors=tensors, layers=layers)
-    return replace(
-        module, id=f"{block}.{module.step}", label=f"{module.label}, {block}", tensors=tensors, layers=layers
+def _norm(builder: DecoderBuilder, block_kind: str, where: str) -> Module:
+    """The norm before or after a block."""
+    if block_kind in FFN_KINDS:
+        place, stem, title, short = "ffn", "ffn", "FFN", "norm 2"
+    elif "attention" in block_kind:
+        place, stem, title, short = "mixer", "attention", "Attention", "norm 1"
+    else:
+        place, stem, title, short = "mixer", "mixer", "Mixer", "norm 1"
+    hidden, after = builder.facts["hidden_size"], where == "after"
+    return elementwise(
+        f"{stem}_norm_after" if after else f"{stem}_norm",
+        "norm",
+        hidden,
+        builder.norm(f"{place}_{where}", hidden, builder.architecture.value("norm_bias")),
+        label=f"{title} norm after" if after else f"{title} norm",
+        short=f"{short} after" if after else short,
     )
 
 
+def _placed(module: Module, layers: Node, block: str) -> Module:
+    """A module with its layers counted, and with the block's name where several modules are the same step."""
+    tensors = tuple(replace(tensor, layers=layers) for tensor in module.tensors)
+    placed = replace(module, tensors=tensors, layers=layers)
+    if not block:
+        return placed
+    return replace(placed, id=f"{block}.{module.step}", label=f"{module.label}, {block}")
+
+
 def _in_order(layers: tuple[Layer, ...]) -> list[Module]:
-    """Every module of the layers once, one that is new in a later kind of layer after the step it follows there."""
+    """Every module of the layers once.
+
+    One that only a later kind of layer has stands after the step it follows there.
+    """
     ordered: list[Module] = []
     for layer in layers:
-        place = 0
+        position = 0
         for module in layer.modules:
             if module in ordered:
-                place = ordered.index(module) + 1
+                position = ordered.index(module) + 1
                 continue
-            while place < len(ordered) and ordered[place].step == module.step:
-                place += 1
-            ordered.insert(place, module)
-            place += 1
+            while position < len(ordered) and ordered[position].step == module.step:
+                position += 1
+            ordered.insert(position, module)
+            position += 1
     return ordered
 
 
-class _Counts:
-    """How many layers there are of a kind, of several, and in all."""
+class _LayerCounts:
+    """How many layers there are of a kind, of several kinds, and in all."""
 
-    def __init__(self, draft: DecoderBuilder, groups: dict[tuple[str, ...], str]) -> None:
-        self._inputs = {kind: draft.facts[fact] for kind, fact in groups.items()}
-        self._sums: dict[tuple[tuple[str, ...], ...], Quantity] = {}
+    def __init__(self, builder: DecoderBuilder, groups: dict[LayerKind, str]) -> None:
+        self._inputs = {kind: builder.facts[fact] for kind, fact in groups.items()}
+        self._sums: dict[tuple[LayerKind, ...], Quantity] = {}
         self.total: Input | Quantity = next(iter(self._inputs.values()))
         if len(groups) > 1:
-            self.total = Quantity(
-                "model.layers",
-                "Layers",
-                "layer",
-                sum_of(list(self._inputs.values())),
-                note="sum of the kinds of layer",
-            )
-            self._sums[tuple(groups)] = self.total
+            self.total = self._sum("model.layers", "Layers", tuple(groups))
 
-    def of(self, kinds: tuple[tuple[str, ...], ...]) -> Node:
+    def of(self, kinds: tuple[LayerKind, ...]) -> Node:
         """Layers of these kinds."""
         if len(kinds) == 1:
             return self._inputs[kinds[0]]
-        if kinds not in self._sums:
-            common = [name for name in kinds[0] if all(name in kind for kind in kinds)]
-            name = common[0] if common else "+".join(".".join(kind) for kind in kinds)
-            taken = {quantity.id for quantity in self._sums.values()}
-            identifier = f"model.layers_with.{name}"
-            if identifier in taken:
-                identifier = "model.layers_with." + "+".join(".".join(kind) for kind in kinds)
-            self._sums[kinds] = Quantity(
-                identifier, f"Layers with {name}", "layer", sum_of([self._inputs[kind] for kind in kinds])
-            )
+        if kinds in self._sums:
+            return self._sums[kinds]
+        listed = "+".join(".".join(kind) for kind in kinds)
+        common = [name for name in kinds[0] if all(name in kind for kind in kinds)]
+        name = common[0] if common else listed
+        taken = {quantity.id for quantity in self._sums.values()}
+        identifier = f"model.layers_with.{name}"
+        if identifier in taken:
+            identifier = f"model.layers_with.{listed}"
+        return self._sum(identifier, f"Layers with {name}", kinds)
+
+    def _sum(self, identifier: str, label: str, kinds: tuple[LayerKind, ...]) -> Quantity:
+        counts = sum_of([self._inputs[kind] for kind in kinds])
+        self._sums[kinds] = Quantity(identifier, label, "layer", counts)
         return self._sums[kinds]
 
-    def rows(self) -> tuple[Quantity, ...]:
+    def rows(self) -> tuple[Row, ...]:
         """The sums, for the Model sheet."""
         return tuple(self._sums.values())
 
 
-def _start(draft: DecoderBuilder) -> list[Module]:
-    vocabulary, hidden = draft.columns(draft.facts["vocabulary"]), draft.facts["hidden_size"]
-    top, names = draft.names.top, draft.names
+def _before_layers(builder: DecoderBuilder) -> list[Module]:
+    """The embedding."""
+    vocabulary, hidden = builder.columns(builder.facts["vocabulary"]), builder.facts["hidden_size"]
+    top, names = builder.names.top, builder.names
     tensors = [Tensor(f"{top}{names['embedding']}.weight", (vocabulary, hidden), weights="head")]
-    if draft.architecture.value("learned_positions"):
-        tensors.append(
-            Tensor(
-                f"{top}{names['positions']}.weight", (draft.facts["position_rows"], hidden), weights="head"
-            )
-        )
-    return [small("embedding", "Embedding", "embedding", Elementwise("embedding", hidden), tuple(tensors))]
-
-
-def _end(draft: DecoderBuilder) -> list[Module]:
-    vocabulary, hidden = draft.columns(draft.facts["vocabulary"]), draft.facts["hidden_size"]
-    facts, names = draft.architecture, draft.names
-    kinds = ("weight", "bias") if facts.value("norm_bias") else ("weight",)
-    norm = tuple(
-        Tensor(f"{names.top}{names['final_norm']}.{kind}", (hidden,), matrix=False) for kind in kinds
-    )
-    head: tuple[Tensor, ...] = ()
-    if not facts.value("tied_embeddings"):
-        head = (Tensor(f"{names.head_prefix}{names['head']}.weight", (vocabulary, hidden), weights="head"),)
-    if facts.value("head_bias"):
-        head += (Tensor(f"{names.head_prefix}{names['head']}.bias", (vocabulary,), matrix=False),)
+    if builder.architecture.value("learned_positions"):
+        shape = (builder.facts["position_rows"], hidden)
+        tensors.append(Tensor(f"{top}{names['positions']}.weight", shape, weights="head"))
     return [
-        *collapse(draft),
-        small("final_norm", "Final norm", "final norm", Elementwise("norm", hidden), norm),
-        step("lm_head", "LM head", "LM head", "head", MatMul(hidden, vocabulary, "head", "requests"), head),
+        elementwise("embedding", "embedding", hidden, tuple(tensors), label="Embedding", short="embedding")
+    ]
+
+
+def _after_layers(builder: DecoderBuilder) -> list[Module]:
+    """The last norm and the LM head, which holds no matrix of its own where it is the embedding."""
+    vocabulary, hidden = builder.columns(builder.facts["vocabulary"]), builder.facts["hidden_size"]
+    architecture, names = builder.architecture, builder.names
+    suffixes = ("weight", "bias") if architecture.value("norm_bias") else ("weight",)
+    norm = tuple(
+        Tensor(f"{names.top}{names['final_norm']}.{suffix}", (hidden,), matrix=False) for suffix in suffixes
+    )
+    stem = f"{names.head_prefix}{names['head']}"
+    head: tuple[Tensor, ...] = ()
+    if not architecture.value("tied_embeddings"):
+        head += (Tensor(f"{stem}.weight", (vocabulary, hidden), weights="head"),)
+    if architecture.value("head_bias"):
+        head += (Tensor(f"{stem}.bias", (vocabulary,), matrix=False),)
+    return [
+        *collapse(builder),
+        elementwise("final_norm", "norm", hidden, norm, label="Final norm", short="final norm"),
+        build_module(
+            "lm_head",
+            MatMul(hidden, vocabulary, "head", "requests"),
+            head,
+            label="LM head",
+            short="LM head",
+            part="head",
+        ),
     ]

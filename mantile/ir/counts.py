@@ -1,18 +1,19 @@
-"""Whole numbers of a model: parameters, tensors, KV bytes and FLOPs under the conventions of the published counts.
+"""Counts of a model: parameters, tensors, KV bytes and FLOPs, by the conventions of published counts.
 
-2 FLOPs per multiply-add; matrix products and attention only; attention counts the full square; the LM head runs on
-every position. These are for comparing models and checking the reader, not for estimating time.
+2 FLOPs per multiply-add; attention counts the full square of tokens; the LM head runs on every position.
+These figures compare models and check the reader of configs; estimates of time do not use them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
 
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Node
+from mantile.graph.quantity import Input, Node, as_node
 from mantile.ir.modules import (
     FULL,
     Attention,
@@ -23,60 +24,63 @@ from mantile.ir.modules import (
     MatMul,
     ModelGraph,
     Module,
+    Operation,
     Recurrence,
     Tensor,
 )
 
 KV_BYTES = 2  # of a cached value, by convention
+ONE = as_node(1)
 
 
-def _whole(nodes: Iterable[Node]) -> dict[Node, int]:
-    wanted = list(nodes)
-    values = Program(wanted).run({})
-    return {node: int(values[node]) for node in wanted}
+def _values(*nodes: Node) -> tuple[int, ...]:
+    """Whole numbers of the model as it is stated."""
+    values = Program(nodes).run({})
+    return tuple(int(values[node]) for node in nodes)
 
 
-def _entries(tensors: Iterable[Tensor]) -> list[dict[str, Any]]:
+def _entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
     """Tensors as {name, shape, count}; the same name and shape in several kinds of layer is one entry."""
-    held = list(tensors)
-    values = _whole(
-        node for tensor in held for node in (*tensor.shape, tensor.layers, tensor.copies) if node is not None
-    )
-    found: dict[tuple[str, tuple[int, ...]], int] = {}
-    for tensor in held:
-        count = (1 if tensor.layers is None else values[tensor.layers]) * (
-            1 if tensor.copies is None else values[tensor.copies]
-        )
-        key = tensor.name, tuple(values[dimension] for dimension in tensor.shape)
-        found[key] = found.get(key, 0) + count
-    return [{"name": name, "shape": list(shape), "count": count} for (name, shape), count in found.items()]
+    nodes = {
+        node
+        for tensor in tensors
+        for node in (*tensor.shape, tensor.layers, tensor.copies)
+        if node is not None
+    }
+    values = dict(zip(nodes, _values(*nodes), strict=True))
+    counts: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    for tensor in tensors:
+        layers = 1 if tensor.layers is None else values[tensor.layers]
+        copies = 1 if tensor.copies is None else values[tensor.copies]
+        counts[tensor.name, tuple(values[dimension] for dimension in tensor.shape)] += layers * copies
+    return [{"name": name, "shape": list(shape), "count": count} for (name, shape), count in counts.items()]
 
 
 def tensor_list(ir: ModelGraph) -> list[dict[str, Any]]:
-    """Every tensor as {name, shape, count}, {} standing for the number of the layer or expert; the vision tower's last."""
+    """Every tensor as {name, shape, count}; {} in a name stands for the number of the layer or expert."""
     return _entries([*ir.tensors(), *(ir.vision.tensors if ir.vision else ())])
 
 
 def _size(tensors: Iterable[Tensor]) -> int:
-    return sum(
-        prod(entry["shape"]) * entry["count"]
-        for entry in _entries(tensor for tensor in tensors if not tensor.buffer)
-    )
+    """Parameters in tensors."""
+    entries = _entries([tensor for tensor in tensors if not tensor.buffer])
+    return sum(prod(entry["shape"]) * entry["count"] for entry in entries)
 
 
 def parameters(ir: ModelGraph) -> dict[str, int]:
-    """Parameters: total and active with the vision tower; the decoder's active ones without the input embedding; embedding; vision.
+    """Parameters of the model.
 
-    Active are all but the experts a token does not go through. A tied embedding works as the LM head and stays in.
+    Returns:
+        total, active: with the vision tower. Active are all but the experts that a token does not go through.
+        active_without_input_embedding: a tied embedding is the LM head too and stays in.
+        embedding: of the input embedding.
+        vision: of tower and projector.
     """
+    facts = ir.model.architecture
     total = _size(ir.tensors())
     routed = _size(tensor for tensor in ir.tensors() if tensor.routed)
-    facts = ir.model.architecture
-    active = (
-        total
-        - routed
-        + (routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0)
-    )
+    used = routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0
+    active = total - routed + used
     embedding = facts.value("vocabulary") * facts.value("hidden_size")
     vision = _size(ir.vision.tensors) if ir.vision else 0
     return {
@@ -89,144 +93,154 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
 
 
 def kv_bytes_per_token(ir: ModelGraph) -> dict[str, int]:
-    """KV-cache bytes of one more token at 2 bytes per value: in all layers, and in those that look back without limit."""
-    every = beyond = Fraction(0)
+    """KV-cache bytes of one more token at 2 bytes per value.
+
+    Returns:
+        all_layers: in all layers.
+        beyond_window: in those layers that look back without limit.
+    """
+    all_layers = beyond_window = Fraction(0)
     for module, layers in _in_layers(ir):
         operation = module.operation
         match operation:
-            case Attention():
-                size = _share(operation.key + operation.value)
-                limited = operation.reach.length is not None and bool(operation.reach.length.value)
-            case LatentAttention():
-                size, limited = _share(operation.latent, operation.every), operation.reach.kind == "sliding"
+            case Attention(span=span):
+                values = _share(operation.key + operation.value)
+                limited = span.length is not None and bool(span.length.value)
+            case LatentAttention(span=span):
+                values, limited = _share(operation.latent, operation.entry_tokens), span.kind == "sliding"
             case Indexer():
-                size, limited = _share(operation.key, operation.every), False
+                values, limited = _share(operation.key, operation.entry_tokens), False
             case _:
                 continue
-        every += size * layers * KV_BYTES
-        beyond += 0 if limited else size * layers * KV_BYTES
-    return {"all_layers": int(every), "beyond_window": int(beyond)}
+        all_layers += values * layers * KV_BYTES
+        beyond_window += 0 if limited else values * layers * KV_BYTES
+    return {"all_layers": int(all_layers), "beyond_window": int(beyond_window)}
 
 
-def _share(channels: Node, every: Input | None = None) -> Fraction:
-    """Channels of one token, exactly, where an entry of several is divided among them."""
-    if every is None:
-        return Fraction(_whole([channels])[channels])
-    entry = channels * every
-    size = _whole([every, entry])
-    return Fraction(size[entry], size[every])
+def _share(channels: Node, entry_tokens: Input | None = None) -> Fraction:
+    """Channels of one token, exactly: a token's share where one entry stands for several."""
+    if entry_tokens is None:
+        return Fraction(*_values(channels))
+    return Fraction(*_values(channels * entry_tokens, entry_tokens))
 
 
-def _channels(tokens: int, every: Input, share: Node) -> int:
-    """Channels of all entries that so many tokens make, from a token's share; tokens that do not fill an entry make none."""
-    size = _whole([every])[every]
-    return int(tokens // size * size * _share(share, every))
+def _channels(tokens: int, entry_tokens: Input, share: Node) -> int:
+    """Channels of all entries that the tokens fill, from one token's share; a part of an entry is none."""
+    (size,) = _values(entry_tokens)
+    return int(tokens // size * size * _share(share, entry_tokens))
 
 
 def caches(ir: ModelGraph) -> list[dict[str, Any]]:
-    """What each kind of layer keeps: layout, values per token or per request, how far back, and who shares it."""
-    found = []
+    """What each kind of layer keeps: layout, values per token or request, how far back, and who shares it."""
+    entries = []
     for module, layers in _in_layers(ir):
-        work = module.operation
-        kept: dict[str, Any]
-        if isinstance(work, Attention):
-            size = _whole([work.query, work.key, work.value])
-            kept = {
-                "layout": "keys and values",
-                "values_per_token": size[work.key] + size[work.value],
-                "reach": work.reach,
-                "shared_by": f"{size[work.query] // size[work.key]} query heads each",
-            }
-        elif isinstance(work, LatentAttention):
-            kept = {
-                "layout": "latent",
-                "values_per_token": _whole([work.latent])[work.latent],
-                "reach": work.reach,
-                "shared_by": "all query heads",
-            }
-        elif isinstance(work, Indexer):
-            kept = {
-                "layout": "indexer keys",
-                "values_per_token": _whole([work.key])[work.key],
-                "reach": FULL,
-                "shared_by": "all indexer heads",
-            }
-        elif isinstance(work, Recurrence):
-            size = _whole([work.state, work.conv, work.kernel])
-            kept = {
-                "layout": "state",
-                "values_per_request": size[work.state] + size[work.conv] * (size[work.kernel] - 1),
-                "reach": FULL,
-                "shared_by": "each head its own",
-            }
-        else:
+        kept = _cache(module.operation)
+        if kept is None:
             continue
-        reach = kept.pop("reach")
-        limit = int(reach.length.value or 0) if reach.length is not None else 0
-        found.append({"module": module.id, "layers": layers, **kept} | ({reach.kind: limit} if limit else {}))
-    return found
+        entry = {"module": module.id, "layers": layers, **kept}
+        span = getattr(module.operation, "span", FULL)
+        if span.length is not None and span.length.value:
+            entry[span.kind] = int(span.length.value)
+        entries.append(entry)
+    return entries
 
 
-def _in_layers(ir: ModelGraph) -> Iterable[tuple[Module, int]]:
-    counted = [module for module in ir.modules if module.layers is not None]
-    layers = _whole(module.layers for module in counted if module.layers is not None)
-    return [(module, 1 if module.layers is None else layers[module.layers]) for module in ir.modules]
+def _cache(operation: Operation) -> dict[str, Any] | None:
+    """What an operation keeps, and who shares it; None if it keeps nothing."""
+    match operation:
+        case Attention(query=query, key=key, value=value):
+            query_size, key_size, value_size = _values(query, key, value)
+            return {
+                "layout": "keys and values",
+                "values_per_token": key_size + value_size,
+                "shared_by": f"{query_size // key_size} query heads each",
+            }
+        case LatentAttention(latent=latent):
+            (size,) = _values(latent)
+            return {"layout": "latent", "values_per_token": size, "shared_by": "all query heads"}
+        case Indexer(key=key):
+            (size,) = _values(key)
+            return {"layout": "indexer keys", "values_per_token": size, "shared_by": "all indexer heads"}
+        case Recurrence(state=state, conv=conv, kernel=kernel):
+            state_size, conv_size, length = _values(state, conv, kernel)
+            values = state_size + conv_size * (length - 1)
+            return {"layout": "state", "values_per_request": values, "shared_by": "each head its own"}
+    return None
+
+
+def _in_layers(ir: ModelGraph) -> list[tuple[Module, int]]:
+    """The modules, each with how many layers have it; 1 for what stands once."""
+    counts = [ONE if module.layers is None else module.layers for module in ir.modules]
+    return list(zip(ir.modules, _values(*counts), strict=True))
 
 
 def prefill_flops(ir: ModelGraph, tokens: int) -> dict[str, int]:
-    """FLOPs of a forward pass over `tokens` positions: matrix products with the LM head, attention as a full square, other.
+    """FLOPs of a forward pass over `tokens` positions.
 
-    Other are indexers, compressed entries, mixed residual streams, short convolutions and recurrences, whose count depends on
-    how they are worked out; a recurrence without chunks reads its state out by a product with a matrix.
+    Returns:
+        linear: matrix products, the LM head among them. A recurrence without chunks reads its state out by
+            one.
+        attention_full_square: attention.
+        other: indexers, compressed entries, mixed residual streams, short convolutions and recurrences, whose
+            count depends on how they are worked out.
     """
-    linear = square = other = 0
+    flops: Counter[str] = Counter()
     for module, layers in _in_layers(ir):
-        operation = module.operation
-        match operation:
-            case MatMul():
-                size = _whole([operation.inputs, operation.outputs])
-                linear += 2 * tokens * size[operation.inputs] * size[operation.outputs] * layers
-            case GroupedMatMul():
-                size = _whole([operation.inputs, operation.outputs, operation.per_token])
-                linear += (
-                    2
-                    * tokens
-                    * size[operation.inputs]
-                    * size[operation.outputs]
-                    * size[operation.per_token]
-                    * layers
-                )
-            case Attention():
-                size = _whole([operation.query, operation.result])
-                square += 2 * tokens * tokens * (size[operation.query] + size[operation.result]) * layers
-            case LatentAttention() if operation.every is not None:
-                other += 2 * tokens * _channels(tokens, operation.every, operation.expanded) * layers
-            case LatentAttention():
-                square += 2 * tokens * tokens * _whole([operation.expanded])[operation.expanded] * layers
-            case Indexer() if operation.every is not None:  # scores of heads are summed up element by element
-                other += 2 * tokens * _channels(tokens, operation.every, operation.query) * layers
-            case Indexer():
-                size = _whole([operation.query, operation.heads])
-                other += 2 * tokens * tokens * (size[operation.query] + size[operation.heads]) * layers
-            case Elementwise() if module.kind == "streams":
-                size = _whole([operation.width, ir.facts["residual_streams"]])
-                other += 2 * tokens * size[operation.width] * size[ir.facts["residual_streams"]] * layers
-            case Recurrence():
-                size = _whole([operation.conv, operation.kernel, operation.macs])
-                conv = (
-                    2 * size[operation.conv] * size[operation.kernel] * (tokens + size[operation.kernel] - 1)
-                )
-                other += conv * layers
-                if operation.chunk is None:
-                    linear += 2 * tokens * size[operation.macs] * layers
-                else:
-                    chunk = _whole([operation.chunk])[operation.chunk]
-                    other += 2 * -(-tokens // chunk) * chunk * size[operation.macs] * layers
-    return {"tokens": tokens, "linear": linear, "attention_full_square": square, "other": other}
+        for kind, count in _module_flops(module, tokens, ir.facts).items():
+            flops[kind] += count * layers
+    return {
+        "tokens": tokens,
+        "linear": flops["linear"],
+        "attention_full_square": flops["square"],
+        "other": flops["other"],
+    }
+
+
+def _module_flops(module: Module, tokens: int, facts: Mapping[str, Input]) -> dict[str, int]:
+    """FLOPs of one execution of a module, by kind: linear, square, other."""
+    operation = module.operation
+    match operation:
+        case MatMul():
+            inputs, outputs = _values(operation.inputs, operation.outputs)
+            return {"linear": 2 * tokens * inputs * outputs}
+        case GroupedMatMul():
+            inputs, outputs, chosen = _values(operation.inputs, operation.outputs, operation.per_token)
+            return {"linear": 2 * tokens * inputs * outputs * chosen}
+        case Attention():
+            return {"square": 2 * tokens * tokens * sum(_values(operation.query, operation.result))}
+        case LatentAttention(entry_tokens=None):
+            return {"square": 2 * tokens * tokens * sum(_values(operation.expanded))}
+        case LatentAttention(entry_tokens=Input() as entry_tokens):
+            return {"other": 2 * tokens * _channels(tokens, entry_tokens, operation.expanded)}
+        case Indexer(entry_tokens=None):
+            return {"other": 2 * tokens * tokens * sum(_values(operation.query, operation.heads))}
+        case Indexer(entry_tokens=Input() as entry_tokens):  # scores of heads are summed element by element
+            return {"other": 2 * tokens * _channels(tokens, entry_tokens, operation.query)}
+        case Elementwise() if module.kind == "streams":
+            width, streams = _values(operation.width, facts["residual_streams"])
+            return {"other": 2 * tokens * width * streams}
+        case Recurrence():
+            return _recurrence_flops(operation, tokens)
+    return {}
+
+
+def _recurrence_flops(recurrence: Recurrence, tokens: int) -> dict[str, int]:
+    """FLOPs of a recurrence with its short convolution; chunks pad the prompt to a multiple of them."""
+    channels, kernel, macs = _values(recurrence.conv, recurrence.kernel, recurrence.macs)
+    convolution = 2 * channels * kernel * (tokens + kernel - 1)
+    if recurrence.chunk is None:
+        return {"linear": 2 * tokens * macs, "other": convolution}
+    (chunk,) = _values(recurrence.chunk)
+    return {"other": convolution + 2 * -(-tokens // chunk) * chunk * macs}
 
 
 def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = False) -> dict[str, Any]:
-    """What `mantile ir --json` prints; its keys are public."""
+    """What `mantile ir --json` prints; its keys are public API.
+
+    Args:
+        tokens: length of a prompt whose FLOPs are counted; None leaves them out.
+        with_tensors: whether every tensor is listed.
+    """
     architecture = ir.model.architecture
     description: dict[str, Any] = {
         "id": ir.model.id,
@@ -254,15 +268,15 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
     }
     if architecture.vision is not None:
         description["vision"] = {name: fact.model_dump() for name, fact in architecture.vision.facts.items()}
-    if ir.extra:
+    if ir.prediction:
         description["multi_token_prediction"] = {
-            "parameters": _size(ir.extra),
-            "tensors": len(_entries(ir.extra)),
+            "parameters": _size(ir.prediction),
+            "tensors": len(_entries(ir.prediction)),
         }
     if tokens is not None:
         description["prefill_flops"] = prefill_flops(ir, tokens)
     if with_tensors:
         description["tensors"] = tensor_list(ir)
-        if ir.extra:
-            description["multi_token_prediction"]["tensors"] = _entries(ir.extra)
+        if ir.prediction:
+            description["multi_token_prediction"]["tensors"] = _entries(ir.prediction)
     return description

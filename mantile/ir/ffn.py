@@ -3,230 +3,250 @@
 from __future__ import annotations
 
 from mantile.graph.quantity import Node
-from mantile.ir.draft import BlockFacts, DecoderBuilder, small, step
-from mantile.ir.modules import Elementwise, GroupedMatMul, MatMul, Module, Tensor
+from mantile.ir.builder import BlockFacts, DecoderBuilder, build_module, elementwise
+from mantile.ir.modules import GroupedMatMul, MatMul, Module, Tensor
 
 
-def ffn(draft: DecoderBuilder, roles: BlockFacts) -> list[Module]:
+def ffn(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     """The modules of a dense FFN, gated or plain."""
-    hidden, matrices = draft.facts["hidden_size"], roles["ffn_input_matrices"]
-    inner, bias = draft.columns(roles["ffn_size"]), roles.value("ffn_bias")
-    gated = roles.value("ffn_input_matrices") == 2
-    if gated and draft.names.fused_gate_up:
-        stored = draft.matrix("gate_up", matrices * inner, hidden, "ffn", bias)
-    elif gated:
-        stored = draft.matrix("gate", inner, hidden, "ffn", bias) + draft.matrix(
-            "up", inner, hidden, "ffn", bias
-        )
+    hidden, matrices = facts["hidden_size"], facts["ffn_input_matrices"]
+    inner, bias = builder.columns(facts["ffn_size"]), facts.value("ffn_bias")
+    gated = _gated(facts)
+    if gated and builder.names.fused_gate_up:
+        inputs = builder.matrix("gate_up", matrices * inner, hidden, "ffn", bias)
     else:
-        stored = draft.matrix("up", inner, hidden, "ffn", bias)
+        inputs = builder.matrix("gate", inner, hidden, "ffn", bias) if gated else ()
+        inputs += builder.matrix("up", inner, hidden, "ffn", bias)
     return [
-        step(
+        build_module(
             "ffn_up",
-            "FFN gate + up" if gated else "FFN up",
-            "gate + up" if gated else "FFN up",
-            "ffn",
             MatMul(hidden, matrices * inner, "ffn"),
-            stored,
+            inputs,
+            label="FFN gate + up" if gated else "FFN up",
+            short="gate + up" if gated else "FFN up",
+            part="ffn",
             kind="dense",
         ),
-        small(
+        elementwise(
             "activation",
-            "Activation",
             "activation",
-            Elementwise("activation", (matrices + 1) * inner),
+            (matrices + 1) * inner,
+            label="Activation",
+            short="activation",
             kind="dense",
         ),
-        step(
+        build_module(
             "ffn_down",
-            "FFN down",
-            "down",
-            "ffn",
             MatMul(inner, hidden, "ffn"),
-            draft.matrix("down", hidden, inner, "ffn", bias),
-            reduces=True,
+            builder.matrix("down", hidden, inner, "ffn", bias),
+            label="FFN down",
+            short="down",
+            part="ffn",
             kind="dense",
-        ),
-    ]
-
-
-def moe(draft: DecoderBuilder, roles: BlockFacts) -> list[Module]:
-    """The modules of a mixture of experts."""
-    hidden, count, chosen = draft.facts["hidden_size"], roles["experts"], roles["experts_per_token"]
-    matrices = roles["ffn_input_matrices"]
-    inner = draft.columns(roles["expert_size"])
-    gated = roles.value("ffn_input_matrices") == 2
-    work = roles.get("latent_size", hidden)
-    router = draft.matrix("router", count, hidden, "router", roles.value("router_bias"))
-    if roles.value("correction_bias"):
-        router += (draft.vector("correction", count, suffix="", buffer=True),)
-    if roles.value("routing_table"):
-        router += (draft.vector("routing_table", draft.facts["vocabulary"], chosen, suffix="", buffer=True),)
-    modules: list[Module] = []
-    if roles.value("router_scales"):
-        router += (draft.vector("expert_scale", count, suffix=""),)
-        scale = (draft.vector("router_scale", hidden, suffix=""),)
-        modules.append(
-            small("router_norm", "Router norm", "norm router", Elementwise("norm", hidden), scale, kind="moe")
-        )
-    modules += [
-        step("router", "Router", "router", "experts", MatMul(hidden, count, "router"), router, kind="moe"),
-        small("routing", "Routing", "routing", Elementwise("routing", count), kind="moe"),
-    ]
-    if "latent_size" in roles:
-        modules.append(
-            step(
-                "latent_down",
-                "Latent down",
-                "latent in",
-                "experts",
-                MatMul(hidden, work, "ffn"),
-                draft.matrix("latent_down", work, hidden, "ffn"),
-                kind="moe",
-            )
-        )
-    modules += [
-        step(
-            "experts_up",
-            "Experts gate + up" if gated else "Experts up",
-            "experts up",
-            "experts",
-            GroupedMatMul(work, matrices * inner, count, chosen),
-            _expert_up(draft, roles, inner, work, gated),
-            kind="moe",
-        ),
-        small(
-            "experts_activation",
-            "Experts activation",
-            "activation",
-            Elementwise("activation", (matrices + 1) * inner * chosen),
-            kind="moe",
-        ),
-        step(
-            "experts_down",
-            "Experts down",
-            "experts down",
-            "experts",
-            GroupedMatMul(inner, work, count, chosen),
-            _expert_down(draft, roles, inner, work),
             reduces=True,
-            kind="moe",
         ),
     ]
-    if "latent_size" in roles:
-        modules.append(
-            step(
-                "latent_up",
-                "Latent up",
-                "latent out",
-                "experts",
-                MatMul(work, hidden, "ffn"),
-                draft.matrix("latent_up", hidden, work, "ffn"),
-                kind="moe",
-            )
-        )
-    shared = _shared(draft, roles, hidden, matrices, gated) if "shared_expert_size" in roles else []
-    if not roles.value("branch_norms"):
-        return shared + modules  # their results are summed before the ranks' are
 
-    def norm(key: str, label: str, short: str) -> Module:
-        return small(
-            f"{key}_norm",
-            f"{label} norm",
-            short,
-            Elementwise("norm", hidden),
-            draft.norm(key, hidden),
-            kind="moe",
-        )
 
+def moe(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """The modules of a mixture of experts.
+
+    Experts work in the hidden size, or in a latent between two projections.
+    """
+    routed = [
+        *_router(builder, facts),
+        *_latent(builder, facts, "down"),
+        *_experts(builder, facts),
+        *_latent(builder, facts, "up"),
+    ]
+    shared = _shared(builder, facts) if "shared_expert_size" in facts else []
+    if not facts.value("branch_norms"):
+        return shared + routed  # their results are summed before those of the ranks are
     return [
         *shared,
-        norm("shared_after", "Shared expert", "norm shared"),
-        norm("experts_before", "Experts", "norm in"),
-        *modules,
-        norm("experts_after", "Experts result", "norm out"),
+        _branch_norm(builder, facts, "shared_after", label="Shared expert norm", short="norm shared"),
+        _branch_norm(builder, facts, "experts_before", label="Experts norm", short="norm in"),
+        *routed,
+        _branch_norm(builder, facts, "experts_after", label="Experts result norm", short="norm out"),
     ]
 
 
-def _expert_up(
-    draft: DecoderBuilder, roles: BlockFacts, inner: Node, work: Node, gated: bool
-) -> tuple[Tensor, ...]:
-    count, bias = roles["experts"], roles.value("expert_bias")
-    if draft.names.experts == "separate":
-        stored = draft.matrix("expert_up", inner, work, "experts", bias, copies=count, routed=True)
-        return (
-            draft.matrix("expert_gate", inner, work, "experts", bias, copies=count, routed=True) + stored
-            if gated
-            else stored
-        )
-    both = roles["ffn_input_matrices"] * inner
-    return _fused(draft, "experts_gate_up", both, work, count, bias)
+def _gated(facts: BlockFacts) -> bool:
+    return facts.value("ffn_input_matrices") == 2
 
 
-def _expert_down(draft: DecoderBuilder, roles: BlockFacts, inner: Node, work: Node) -> tuple[Tensor, ...]:
-    count, bias = roles["experts"], roles.value("expert_bias")
-    if draft.names.experts == "separate":
-        return draft.matrix("expert_down", work, inner, "experts", bias, copies=count, routed=True)
-    return _fused(draft, "experts_down", work, inner, count, bias)
+def _branch_norm(builder: DecoderBuilder, facts: BlockFacts, key: str, *, label: str, short: str) -> Module:
+    hidden = facts["hidden_size"]
+    tensors = builder.norm(key, hidden)
+    return elementwise(f"{key}_norm", "norm", hidden, tensors, label=label, short=short, kind="moe")
 
 
-def _fused(
-    draft: DecoderBuilder, key: str, outputs: Node, inputs: Node, count: Node, bias: int
-) -> tuple[Tensor, ...]:
-    name = f"{draft.names.layer}{draft.names[key]}"
-    shape = (count, outputs, inputs) if draft.names.experts == "output first" else (count, inputs, outputs)
-    weight = Tensor(name, shape, weights="experts", routed=True)
-    return (
-        (weight, Tensor(f"{name}_bias", (count, outputs), matrix=False, routed=True)) if bias else (weight,)
-    )
-
-
-def _shared(
-    draft: DecoderBuilder, roles: BlockFacts, hidden: Node, matrices: Node, gated: bool
-) -> list[Module]:
-    """Experts every token goes through, as one FFN of their common width."""
-    inner = draft.columns(roles["shared_expert_size"])
-    stored = draft.matrix("shared_up", inner, hidden, "ffn")
-    if gated:
-        stored = draft.matrix("shared_gate", inner, hidden, "ffn") + stored
-    modules = [
-        step(
-            "shared_up",
-            "Shared expert gate + up" if gated else "Shared expert up",
-            "shared up",
-            "ffn",
-            MatMul(hidden, matrices * inner, "ffn"),
-            stored,
-            kind="moe",
-        ),
-        small(
-            "shared_activation",
-            "Shared expert activation",
-            "activation",
-            Elementwise("activation", (matrices + 1) * inner),
-            kind="moe",
-        ),
-        step(
-            "shared_down",
-            "Shared expert down",
-            "shared down",
-            "ffn",
-            MatMul(inner, hidden, "ffn"),
-            draft.matrix("shared_down", hidden, inner, "ffn"),
-            reduces=bool(roles.value("branch_norms")),
-            kind="moe",
-        ),
-    ]
-    if roles.value("shared_expert_gate"):
-        one = roles["shared_expert_gate"]
+def _router(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """What chooses the experts of a token: a norm in some families, a matrix, and the choice itself."""
+    hidden, experts = facts["hidden_size"], facts["experts"]
+    tensors = builder.matrix("router", experts, hidden, "router", facts.value("router_bias"))
+    if facts.value("correction_bias"):
+        tensors += (builder.vector("correction", experts, suffix="", buffer=True),)
+    if facts.value("routing_table"):
+        shape = facts["vocabulary"], facts["experts_per_token"]
+        tensors += (builder.vector("routing_table", *shape, suffix="", buffer=True),)
+    modules: list[Module] = []
+    if facts.value("router_scales"):
+        tensors += (builder.vector("expert_scale", experts, suffix=""),)
+        scale = (builder.vector("router_scale", hidden, suffix=""),)
         modules.append(
-            step(
+            elementwise(
+                "router_norm", "norm", hidden, scale, label="Router norm", short="norm router", kind="moe"
+            )
+        )
+    return [
+        *modules,
+        build_module(
+            "router",
+            MatMul(hidden, experts, "router"),
+            tensors,
+            label="Router",
+            short="router",
+            part="experts",
+            kind="moe",
+        ),
+        elementwise("routing", "routing", experts, label="Routing", short="routing", kind="moe"),
+    ]
+
+
+def _latent(builder: DecoderBuilder, facts: BlockFacts, direction: str) -> list[Module]:
+    """The projection down to the latent that experts work in, or up from it, where there is one."""
+    if "latent_size" not in facts:
+        return []
+    hidden, latent = facts["hidden_size"], facts["latent_size"]
+    inputs, outputs = (hidden, latent) if direction == "down" else (latent, hidden)
+    return [
+        build_module(
+            f"latent_{direction}",
+            MatMul(inputs, outputs, "ffn"),
+            builder.matrix(f"latent_{direction}", outputs, inputs, "ffn"),
+            label=f"Latent {direction}",
+            short="latent in" if direction == "down" else "latent out",
+            part="experts",
+            kind="moe",
+        )
+    ]
+
+
+def _experts(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """The routed experts."""
+    experts, chosen, matrices = facts["experts"], facts["experts_per_token"], facts["ffn_input_matrices"]
+    width, inner = facts.get("latent_size", facts["hidden_size"]), builder.columns(facts["expert_size"])
+    return [
+        build_module(
+            "experts_up",
+            GroupedMatMul(width, matrices * inner, experts, chosen),
+            _expert_inputs(builder, facts, inner, width),
+            label="Experts gate + up" if _gated(facts) else "Experts up",
+            short="experts up",
+            part="experts",
+            kind="moe",
+        ),
+        elementwise(
+            "experts_activation",
+            "activation",
+            (matrices + 1) * inner * chosen,
+            label="Experts activation",
+            short="activation",
+            kind="moe",
+        ),
+        build_module(
+            "experts_down",
+            GroupedMatMul(inner, width, experts, chosen),
+            _expert_matrix(builder, facts, "expert_down", width, inner)
+            if builder.names.experts == "separate"
+            else _fused_experts(builder, facts, "experts_down", width, inner),
+            label="Experts down",
+            short="experts down",
+            part="experts",
+            kind="moe",
+            reduces=True,
+        ),
+    ]
+
+
+def _expert_inputs(
+    builder: DecoderBuilder, facts: BlockFacts, inner: Node, width: Node
+) -> tuple[Tensor, ...]:
+    """The input matrices of all experts: gate and up, or up alone."""
+    if builder.names.experts != "separate":
+        outputs = facts["ffn_input_matrices"] * inner
+        return _fused_experts(builder, facts, "experts_gate_up", outputs, width)
+    gate = _expert_matrix(builder, facts, "expert_gate", inner, width) if _gated(facts) else ()
+    return gate + _expert_matrix(builder, facts, "expert_up", inner, width)
+
+
+def _expert_matrix(
+    builder: DecoderBuilder, facts: BlockFacts, key: str, outputs: Node, inputs: Node
+) -> tuple[Tensor, ...]:
+    """A matrix of [outputs, inputs] for every expert, each stored by itself."""
+    experts, bias = facts["experts"], facts.value("expert_bias")
+    return builder.matrix(key, outputs, inputs, "experts", bias, copies=experts, routed=True)
+
+
+def _fused_experts(
+    builder: DecoderBuilder, facts: BlockFacts, key: str, outputs: Node, inputs: Node
+) -> tuple[Tensor, ...]:
+    """The matrices of all experts of a layer in one tensor."""
+    experts, name = facts["experts"], f"{builder.names.layer}{builder.names[key]}"
+    output_first = builder.names.experts == "output first"
+    shape = (experts, outputs, inputs) if output_first else (experts, inputs, outputs)
+    weight = Tensor(name, shape, weights="experts", routed=True)
+    if not facts.value("expert_bias"):
+        return (weight,)
+    return (weight, Tensor(f"{name}_bias", (experts, outputs), matrix=False, routed=True))
+
+
+def _shared(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """The experts that every token goes through, as one FFN of their common width."""
+    hidden, matrices = facts["hidden_size"], facts["ffn_input_matrices"]
+    inner = builder.columns(facts["shared_expert_size"])
+    gate = builder.matrix("shared_gate", inner, hidden, "ffn") if _gated(facts) else ()
+    modules = [
+        build_module(
+            "shared_up",
+            MatMul(hidden, matrices * inner, "ffn"),
+            gate,
+            builder.matrix("shared_up", inner, hidden, "ffn"),
+            label="Shared expert gate + up" if _gated(facts) else "Shared expert up",
+            short="shared up",
+            part="ffn",
+            kind="moe",
+        ),
+        elementwise(
+            "shared_activation",
+            "activation",
+            (matrices + 1) * inner,
+            label="Shared expert activation",
+            short="activation",
+            kind="moe",
+        ),
+        build_module(
+            "shared_down",
+            MatMul(inner, hidden, "ffn"),
+            builder.matrix("shared_down", hidden, inner, "ffn"),
+            label="Shared expert down",
+            short="shared down",
+            part="ffn",
+            kind="moe",
+            reduces=bool(facts.value("branch_norms")),
+        ),
+    ]
+    if facts.value("shared_expert_gate"):
+        single = facts["shared_expert_gate"]  # a flag: 1 channel where it is set
+        modules.append(
+            build_module(
                 "shared_weight",
-                "Shared expert gate weight",
-                "shared gate",
-                "small",
-                MatMul(hidden, one, "router"),
-                draft.matrix("shared_weight", one, hidden, "router"),
+                MatMul(hidden, single, "router"),
+                builder.matrix("shared_weight", single, hidden, "router"),
+                label="Shared expert gate weight",
+                short="shared gate",
+                part="small",
                 kind="moe",
             )
         )

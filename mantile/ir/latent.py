@@ -1,359 +1,231 @@
-"""Multi-head latent attention: keys and values of all heads in one latent, with or without an indexer that selects tokens."""
+"""Multi-head latent attention: one latent holds keys and values of all heads.
+
+An indexer may select tokens.
+"""
 
 from __future__ import annotations
 
-from mantile.graph.quantity import Node
-from mantile.ir.draft import BlockFacts, DecoderBuilder, small, step
-from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, LatentAttention, MatMul, Module
+from dataclasses import dataclass
+
+from mantile.graph.quantity import Input, Node
+from mantile.ir.builder import BlockFacts, DecoderBuilder, build_module, elementwise, projection
+from mantile.ir.modules import FULL, AttentionSpan, Indexer, LatentAttention, Module
 
 
-def latent_attention(draft: DecoderBuilder, roles: BlockFacts) -> list[Module]:
+@dataclass(frozen=True)
+class _Widths:
+    """Channels of a latent attention block.
+
+    Args:
+        plain, rotated: of all queries, the part without position and the part with.
+        result: of the results of all heads.
+        absorbed: of all queries in the width of the latent.
+        latent: of one token, kept for all heads: what keys and values are made of, and the key's part with
+            position.
+    """
+
+    plain: Node
+    rotated: Node
+    result: Node
+    absorbed: Node
+    latent: Node
+
+    @property
+    def query(self) -> Node:
+        """Channels of all queries."""
+        return self.plain + self.rotated
+
+
+def latent_attention(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     """The modules of one latent attention block.
 
-    The latent and the indexer are the same for all heads and stand on every rank; what is made of them is split by heads.
+    The latent and the indexer are the same for all heads and stand on every rank; what is made of them is
+    split by heads.
     """
-    hidden = draft.facts["hidden_size"]
-    heads, rank, rope = roles["attention_heads"], roles["kv_lora_rank"], roles["qk_rope_head_dim"]
-    plain = draft.width(
-        "query_plain_width",
-        "Width of all queries without position",
-        heads,
-        roles["qk_nope_head_dim"],
-        "heads",
-    )
-    rotated = draft.width("query_rope_width", "Width of all queries with position", heads, rope, "heads")
-    result = draft.width("result_width", "Width of all results", heads, roles["v_head_dim"], "heads")
-    absorbed = draft.width("absorbed_width", "Width of all absorbed queries", heads, rank, "heads")
-    query, latent = plain + rotated, rank + rope
-
-    bias = roles.value("qkv_bias")
-    down = draft.matrix("kv_a", latent, hidden, bias=bias)
-    modules: list[Module] = []
-    if roles.value("q_lora_rank"):
-        q_rank = roles["q_lora_rank"]
-        modules += [
-            step(
-                "latent_in",
-                "Query and KV latents",
-                "latents",
-                "projections",
-                MatMul(hidden, q_rank + latent, "attention"),
-                draft.matrix("q_a", q_rank, hidden, bias=bias),
-                down,
-                kind="mla",
-            ),
-            small(
-                "q_latent_norm",
-                "Query latent norm",
-                "Q norm",
-                Elementwise("norm", q_rank),
-                draft.norm("q_a_norm", q_rank),
-                kind="mla",
-            ),
-            small(
-                "kv_latent_norm",
-                "KV latent norm",
-                "KV norm",
-                Elementwise("norm", rank),
-                draft.norm("kv_a_norm", rank),
-                kind="mla",
-            ),
-            step(
-                "query",
-                "Queries from the latent",
-                "Q",
-                "projections",
-                MatMul(q_rank, query, "attention"),
-                draft.matrix("q_b", query, q_rank),
-                kind="mla",
-            ),
-        ]
-    else:
-        modules += [
-            step(
-                "query",
-                "Query projection",
-                "Q",
-                "projections",
-                MatMul(hidden, query, "attention"),
-                draft.matrix("q", query, hidden),
-                kind="mla",
-            ),
-            step(
-                "latent_in",
-                "KV latent",
-                "latent",
-                "projections",
-                MatMul(hidden, latent, "attention"),
-                down,
-                kind="mla",
-            ),
-            small(
-                "kv_latent_norm",
-                "KV latent norm",
-                "KV norm",
-                Elementwise("norm", rank),
-                draft.norm("kv_a_norm", rank),
-                kind="mla",
-            ),
-        ]
-    turned = "RoPE" in draft.architecture.choices["position_embedding"].value
-    written = rotated + rope + latent if turned else latent
-    modules += [
-        small(
-            "rope",
-            "RoPE and latent write" if turned else "Latent write",
-            "RoPE" if turned else "KV write",
-            Elementwise("rope", written),
-            kind="mla",
-        ),
-        step(
+    hidden, rank, widths = facts["hidden_size"], facts["kv_lora_rank"], _widths(builder, facts)
+    return [
+        *_query_and_latent(builder, facts, widths),
+        _rope(builder, facts, widths),
+        projection(
             "keys_values",
-            "Keys and values from the latent",
-            "KV",
-            "projections",
-            MatMul(rank, plain + result, "attention"),
-            draft.matrix("kv_b", plain + result, rank),
+            rank,
+            widths.plain + widths.result,
+            builder.matrix("kv_b", widths.plain + widths.result, rank),
+            label="Keys and values from the latent",
+            short="KV",
             kind="mla",
         ),
-    ]
-    if "indexer" in roles:
-        modules += _indexer(draft, roles, hidden)
-    reach = AttentionSpan("selected", roles["selected"]) if "selected" in roles else FULL
-    core = LatentAttention(query + result, absorbed + absorbed + rotated, latent, reach)
-    modules += [
-        step("attention", "Attention core", "attention", "attention", core, kind="mla"),
-        step(
+        *(_indexer(builder, facts) if "indexer" in facts else ()),
+        build_module(
+            "attention",
+            LatentAttention(
+                expanded=widths.query + widths.result,
+                absorbed=widths.absorbed + widths.absorbed + widths.rotated,
+                latent=widths.latent,
+                span=selected_span(facts),
+            ),
+            label="Attention core",
+            short="attention",
+            part="attention",
+            kind="mla",
+        ),
+        projection(
             "output",
-            "Output projection",
-            "output",
-            "projections",
-            MatMul(result, hidden, "attention"),
-            draft.matrix("o", hidden, result, bias=roles.value("output_bias")),
+            widths.result,
+            hidden,
+            builder.matrix("o", hidden, widths.result, bias=facts.value("output_bias")),
+            label="Output projection",
+            short="output",
+            kind="mla",
             reduces=True,
-            kind="mla",
         ),
     ]
-    return modules
 
 
-def _indexer(draft: DecoderBuilder, roles: BlockFacts, hidden: Node) -> list[Module]:
-    """A few small heads that score every earlier token; the best are attended to. Its keys are kept beside the latents."""
-    heads, size, q_rank = roles["indexer"], roles["index_head_dim"], roles["q_lora_rank"]
-    query = heads * size
+def selected_span(facts: BlockFacts) -> AttentionSpan:
+    """The tokens that an indexer leaves, or all of them where there is none."""
+    return AttentionSpan("selected", facts["selected"]) if "selected" in facts else FULL
+
+
+def query_latent_norm(builder: DecoderBuilder, facts: BlockFacts, kind: str) -> Module:
+    """The norm of the latent that queries are made of."""
+    rank = facts["q_lora_rank"]
+    tensors = builder.norm("q_a_norm", rank)
+    return elementwise(
+        "q_latent_norm", "norm", rank, tensors, label="Query latent norm", short="Q norm", kind=kind
+    )
+
+
+def query_from_latent(builder: DecoderBuilder, facts: BlockFacts, query: Node, kind: str) -> Module:
+    """The projection from the query latent to the queries of all heads."""
+    rank = facts["q_lora_rank"]
+    tensors = builder.matrix("q_b", query, rank)
+    return projection("query", rank, query, tensors, label="Queries from the latent", short="Q", kind=kind)
+
+
+def index_query(builder: DecoderBuilder, facts: BlockFacts) -> Module:
+    """The queries of an indexer's heads, from the query latent."""
+    rank, query = facts["q_lora_rank"], facts["indexer"] * facts["index_head_dim"]
+    tensors = builder.matrix("index_q", query, rank)
+    return projection(
+        "index_query", rank, query, tensors, label="Indexer queries", short="index Q", kind="dsa"
+    )
+
+
+def _widths(builder: DecoderBuilder, facts: BlockFacts) -> _Widths:
+    heads, rank, rope = facts["attention_heads"], facts["kv_lora_rank"], facts["qk_rope_head_dim"]
+
+    def over_heads(name: str, label: str, size: Input) -> Node:
+        return builder.width(name, label, heads, size, "heads")
+
+    return _Widths(
+        plain=over_heads(
+            "query_plain_width", "Width of all queries without position", facts["qk_nope_head_dim"]
+        ),
+        rotated=over_heads("query_rope_width", "Width of all queries with position", rope),
+        result=over_heads("result_width", "Width of all results", facts["v_head_dim"]),
+        absorbed=over_heads("absorbed_width", "Width of all absorbed queries", rank),
+        latent=rank + rope,
+    )
+
+
+def _query_and_latent(builder: DecoderBuilder, facts: BlockFacts, widths: _Widths) -> list[Module]:
+    """Queries and the KV latent from the hidden state; in most models queries have a latent of their own."""
+    hidden, rank, bias = facts["hidden_size"], facts["kv_lora_rank"], facts.value("qkv_bias")
+    down = builder.matrix("kv_a", widths.latent, hidden, bias=bias)
+    norm = elementwise(
+        "kv_latent_norm",
+        "norm",
+        rank,
+        builder.norm("kv_a_norm", rank),
+        label="KV latent norm",
+        short="KV norm",
+        kind="mla",
+    )
+    if not facts.value("q_lora_rank"):
+        direct = builder.matrix("q", widths.query, hidden)
+        return [
+            projection(
+                "query", hidden, widths.query, direct, label="Query projection", short="Q", kind="mla"
+            ),
+            projection(
+                "latent_in", hidden, widths.latent, down, label="KV latent", short="latent", kind="mla"
+            ),
+            norm,
+        ]
+    query_rank = facts["q_lora_rank"]
     return [
-        step(
-            "index_query",
-            "Indexer queries",
-            "index Q",
-            "projections",
-            MatMul(q_rank, query, "attention"),
-            draft.matrix("index_q", query, q_rank),
-            kind="dsa",
-        ),
-        step(
-            "index_key",
-            "Indexer key and head weights",
-            "index K",
-            "projections",
-            MatMul(hidden, size + heads, "attention"),
-            draft.matrix("index_k", size, hidden),
-            draft.matrix("index_weights", heads, hidden),
-            kind="dsa",
-        ),
-        small(
-            "index_norm",
-            "Indexer key norm",
-            "index norm",
-            Elementwise("norm", size),
-            draft.norm("index_k_norm", size, bias=1),
-            kind="dsa",
-        ),
-        small(
-            "index_rope",
-            "Indexer RoPE and key write",
-            "index RoPE",
-            Elementwise("rope", query + size),
-            kind="dsa",
-        ),
-        step("indexer", "Indexer", "indexer", "attention", Indexer(query, heads, size), kind="dsa"),
-    ]
-
-
-def compressed_attention(draft: DecoderBuilder, roles: BlockFacts) -> list[Module]:
-    """The modules of DeepSeek-V4's attention: one KV head whose keys are its values, over a window and over compressed entries.
-
-    Every layer attends to the tokens of a window. Where there is a compressor, so many tokens become one entry beside them; all
-    entries are attended to, or those an indexer leaves. Window and entries share a softmax and are drawn as two cores, as they
-    reach differently; what a core costs and keeps per entry is stated per token. Pooling tokens into an entry and turning the
-    results back count as nothing.
-    """
-    hidden, heads, size, q_rank = (
-        draft.facts["hidden_size"],
-        roles["attention_heads"],
-        roles["head_dim"],
-        roles["q_lora_rank"],
-    )
-    groups = roles["output_groups"]
-    query = draft.width("query_width", "Width of all query heads", heads, size, "heads")
-    low = draft.width(
-        "output_latent_width", "Width of all output latents", groups, roles["output_rank"], "heads"
-    )
-    kind = "mqa, sliding"
-    modules = [
-        step(
+        projection(
             "latent_in",
-            "Query latent and key/value",
-            "latents",
-            "projections",
-            MatMul(hidden, q_rank + size, "attention"),
-            draft.matrix("q_a", q_rank, hidden),
-            draft.matrix("kv", size, hidden),
-            kind=kind,
+            hidden,
+            query_rank + widths.latent,
+            builder.matrix("q_a", query_rank, hidden, bias=bias),
+            down,
+            label="Query and KV latents",
+            short="latents",
+            kind="mla",
         ),
-        small(
-            "q_latent_norm",
-            "Query latent norm",
-            "Q norm",
-            Elementwise("norm", q_rank),
-            draft.norm("q_a_norm", q_rank),
-            kind=kind,
-        ),
-        small(
-            "kv_latent_norm",
-            "Key/value norm",
-            "KV norm",
-            Elementwise("norm", size),
-            draft.norm("kv_norm", size),
-            kind=kind,
-        ),
-        step(
-            "query",
-            "Queries from the latent",
-            "Q",
-            "projections",
-            MatMul(q_rank, query, "attention"),
-            draft.matrix("q_b", query, q_rank),
-            kind=kind,
-        ),
-        small("query_norm", "Query norm", "Q norm", Elementwise("qk_norm", query), kind=kind),
-        small("rope", "RoPE and KV write", "RoPE", Elementwise("rope", query + size), kind=kind),
+        query_latent_norm(builder, facts, "mla"),
+        norm,
+        query_from_latent(builder, facts, widths.query, "mla"),
     ]
-    if "every" in roles:
-        series = (
-            size + size if "indexer" in roles else size
-        )  # with an indexer, entries overlap: two series are pooled
-        modules += _compressor(draft, "compressor", "Compressor", roles["every"], size, series)
-    if "indexer" in roles:
-        modules += _entry_indexer(draft, roles, hidden, q_rank)
-    both = query + query
-    modules.append(
-        step(
-            "attention",
-            "Attention core, window",
-            "attention",
-            "attention",
-            LatentAttention(both, both, size, AttentionSpan("sliding", roles["window"])),
-            (draft.vector("sinks", heads, suffix=""),),
-            kind=kind,
-        )
+
+
+def _rope(builder: DecoderBuilder, facts: BlockFacts, widths: _Widths) -> Module:
+    """The latent written to the cache; queries and the shared key rotated where there are positions."""
+    rotates = "RoPE" in builder.architecture.choices["position_embedding"].value
+    rotated = widths.rotated + facts["qk_rope_head_dim"]
+    return elementwise(
+        "rope",
+        "rope",
+        rotated + widths.latent if rotates else widths.latent,
+        label="RoPE and latent write" if rotates else "Latent write",
+        short="RoPE" if rotates else "KV write",
+        kind="mla",
     )
-    if "every" in roles:
-        every = roles["every"]
-        reach = AttentionSpan("selected", roles["selected"]) if "selected" in roles else FULL
-        modules.append(
-            step(
-                "entries",
-                "Attention core, entries",
-                "entries",
-                "attention",
-                LatentAttention(both / every, both / every, size / every, reach, every),
-                kind="compressed",
-            )
-        )
-    modules += [
-        step(
-            "output_latent",
-            "Output latents by group",
-            "output in",
-            "projections",
-            MatMul(query / groups, low, "attention"),
-            draft.matrix("o_a", low, query / groups),
-            kind=kind,
-        ),
-        step(
-            "output",
-            "Output projection",
-            "output",
-            "projections",
-            MatMul(low, hidden, "attention"),
-            draft.matrix("o_b", hidden, low),
-            reduces=True,
-            kind=kind,
-        ),
-    ]
-    return modules
 
 
-def _compressor(
-    draft: DecoderBuilder, key: str, label: str, every: Node, size: Node, series: Node
-) -> list[Module]:
-    """What makes one entry of so many tokens: values and gates of each, summed up with weights by gate and position, normed."""
-    hidden = draft.facts["hidden_size"]
+def _indexer(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """A few small heads that score every earlier token; the best are attended to.
+
+    Its keys are kept beside the latents.
+    """
+    hidden, heads, size = facts["hidden_size"], facts["indexer"], facts["index_head_dim"]
     return [
-        step(
-            key,
-            label,
-            "compress",
-            "projections",
-            MatMul(hidden, series + series, "attention"),
-            draft.matrix(f"{key}_kv", series, hidden),
-            draft.matrix(f"{key}_gate", series, hidden),
-            (draft.vector(f"{key}_position", every, series, suffix=""),),
-            kind="compressed",
-        ),
-        small(
-            f"{key}_norm",
-            f"{label} norm and write",
-            "entry norm",
-            Elementwise("norm", size / every),
-            draft.norm(f"{key}_norm", size),
-            kind="compressed",
-        ),
-    ]
-
-
-def _entry_indexer(draft: DecoderBuilder, roles: BlockFacts, hidden: Node, q_rank: Node) -> list[Module]:
-    """A few small heads that score every entry by a compressed key of their own; the best entries are attended to."""
-    heads, size, every = roles["indexer"], roles["index_head_dim"], roles["every"]
-    query = heads * size
-    return [
-        step(
-            "index_query",
-            "Indexer queries",
-            "index Q",
-            "projections",
-            MatMul(q_rank, query, "attention"),
-            draft.matrix("index_q", query, q_rank),
+        index_query(builder, facts),
+        projection(
+            "index_key",
+            hidden,
+            size + heads,
+            builder.matrix("index_k", size, hidden),
+            builder.matrix("index_weights", heads, hidden),
+            label="Indexer key and head weights",
+            short="index K",
             kind="dsa",
         ),
-        step(
-            "index_weights",
-            "Indexer head weights",
-            "index W",
-            "projections",
-            MatMul(hidden, heads, "attention"),
-            draft.matrix("index_weights", heads, hidden),
+        elementwise(
+            "index_norm",
+            "norm",
+            size,
+            builder.norm("index_k_norm", size, bias=1),
+            label="Indexer key norm",
+            short="index norm",
             kind="dsa",
         ),
-        *_compressor(draft, "index_compressor", "Indexer compressor", every, size, size + size),
-        small("index_rope", "Indexer RoPE", "index RoPE", Elementwise("rope", query), kind="dsa"),
-        step(
+        elementwise(
+            "index_rope",
+            "rope",
+            heads * size + size,
+            label="Indexer RoPE and key write",
+            short="index RoPE",
+            kind="dsa",
+        ),
+        build_module(
             "indexer",
-            "Indexer",
-            "indexer",
-            "attention",
-            Indexer(query / every, heads / every, size / every, every),
+            Indexer(query=heads * size, heads=heads, key=size),
+            label="Indexer",
+            short="indexer",
+            part="attention",
             kind="dsa",
         ),
     ]

@@ -1,14 +1,14 @@
-"""What a model is made of: tensors, the modules that hold them, what each computes, and what it keeps in a cache.
+"""What a model is made of: modules in order, their tensors, what each computes and keeps in a cache.
 
-Shapes and sizes are expressions over the architecture's facts, for the whole model; sharding replaces the widths that
-are split by those of a rank.
+Shapes and sizes are expressions over the architecture's facts, for the whole model; sharding replaces the
+widths that are split by those of a rank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from mantile.graph.quantity import Input, Node, Quantity, Row
 from mantile.library.architecture import Model
@@ -26,12 +26,12 @@ class Tensor:
 
     Args:
         name: {} stands for an index: of the layer, and of the expert where each is stored by itself.
-        shape: whole-model dimensions.
-        layers: how many layers hold it; None for once.
-        copies: how many a layer holds, for experts stored one by one.
+        shape: dimensions of the whole model, whatever tensor parallelism splits.
+        layers: how many layers hold it; None if it stands once.
+        copies: how many a layer holds, for experts stored one by one; None for one.
         matrix: False for norms and biases, which stay in 16 bit.
-        weights: the class its data type follows.
-        routed: part of the experts of which a token uses some only.
+        weights: the class that its data type follows.
+        routed: belongs to the experts, of which a token goes through some only.
         buffer: stored, but no parameter.
     """
 
@@ -47,7 +47,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class AttentionSpan:
-    """How far back attention looks: without limit, a window, a chunk, or the best tokens an indexer leaves."""
+    """How far back attention looks: without limit, a window, a chunk, or what an indexer selects."""
 
     kind: Literal["full", "sliding", "chunked", "selected"]
     length: Input | None = None
@@ -58,7 +58,10 @@ FULL = AttentionSpan("full")
 
 @dataclass(frozen=True)
 class MatMul:
-    """Rows times a matrix of `outputs` x `inputs` channels. `rows`: every token, or the last of each request."""
+    """Rows times a matrix of `outputs` x `inputs` channels.
+
+    `rows`: every token, or the last of each request.
+    """
 
     inputs: Node
     outputs: Node
@@ -78,41 +81,52 @@ class GroupedMatMul:
 
 @dataclass(frozen=True)
 class Attention:
-    """Scores and weighted values over a KV cache. Widths over all heads: queries, results, keys, values kept."""
+    """Scores and weighted values over a KV cache.
+
+    Args:
+        query, result, key, value: channels over all heads; keys and values are kept.
+    """
 
     query: Node
     result: Node
     key: Node
     value: Node
-    reach: AttentionSpan
+    span: AttentionSpan
 
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Attention over a latent: keys and values expanded per head in prefill, absorbed into the queries in decode.
+    """Attention over a latent, expanded per head in prefill and absorbed into the queries in decode.
 
     Args:
         expanded: channels of queries and results over all heads, as expanded.
         absorbed: the same in the width of the latent.
         latent: channels kept per token, the same for all heads.
-        every: tokens that one kept entry stands for, where it is several; the channels are then a token's share.
+        entry_tokens: tokens that one kept entry stands for, where they are several; the channels are then a
+            token's share.
     """
 
     expanded: Node
     absorbed: Node
     latent: Node
-    reach: AttentionSpan
-    every: Input | None = None
+    span: AttentionSpan
+    entry_tokens: Input | None = None
 
 
 @dataclass(frozen=True)
 class Indexer:
-    """Scores of every earlier token, or entry of several tokens, against a few small heads; keys of one head are kept."""
+    """Scores of every earlier token, or entry of tokens, by a few small heads; keys of one head are kept.
+
+    Args:
+        query: channels over all indexer heads.
+        key: channels kept per token.
+        entry_tokens: as for `LatentAttention`.
+    """
 
     query: Node
     heads: Node
     key: Node
-    every: Input | None = None
+    entry_tokens: Input | None = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +137,9 @@ class Recurrence:
         state: values of the recurrent state per request and layer.
         conv: channels of the short convolution; its last inputs are kept too.
         kernel: tokens the convolution looks at.
-        macs: multiply-adds of one token beyond the convolution, when a prompt is worked through in chunks: matrix products only.
-        chunk: tokens of a chunk, to a multiple of which a prompt is filled up; None if there are no chunks.
+        macs: multiply-adds of one token beyond the convolution when a prompt is worked through in chunks;
+            matrix products only.
+        chunk: tokens of a chunk, to a multiple of which a prompt is padded; None if there are no chunks.
     """
 
     state: Node
@@ -134,27 +149,37 @@ class Recurrence:
     chunk: Input | None = None
 
 
+ElementwiseKind = Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
+
+
 @dataclass(frozen=True)
 class Elementwise:
-    """A streaming kernel: `passes` times `width` channels of every token are read or written, by `kernels` kernels."""
+    """A streaming kernel over `width` channels of every token.
 
-    kind: Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
+    How often they are read and written follows from its kind.
+
+    Args:
+        wide: a norm over the width of all heads, which tensor-parallel ranks have to sum over.
+    """
+
+    kind: ElementwiseKind
     width: Node
     wide: bool = False
 
 
 @dataclass(frozen=True)
 class Vision:
-    """The vision tower with its projector, which stays in 16 bit.
+    """The vision tower with its projector, which stay in 16 bit.
 
     Args:
-        tensors: matrix is False for what no product reads.
+        tensors: `matrix` is False for what no product reads.
         patches_per_image: patches that attend to each other.
         patches_per_token: patches that become one token of the decoder.
-        matrices: rows of every matrix and the sums below.
-        patch_parameters, token_parameters: in matrices that every patch, and every image token, is multiplied with.
+        matrices: rows of every matrix, and the two sums below.
+        patch_parameters, token_parameters: values of the matrices that every patch, and every image token,
+            goes through.
         attended: patches that a patch attends to, summed over the layers.
-        width: channels of the queries, the keys and the values over all heads.
+        width: channels of the queries, of the keys and of the values over all heads.
     """
 
     facts: Mapping[str, Input]
@@ -169,9 +194,9 @@ class Vision:
     layers: Input
 
     def rows(self) -> tuple[Row, ...]:
-        """What the facts make, for the Model sheet."""
-        made = (self.patches_per_image, self.patches_per_token, *self.matrices, self.attended, self.width)
-        return tuple(quantity for quantity in made if isinstance(quantity, Quantity))
+        """What follows from the facts, for the Model sheet."""
+        figures = (self.patches_per_image, self.patches_per_token, *self.matrices, self.attended, self.width)
+        return tuple(figure for figure in figures if isinstance(figure, Quantity))
 
 
 Operation = MatMul | GroupedMatMul | Attention | LatentAttention | Indexer | Recurrence | Elementwise | Vision
@@ -184,9 +209,11 @@ class Module:
     Args:
         id: unique in the model; `step` is the same without the block's name.
         short: a few letters for charts.
-        layers: how many layers have it; None for once in a pass.
-        reduces: its result is partial on every tensor-parallel rank.
-        kind: of the block it belongs to: mha, gqa, mqa, mla, sliding, chunked, linear, mamba2, dsa, dense, moe, ...
+        part: what it belongs to where times are shown by kind.
+        layers: how many layers have it; None if it runs once in a pass.
+        reduces: its result is partial on every tensor-parallel rank, so that an all-reduce follows.
+        kind: of the block it belongs to: mha, gqa, mqa, mla, sliding, chunked, linear, mamba2, dsa, dense,
+            moe, ...
     """
 
     id: str
@@ -217,9 +244,15 @@ class Layer:
 
 @dataclass(frozen=True)
 class Width:
-    """A dimension that tensor parallelism splits: `units` of `size` channels each, or plain columns."""
+    """A dimension that tensor parallelism splits: `units` of `size` channels, or of one if `size` is None.
 
-    whole: Quantity | Input
+    Args:
+        total: channels of the whole model.
+        split: how units are handed out to ranks; KV heads may be copied where there are fewer of them than
+            ranks.
+    """
+
+    total: Quantity | Input
     units: Input
     size: Input | None
     split: Split
@@ -232,10 +265,10 @@ class ModelGraph:
     Args:
         modules: every distinct module once.
         layers: the kinds of layer.
-        widths: what sharding splits.
+        widths: the dimensions that tensor parallelism splits.
         facts: inputs by the name of the fact.
-        sizes: quantities that shapes are made of, and layer counts, for the Model sheet.
-        extra: tensors of multi-token prediction, which no pass of ours runs.
+        sizes: the widths that are quantities, and layer counts, for the Model sheet.
+        prediction: tensors of multi-token prediction, which no pass of ours runs.
     """
 
     model: Model
@@ -246,7 +279,7 @@ class ModelGraph:
     sizes: tuple[Row, ...]
     total_layers: Input | Quantity
     vision: Vision | None = None
-    extra: tuple[Tensor, ...] = field(default=())
+    prediction: tuple[Tensor, ...] = ()
 
     def tensors(self) -> tuple[Tensor, ...]:
         """All tensors of the decoder in execution order."""
@@ -254,18 +287,18 @@ class ModelGraph:
 
     def weight_classes(self) -> tuple[Weights, ...]:
         """The classes of matrices the model has, in order."""
-        found = {tensor.weights for tensor in self.tensors() if tensor.matrix} | {"head"}
-        return tuple(name for name in ("attention", "ffn", "experts", "router", "head") if name in found)
+        classes = {tensor.weights for tensor in self.tensors() if tensor.matrix} | {"head"}
+        return tuple(name for name in get_args(Weights) if name in classes)
 
     def operations(self) -> frozenset[type]:
         """Which kinds of operation its modules are."""
         return frozenset(type(module.operation) for module in self.modules)
 
-    def reaches(self) -> tuple[AttentionSpan, ...]:
-        """The different reaches of its attention layers, in order."""
+    def spans(self) -> tuple[AttentionSpan, ...]:
+        """The different spans of its attention layers, in order."""
         return tuple(
             dict.fromkeys(
-                module.operation.reach
+                module.operation.span
                 for module in self.modules
                 if isinstance(module.operation, Attention | LatentAttention)
             )

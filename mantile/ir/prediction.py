@@ -1,4 +1,7 @@
-"""Multi-token prediction: tensors of layers after the last, which no pass of ours runs and no count of parameters holds."""
+"""Multi-token prediction: layers behind the last.
+
+No pass of ours runs them, no count of parameters holds them.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +9,59 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mantile.graph.quantity import Node
-from mantile.ir.draft import DecoderBuilder
+from mantile.ir.builder import DecoderBuilder
 from mantile.ir.modules import Module, Tensor, Weights
-from mantile.ir.streams import collapsing
+from mantile.ir.streams import collapse_tensors
 
 
-def prediction(
-    draft: DecoderBuilder, drawn: Callable[[DecoderBuilder, str], list[Module]]
+def prediction_tensors(
+    builder: DecoderBuilder, build_block: Callable[[DecoderBuilder, str], list[Module]]
 ) -> tuple[Tensor, ...]:
-    """Tensors of the prediction layers: norms of embedding and hidden state, what joins them, a decoder layer, a norm.
+    """Tensors of the prediction layers; none in a model without.
 
-    The decoder layer is what the architecture says, else of the last kind. Some checkpoints hold copies of embedding and LM head.
+    A prediction layer norms the embedding and the hidden state, joins both, and runs a decoder layer and a
+    norm. The decoder layer is made of the blocks that the architecture names, else it is of the last kind.
+    Some checkpoints hold copies of embedding and LM head.
 
     Args:
-        drawn: draws up the modules of a block.
+        build_block: makes the modules of a block by its name.
     """
-    architecture, names, hidden = draft.architecture, draft.names.prediction, draft.facts["hidden_size"]
+    architecture, names = builder.architecture, builder.names.prediction
     if not architecture.value("mtp_layers"):
         return ()
-    stated = architecture.choices.get("prediction_layer")
-    blocks = stated.value.split(" + ") if stated is not None else architecture.stack[-1].layers[-1]
-    count = draft.facts["mtp_layers"]
-    own = None if names.once else count
-    table = (draft.columns(draft.facts["vocabulary"]), hidden)
+    hidden, count = builder.facts["hidden_size"], builder.facts["mtp_layers"]
+    layers = None if names.once else count
+    vocabulary = builder.columns(builder.facts["vocabulary"])
 
     def stored(name: str, *shape: Node, weights: Weights = "attention") -> tuple[Tensor, ...]:
-        return (
-            (Tensor(f"{names.prefix}{name}.weight", shape, own, matrix=len(shape) > 1, weights=weights),)
-            if name
-            else ()
-        )
+        """A tensor beside the decoder layer; none where the family has no name for it."""
+        if not name:
+            return ()
+        matrix = len(shape) > 1
+        return (Tensor(f"{names.prefix}{name}.weight", shape, layers, matrix=matrix, weights=weights),)
 
-    inside = (
-        replace(tensor, name=names.layer + tensor.name.removeprefix(draft.names.layer), layers=count)
-        for name in blocks
-        for module in drawn(draft, name)
-        for tensor in module.tensors
-    )
     joined = hidden if names.join_hidden else hidden + hidden
     return (
-        *stored(names.embedding, *table, weights="head"),
+        *stored(names.embedding, vocabulary, hidden, weights="head"),
         *stored(names.embedding_norm, hidden),
         *stored(names.hidden_norm, hidden),
         *stored(names.join, hidden, joined),
         *stored(names.join_hidden, hidden, hidden),
-        *inside,
-        *(replace(tensor, layers=own) for tensor in collapsing(draft, names.prefix)),
+        *(
+            replace(tensor, name=names.layer + tensor.name.removeprefix(builder.names.layer), layers=count)
+            for block in _blocks(builder)
+            for module in build_block(builder, block)
+            for tensor in module.tensors
+        ),
+        *(replace(tensor, layers=layers) for tensor in collapse_tensors(builder, names.prefix)),
         *stored(names.norm, hidden),
-        *stored(names.head, *table, weights="head"),
+        *stored(names.head, vocabulary, hidden, weights="head"),
     )
+
+
+def _blocks(builder: DecoderBuilder) -> tuple[str, ...]:
+    """The blocks that a prediction layer is made of."""
+    stated = builder.architecture.choices.get("prediction_layer")
+    if stated is None:
+        return builder.architecture.stack[-1].layers[-1]
+    return tuple(stated.value.split(" + "))

@@ -1,77 +1,82 @@
-"""Hyper-connections: several residual streams, collapsed into one before a block and mixed with its result after it."""
+"""Hyper-connections: several residual streams, collapsed before a block, then mixed with its result."""
 
 from __future__ import annotations
 
 from mantile.graph.quantity import Node, as_node
-from mantile.ir.draft import DecoderBuilder, small, step
-from mantile.ir.modules import Elementwise, MatMul, Module, Tensor
+from mantile.ir.builder import DecoderBuilder, build_module, elementwise
+from mantile.ir.modules import MatMul, Module, Tensor
 
 ONE = as_node(1)
 
 
-def streams(draft: DecoderBuilder, place: str) -> tuple[list[Module], list[Module]]:
-    """What stands before and after a block: weights worked out from all streams, and the streams mixed with the result.
+def streams(builder: DecoderBuilder, place: str) -> tuple[list[Module], list[Module]]:
+    """What stands before and after a block, nothing in a model with one stream.
 
-    A token's weights are one for each stream to collapse, one to expand, and one for each pair of streams to mix; each of the
-    three has a scale. The mixing matrix is made doubly stochastic by iterations over n x n values, which are left out.
+    Before: weights worked out from all streams. A token has one for each stream to collapse, one to expand,
+    and one for each pair of streams to mix; each of the three has a scale. The mixing matrix is made doubly
+    stochastic by iterations over n x n values, which are left out. After: the streams mixed with the block's
+    result.
+
+    Args:
+        place: "mixer" or "ffn".
     """
-    if "residual_streams" not in draft.facts:
+    if "residual_streams" not in builder.facts:
         return [], []
-    count, hidden = draft.facts["residual_streams"], draft.facts["hidden_size"]
-    weights, width = count + count + count * count, count * hidden
-    name = f"{draft.names.layer}{draft.names[f'{place}_streams']}"
-    label = "FFN" if place == "ffn" else "attention"
-    before = step(
+    count, width = builder.facts["residual_streams"], _width(builder)
+    weights = count + count + count * count
+    name = f"{builder.names.layer}{builder.names[f'{place}_streams']}"
+    block = "FFN" if place == "ffn" else "attention"
+    before = build_module(
         f"{place}_streams",
-        f"Weights of the residual streams, {label}",
-        "streams",
-        "small",
         MatMul(width, weights, "router"),
         (
-            _vector(f"{name}_fn", weights, width),
-            _vector(f"{name}_base", weights),
-            _vector(f"{name}_scale", ONE + ONE + ONE),
+            _table(f"{name}_fn", weights, width),
+            _table(f"{name}_base", weights),
+            _table(f"{name}_scale", ONE + ONE + ONE),
         ),
+        label=f"Weights of the residual streams, {block}",
+        short="streams",
+        part="small",
         kind="streams",
     )
-    after = small(
-        f"{place}_mix", f"Residual streams mixed, {label}", "mix", Elementwise("gate", width), kind="streams"
-    )
+    label = f"Residual streams mixed, {block}"
+    after = elementwise(f"{place}_mix", "gate", width, label=label, short="mix", kind="streams")
     return [before], [after]
 
 
-def collapse(draft: DecoderBuilder) -> list[Module]:
-    """The streams made one before the final norm."""
-    if "residual_streams" not in draft.facts:
+def collapse(builder: DecoderBuilder) -> list[Module]:
+    """The streams collapsed into one before the final norm; nothing in a model with one stream."""
+    if "residual_streams" not in builder.facts:
         return []
     return [
-        step(
+        build_module(
             "head_streams",
-            "Weights of the residual streams, LM head",
-            "streams",
-            "small",
-            MatMul(
-                draft.facts["residual_streams"] * draft.facts["hidden_size"],
-                draft.facts["residual_streams"],
-                "router",
-            ),
-            collapsing(draft, draft.names.top),
+            MatMul(_width(builder), builder.facts["residual_streams"], "router"),
+            collapse_tensors(builder, builder.names.top),
+            label="Weights of the residual streams, LM head",
+            short="streams",
+            part="small",
         )
     ]
 
 
-def collapsing(draft: DecoderBuilder, prefix: str) -> tuple[Tensor, ...]:
-    """The tensors that make one stream of several; none in a model with one."""
-    if "residual_streams" not in draft.facts:
+def collapse_tensors(builder: DecoderBuilder, prefix: str) -> tuple[Tensor, ...]:
+    """The tensors that collapse the streams into one; none in a model with one stream."""
+    if "residual_streams" not in builder.facts:
         return ()
-    count, name = draft.facts["residual_streams"], f"{prefix}{draft.names['head_streams']}"
+    count, name = builder.facts["residual_streams"], f"{prefix}{builder.names['head_streams']}"
     return (
-        _vector(f"{name}_fn", count, count * draft.facts["hidden_size"]),
-        _vector(f"{name}_base", count),
-        _vector(f"{name}_scale", ONE),
+        _table(f"{name}_fn", count, _width(builder)),
+        _table(f"{name}_base", count),
+        _table(f"{name}_scale", ONE),
     )
 
 
-def _vector(name: str, *shape: Node) -> Tensor:
+def _width(builder: DecoderBuilder) -> Node:
+    """Channels of all streams of a token."""
+    return builder.facts["residual_streams"] * builder.facts["hidden_size"]
+
+
+def _table(name: str, *shape: Node) -> Tensor:
     """A small table, which is not quantised."""
     return Tensor(name, shape, matrix=False)
