@@ -57,7 +57,9 @@ def evidence(
     levels = _levels(base, disaggregated)
     level, of_disaggregated = _level(of_pair, of_framework, disaggregated, levels)
     names = tuple(
-        defined(f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", called="levels")
+        defined(
+            f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", called="words for levels"
+        )
         for number, name in enumerate(levels.values(), 1)
     )
     name = Quantity("evidence.name", "Evidence", "1", index(span(names), level))

@@ -81,7 +81,7 @@ def _phrase(node: Apply, names: Names) -> str:
     """How some operations are said of some arguments; empty where the table says it.
 
     A flag stands for itself: "where continuous". A limit follows what it limits: "batch − 1, at least 0". Of two figures one is
-    the larger. A choice by name is a look-up. What is not one figure or one product stands in brackets in a list.
+    the larger. A choice by name is a look-up. An override holds if there is one. What is not one figure or one product stands in brackets in a list.
     """
     first, *others = node.arguments
     match node.operation, first, others:
@@ -89,6 +89,8 @@ def _phrase(node: Apply, names: Names) -> str:
             return names[first]
         case "less_equal", (Input() | Quantity()), [Literal(value=0)] if first.unit == "flag":
             return f"not {names[first]}"
+        case "where", Apply("is_number", (checked,)), [then, otherwise] if checked is then:
+            return f"{_item(then, names)} if there is one, else {_last(otherwise, names)}"
         case "where", condition, [then, otherwise]:
             return f"{_item(then, names)} where {_words(condition, names)[0]}, else {_last(otherwise, names)}"
         case (("maximum" | "minimum"), Literal(), [figure]) if not isinstance(figure, Span | Literal):
