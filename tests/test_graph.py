@@ -19,7 +19,6 @@ from mantile.graph.evaluate import CHUNK, Program, evaluate
 from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
 from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
-from mantile.graph.sentence import sentence
 from mantile.verify.engines import soffice, with_libreoffice
 
 A, B, C, D = (
@@ -563,71 +562,3 @@ def test_a_figure_across_cases_takes_the_value_of_that_case() -> None:
     cases = [inner.run({"a": value}) for value in (2.0, 5.0)]
     assert Program([gain]).run({}, cases)[gain] == 6.0
     assert formula(gain.body, OneColumn(size)) == "=B1-A1"
-
-
-def _stated(name: str, label: str, unit: str = "s") -> Input:
-    return Input(name, label, unit, 1, "what it is")
-
-
-FLAG, READ, CACHE = (
-    _stated("flag", "Continuous", "flag"),
-    _stated("a", "Weights read"),
-    _stated("b", "KV cache"),
-)
-KEY, NAMES = _stated("key", "Basis", "1"), q.span([_stated("n1", "Cloud", "1"), _stated("n2", "Owned", "1")])
-
-
-@pytest.mark.parametrize(
-    ("node", "words"),
-    [
-        (READ + CACHE, "weights read + KV cache"),
-        (READ - (CACHE - READ), "weights read − (KV cache − weights read)"),
-        (q.where(FLAG > 0, READ, CACHE), "weights read where continuous, else KV cache"),
-        (q.where(FLAG <= 0, READ, CACHE), "weights read where not continuous, else KV cache"),
-        (q.maximum(0, READ - CACHE), "weights read − KV cache, at least 0"),
-        (1 - q.maximum(0, READ), "1 − (weights read, at least 0)"),
-        (q.minimum(READ, CACHE), "the smaller of weights read and KV cache"),
-        (
-            q.maximum(READ, q.maximum(1, CACHE), KEY),
-            "the largest of weights read, (KV cache, at least 1) and basis",
-        ),
-        (
-            q.where(FLAG > 0, q.minimum(READ, CACHE), q.maximum(0, CACHE)),
-            "(the smaller of weights read and KV cache) where continuous, else (KV cache, at least 0)",
-        ),
-        (
-            q.where(FLAG > 0, 1, q.where(KEY > 0, READ, 0)),
-            "1 where continuous, else weights read where basis is above 0, else 0",
-        ),
-        (
-            q.where(q.is_number(KEY), KEY, q.minimum(READ, CACHE)),
-            "basis if there is one, else (the smaller of weights read and KV cache)",
-        ),
-        (q.remainder(READ - CACHE, KEY), "remainder of (weights read − KV cache) ÷ basis"),
-        (q.floor(READ / KEY), "whole part of (weights read ÷ basis)"),
-        (q.index(q.span([READ, CACHE]), KEY), "weights read … KV cache at basis"),
-        (
-            q.index(q.span([READ, CACHE]), q.match(KEY, NAMES)),
-            "weights read … KV cache, looked up for basis in cloud … owned",
-        ),
-    ],
-)
-def test_a_body_is_read_like_this(node: Node, words: str) -> None:
-    """Flags, limits, the larger of two, look-ups; brackets where a phrase could be read otherwise."""
-    assert sentence(Quantity("x", "Result", "s", node)) == words
-    assert sentence(Quantity("x", "Result", "s", node, note="so it is")) == f"{words} · so it is"
-
-
-def test_precedents_of_one_name_are_told_apart_and_a_common_ending_is_left_out() -> None:
-    """ "Draw, decode" follows from "limit", not "limit, decode", unless it follows from both."""
-    limit, other = (
-        dataclasses.replace(_stated(label, label), name="limit") for label in ("Limit", "Limit, decode")
-    )
-    idle = _stated("idle", "Idle, decode")
-    assert (
-        sentence(Quantity("x", "Smaller", "s", q.minimum(limit, other)))
-        == "the smaller of limit and limit, decode"
-    )
-    assert sentence(Quantity("x", "Draw, decode", "s", other + idle)) == "limit + idle"
-    assert sentence(Quantity("x", "Draw", "s", other + idle)) == "limit + idle, decode"
-    assert sentence(Quantity("x", "Draw, decode", "s", limit + other)) == "limit + limit, decode"

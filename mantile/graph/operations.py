@@ -27,7 +27,7 @@ class Operation:
     Args:
         numpy: function of scalars or arrays; a span arrives as a list.
         excel: template with {0}, {1}, ... or {all} for any number of arguments.
-        sentence: the same in words.
+        sentence: the same in words. A function gets brackets in {0}, all but a name in {0:atom}, nothing in {0:bare}.
         precedence: of the printed form; arguments that bind less tightly get brackets.
         unit: name of the rule by which its unit follows from its arguments' units.
     """
@@ -63,7 +63,7 @@ def _total(*arguments: Any) -> Any:
     return reduce(np.add, _flat(arguments))
 
 
-def _both(*arguments: Any) -> Any:
+def _all_of(*arguments: Any) -> Any:
     return reduce(np.logical_and, arguments)
 
 
@@ -81,13 +81,13 @@ def _where(condition: Any, then: Any, otherwise: Any) -> Any:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
         return then if condition else otherwise
-    found = np.where(condition, then, otherwise)
-    return found if _all_finite(condition) else _unless(np.isnan(condition), found)
+    chosen = np.where(condition, then, otherwise)
+    return chosen if _all_finite(condition) else _unless(np.isnan(condition), chosen)
 
 
-def _unless(wrong: Any, found: Any) -> Any:
+def _unless(wrong: Any, values: Any) -> Any:
     """Values, with an error where something is wrong; texts become objects then."""
-    return np.where(wrong, np.nan, found.astype(object) if found.dtype.kind in "US" else found)
+    return np.where(wrong, np.nan, values.astype(object) if values.dtype.kind in "US" else values)
 
 
 def _same(left: Any, right: Any) -> Any:
@@ -101,11 +101,11 @@ def _divide(left: Any, right: Any) -> Any:
     if np.ndim(left) == 0 and np.ndim(right) == 0 and right == 0:
         return math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.divide(left, right)
-    return found if np.all(right) else _unless(np.equal(right, 0), found)
+        quotient = np.divide(left, right)
+    return quotient if np.all(right) else _unless(np.equal(right, 0), quotient)
 
 
-def _element(members: list[Any], position: Any) -> Any:
+def _index(members: list[Any], position: Any) -> Any:
     if np.ndim(position) == 0:
         if math.isnan(position) or not 1 <= position <= len(members):
             return math.nan
@@ -115,14 +115,14 @@ def _element(members: list[Any], position: Any) -> Any:
     complete = there.all()
     index = (position if complete else np.where(there, position, 1)).astype(np.intp) - 1
     if all(np.ndim(member) == 0 for member in members):
-        found = np.asarray(members)[index]
+        chosen = np.asarray(members)[index]
     else:
         stacked = np.stack(np.broadcast_arrays(*members, index)[:-1])
-        found = np.take_along_axis(stacked, index[np.newaxis], axis=0)[0]
-    return found if complete else _unless(~there, found)
+        chosen = np.take_along_axis(stacked, index[np.newaxis], axis=0)[0]
+    return chosen if complete else _unless(~there, chosen)
 
 
-def _position(key: Any, members: list[Any], _exact: int) -> Any:
+def _match(key: Any, members: list[Any], _exact: int) -> Any:
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
         return next(
             (
@@ -132,13 +132,13 @@ def _position(key: Any, members: list[Any], _exact: int) -> Any:
             ),
             math.nan,
         )
-    found: Any = np.nan
+    place: Any = np.nan
     for i in range(len(members), 0, -1):
-        found = np.where(np.equal(members[i - 1], key), i, found)
-    return found
+        place = np.where(np.equal(members[i - 1], key), i, place)
+    return place
 
 
-def _position_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
+def _match_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
     count = reduce(np.add, (np.less_equal(member, key).astype(float) for member in members))
     return np.where(count > 0, count, np.nan)[()]
 
@@ -206,48 +206,48 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any) -> Any:
         if np.ndim(left) == 0 and np.ndim(right) == 0 and (_is_error(left) or _is_error(right)):
             return math.nan
-        found = function(left, right)
-        if np.ndim(found) == 0 or (_all_finite(left) and _all_finite(right)):
-            return found
-        return _unless(np.logical_or(_is_error(left), _is_error(right)), found)
+        holds = function(left, right)
+        if np.ndim(holds) == 0 or (_all_finite(left) and _all_finite(right)):
+            return holds
+        return _unless(np.logical_or(_is_error(left), _is_error(right)), holds)
 
     return compare
 
 
 _TABLE = (
-    #         name                NumPy                     Excel                      words                                       binds       unit
-    Operation("add",              np.add,                   "{0}+{1}",                 "{0} + {1}",                                SUM,        "same"),
-    Operation("subtract",         np.subtract,              "{0}-{1}",                 "{0} − {1}",                                SUM,        "same"),
-    Operation("multiply",         np.multiply,              "{0}*{1}",                 "{0} × {1}",                                PRODUCT,    "product"),
-    Operation("divide",           _divide,                  "{0}/{1}",                 "{0} ÷ {1}",                                PRODUCT,    "quotient"),
-    Operation("power",            np.power,                 "{0}^{1}",                 "{0} to the power {1}",                     POWER,      "power"),
-    Operation("negative",         np.negative,              "-{0}",                    "−{0}",                                     NEGATIVE,   "same"),
-    Operation("less",             _compare(np.less),        "{0}<{1}",                 "{0} is below {1}",                         COMPARISON, "comparison"),
-    Operation("less_equal",       _compare(np.less_equal),  "{0}<={1}",                "{0} is at most {1}",                       COMPARISON, "comparison"),
-    Operation("greater",          _compare(np.greater),     "{0}>{1}",                 "{0} is above {1}",                         COMPARISON, "comparison"),
-    Operation("greater_equal",    _compare(np.greater_equal), "{0}>={1}",              "{0} is at least {1}",                      COMPARISON, "comparison"),
-    Operation("equal",            _compare(_same),          "{0}={1}",                 "{0} is {1}",                               COMPARISON, "comparison"),
-    Operation("all_of",           _both,                    "AND({all})",              "{all:and}",                                ATOM,       "truth"),
-    Operation("where",            _where,                   "IF({0},{1},{2})",         "{1} where {0}, else {2}",                  ATOM,       "branch"),
-    Operation("maximum",          _maximum,                 "MAX({all})",              "the largest of {all:and}",                 ATOM,       "same"),
-    Operation("minimum",          _minimum,                 "MIN({all})",              "the smallest of {all:and}",                ATOM,       "same"),
-    Operation("total",            _total,                   "SUM({all})",              "sum of {all:and}",                         ATOM,       "same"),
-    Operation("absolute",         np.abs,                   "ABS({0})",                "size of {0}",                              ATOM,       "same"),
-    Operation("logarithm",        _logarithm,               "LN({0})",                 "natural logarithm of {0}",                 ATOM,       "number"),
-    Operation("round_up",         _round_up,                "ROUNDUP({0},{1})",        "{0}, rounded up",                          ATOM,       "first"),
-    Operation("floor",            np.floor,                 "INT({0})",                "whole part of {0}",                        ATOM,       "first"),
-    Operation("remainder",        np.mod,                   "MOD({0},{1})",            "remainder of {0} ÷ {1}",                   ATOM,       "first"),
-    Operation("index",            _element,                 "INDEX({0},{1})",          "{0} at {1}",                               ATOM,       "first"),
-    Operation("match",            _position,                "MATCH({0},{1},{2})",      "position of {0} in {1}",                   ATOM,       "number"),
-    Operation("match_at_most",    _position_at_most,        "MATCH({0},{1},{2})",      "position of the largest of {1} up to {0}", ATOM,       "number"),
-    Operation("sum_where",        _sum_where,               "SUMIFS({0},{1},{2})",     "{0} where {1} is {2}",                     ATOM,       "first"),
-    Operation("count_where",      _count_where,             "COUNTIFS({0},{1})",       "how often {1} stands in {0}",              ATOM,       "number"),
-    Operation("nth_largest",      _nth_largest,             "LARGE({0},{1})",          "number {1} in size of {0}",                ATOM,       "first"),
-    Operation("is_number",        _is_number,               "ISNUMBER({0})",           "{0} is set",                               ATOM,       "truth"),
-    Operation("is_error",         _is_error,                "ISERROR({0})",            "{0} is an error",                          ATOM,       "truth"),
-    Operation("if_error",         _if_error,                "IFERROR({0},{1})",        "{0}, or {1} on an error",                  ATOM,       "same"),
-    Operation("text",             _text,                    "TEXT({0},{1})",           "{0}",                                      ATOM,       "truth"),
-    Operation("join",             _join,                    "{0}&{1}",                 "{0}{1}",                                   TEXT,       "truth"),
+    #         name             NumPy                       Excel                  words                                 binds       unit
+    Operation("add",           np.add,                     "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
+    Operation("subtract",      np.subtract,                "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
+    Operation("multiply",      np.multiply,                "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
+    Operation("divide",        _divide,                    "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
+    Operation("power",         np.power,                   "{0}^{1}",             "{0} to the power {1}",               POWER,      "power"),
+    Operation("negative",      np.negative,                "-{0}",                "−{0}",                               NEGATIVE,   "same"),
+    Operation("less",          _compare(np.less),          "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison"),
+    Operation("less_equal",    _compare(np.less_equal),    "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison"),
+    Operation("greater",       _compare(np.greater),       "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison"),
+    Operation("greater_equal", _compare(np.greater_equal), "{0}>={1}",            "{0} is at least {1}",                COMPARISON, "comparison"),
+    Operation("equal",         _compare(_same),            "{0}={1}",             "{0} is {1}",                         COMPARISON, "comparison"),
+    Operation("all_of",        _all_of,                    "AND({all})",          "{0} and {1}",                        ATOM,       "truth"),
+    Operation("where",         _where,                     "IF({0},{1},{2})",     "{1} if {0:bare}, else {2}",          ATOM,       "branch"),
+    Operation("maximum",       _maximum,                   "MAX({all})",          "the largest of {0}",                 ATOM,       "same"),
+    Operation("minimum",       _minimum,                   "MIN({all})",          "the smallest of {0}",                ATOM,       "same"),
+    Operation("total",         _total,                     "SUM({all})",          "sum of {0}",                         ATOM,       "same"),
+    Operation("absolute",      np.abs,                     "ABS({0})",            "size of {0:atom}",                   ATOM,       "same"),
+    Operation("logarithm",     _logarithm,                 "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number"),
+    Operation("round_up",      _round_up,                  "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first"),
+    Operation("floor",         np.floor,                   "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
+    Operation("remainder",     np.mod,                     "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
+    Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first"),
+    Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number"),
+    Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),
+    Operation("sum_where",     _sum_where,                 "SUMIFS({0},{1},{2})", "sum of {0} where {1} is {2}",        ATOM,       "first"),
+    Operation("count_where",   _count_where,               "COUNTIFS({0},{1})",   "number of {0} that are {1}",         ATOM,       "number"),
+    Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
+    Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
+    Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
+    Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
+    Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
+    Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
 
 OPERATIONS = {operation.name: operation for operation in _TABLE}

@@ -1,135 +1,391 @@
-"""Graph to words: how a quantity is worked out, in one sentence that names everything it follows from."""
+"""Graph to words: how a quantity is worked out, in one sentence that names everything it follows from.
+
+The sentence of an operation stands in the table of `operations`. Some combinations read better in other words: a
+choice ("A if X, B if Y, else C"), a lookup by key, the larger of two, a bound ("at least 1"), a text put together.
+Those forms are the functions below `_FORMS`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS, PRODUCT
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Named, Node, Quantity, Span, precedents
+from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS
+from mantile.graph.quantity import (
+    Apply,
+    InCase,
+    Input,
+    Literal,
+    Named,
+    Node,
+    Quantity,
+    Span,
+    expression,
+    is_named,
+)
 
-Names = Mapping[Named, str]
+AND, PHRASE = 1, 0
+"""How loosely conditions and functions read in words: inside an operator or a list they get brackets."""
+LINE = 100
+"""Parts of a sum are named one by one where that takes no more characters than this."""
 
 
 def sentence(figure: Named) -> str:
     """How a quantity is worked out and, where a note says so, why; what an input means."""
     if isinstance(figure, Input):
         return figure.note
-    how = _words(figure.body, names(figure))[0]
+    how = how_worked_out(figure)
     return f"{how} · {figure.note}" if figure.note else how
 
 
+def how_worked_out(quantity: Quantity) -> str:
+    """How a quantity is worked out, printed from its body."""
+    return _Printer(names(quantity), _ending(quantity)).phrase(quantity.body).text
+
+
 def called(figure: Named) -> str:
-    """How sentences call a figure: its name, or its label without the capital of an ordinary word."""
-    return figure.name or lowered(figure.label)
+    """How sentences call a figure: its name, or its label without the capital of an ordinary word.
+
+    A plus sign of a label, as in "FFN gate + up", would read as a sum.
+    """
+    return (figure.name or lowered(figure.label)).replace(" + ", " and ")
+
+
+def names(quantity: Quantity) -> dict[Named, str]:
+    """What the sentence of a quantity calls its precedents: their labels where several are called the same.
+
+    A fixed text, such as the name of a limit, is called by its value. What labels of the quantity and of a
+    precedent both end in is left out: "Draw, decode" follows from "idle power".
+    """
+    figures: dict[Named, str] = {}
+    for node in expression(quantity.body, leaf=lambda node: is_named(node) or isinstance(node, Span)):
+        figure = node.figure if isinstance(node, InCase) else node
+        if isinstance(figure, Input | Quantity):
+            text = figure.value if isinstance(figure, Input) and figure.fixed else None
+            figures[figure] = f'"{text}"' if isinstance(text, str) else called(figure)
+    count = Counter(figures.values())
+    for figure, name in figures.items():
+        if count[name] > 1:
+            figures[figure] = lowered(figure.label).replace(" + ", " and ")
+    short = {figure: name.removesuffix(_ending(quantity)) for figure, name in figures.items()}
+    count = Counter(short.values())
+    return {figure: short[figure] if count[short[figure]] == 1 else name for figure, name in figures.items()}
+
+
+def _ending(quantity: Quantity) -> str:
+    """What the labels of a block end in, such as ", QKV projection" or ", decode"."""
+    _, comma, ending = quantity.label.rpartition(", ")
+    return (comma + ending).replace(" + ", " and ")
 
 
 def lowered(label: str) -> str:
     """A label without the capital of an ordinary first word: "Weights read" is "weights read", "KV cache" stays."""
     head = label.split(" ", 1)[0]
-    ordinary = head[:1].isupper() and head[1:].islower()
+    ordinary = head[:1].isupper() and (head[1:].islower() or head == "A")
     return label[0].lower() + label[1:] if ordinary else label
 
 
-def names(figure: Quantity) -> dict[Named, str]:
-    """How the sentence of a quantity calls each of its precedents, told apart where two have the same name.
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """Words for a node, and how tightly they bind.
 
-    What labels of a quantity and of a precedent both end in is left out: "Draw, decode" follows from "idle power".
+    In a template of the table, `{0}` gets brackets where a function stands, `{0:atom}` where anything but a name
+    stands, and `{0:bare}` never.
     """
-    parts = precedents(figure)
-    several = Counter(called(part) for part in parts)
-    result = {part: called(part) if several[called(part)] == 1 else lowered(part.label) for part in parts}
-    _, comma, ending = figure.label.rpartition(", ")
-    if comma:
-        short = {part: name.removesuffix(comma + ending) for part, name in result.items()}
-        several = Counter(short.values())
-        result = {part: short[part] if several[short[part]] == 1 else name for part, name in result.items()}
-    return result
+
+    text: str
+    binds: int = ATOM
+
+    def __format__(self, how: str) -> str:
+        least = {"bare": 0, "atom": ATOM, "": COMPARISON}[how]
+        return self.text if self.binds >= least else f"({self.text})"
 
 
-def _words(node: Node, names: Names) -> tuple[str, int]:
-    """An expression in words, and how tightly they bind."""
-    if isinstance(node, InCase):
-        return called(node.figure), ATOM
-    if isinstance(node, Input | Quantity):
-        return names[node], ATOM
-    if isinstance(node, Literal):
-        return str(node.value), ATOM
-    if isinstance(node, Span):
-        return _ends(node, names), ATOM
-    assert isinstance(node, Apply)
-    phrase = _phrase(node, names)
-    if phrase:
-        return phrase, COMPARISON
-    operation = OPERATIONS[node.operation]
-    binds = _INSIDE.get(operation.name, 0 if operation.precedence == ATOM else operation.precedence)
-    texts = [
-        f"({text})" if binding < binds + (index > 0 and binds > 0) else text
-        for index, (text, binding) in enumerate(_words(argument, names) for argument in node.arguments)
-    ]
-    listed = texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
-    # In words a function reads as loosely as a comparison: inside an operator it needs brackets to be read correctly.
-    reads = COMPARISON if operation.precedence == ATOM else operation.precedence
-    return operation.sentence.replace("{all:and}", listed).format(*texts), reads
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    names: dict[Named, str]
+    ending: str
+
+    def phrase(self, node: Node) -> _Phrase:
+        """Words for any node."""
+        if isinstance(node, Input | Quantity):
+            return _Phrase(self.names[node])
+        if isinstance(node, InCase):
+            return _Phrase(self.names[node.figure])
+        if isinstance(node, Literal):
+            return _Phrase(f'"{node.value}"' if isinstance(node.value, str) else str(node.value))
+        if isinstance(node, Span):
+            return _Phrase(self.ends(node))
+        assert isinstance(node, Apply)
+        flag = self.flag(node)
+        if flag is not None:
+            return _Phrase(f"1 if {flag.text}, else 0", PHRASE)
+        form = _FORMS.get(node.operation)
+        special = form(self, *node.arguments) if form is not None else None
+        return special if special is not None else self.plain(node)
+
+    def plain(self, node: Apply) -> _Phrase:
+        """An operation in the words of the table."""
+        operation = OPERATIONS[node.operation]
+        if operation.precedence in (ATOM, COMPARISON):
+            parts = [self.phrase(argument) for argument in node.arguments]
+            binds = COMPARISON if operation.unit in ("comparison", "truth") else PHRASE
+            return _Phrase(operation.sentence.format(*parts), binds)
+        texts = [
+            f"({part.text})" if part.binds < operation.precedence + (place > 0) else part.text
+            for place, part in enumerate(map(self.operand, node.arguments))
+        ]
+        binds = (
+            COMPARISON if node.operation == "power" else operation.precedence
+        )  # far from its base in a product
+        return _Phrase(operation.sentence.format(*texts), binds)
+
+    def operand(self, node: Node) -> _Phrase:
+        """Words for what is reckoned with: a flag counts as 1 or 0."""
+        flag = self.flag(node) if is_named(node) else None
+        return self.phrase(node) if flag is None else _Phrase(f"1 if {flag.text}, else 0", PHRASE)
+
+    def condition(self, node: Node) -> _Phrase:
+        """Words for what is true or not."""
+        flag = self.flag(node)
+        if flag is not None:
+            return flag
+        if isinstance(node, Apply) and node.operation == "greater" and _is(node.arguments[1], 0):
+            flag = self.flag(node.arguments[0])
+            if flag is not None:
+                return flag
+        if isinstance(node, Apply) and node.operation == "less_equal" and _is(node.arguments[1], 0):
+            flag = self.flag(node.arguments[0])
+            if flag is not None:
+                return _not(flag)
+        return self.phrase(node)
+
+    def flag(self, node: Node) -> _Phrase | None:
+        """What holds where a node is 1 and does not where it is 0; None for a node that counts or measures."""
+        if isinstance(node, Input | Quantity):
+            return _Phrase(self.names[node]) if _is_flag(node) else None
+        if not isinstance(node, Apply):
+            return None
+        first, *others = node.arguments
+        if node.operation == "where":
+            return self._chosen_flag(first, *others)
+        if node.operation == "subtract" and _is(first, 1):
+            flag = self.flag(others[0])
+            return None if flag is None else _not(flag)
+        word = {"multiply": "and", "minimum": "and", "maximum": "or"}.get(node.operation)
+        if word is None or not others:
+            return None
+        flags = [self.flag(argument) for argument in node.arguments]
+        if None in flags:
+            return None
+        return self.combined(
+            word,
+            [
+                (_subject(argument), flag)
+                for argument, flag in zip(node.arguments, flags, strict=True)
+                if flag
+            ],
+        )
+
+    def _chosen_flag(self, test: Node, then: Node, otherwise: Node) -> _Phrase | None:
+        if _is(then, 0) and _is(otherwise, 1):
+            return _not(self.condition(test))
+        first = (_subject(test), self.condition(test))
+        if _is(otherwise, 0):
+            flag = self.flag(then)
+            return (
+                first[1]
+                if _is(then, 1)
+                else None
+                if flag is None
+                else self.combined("and", [first, (_subject(then), flag)])
+            )
+        flag = self.flag(otherwise) if _is(then, 1) else None
+        return None if flag is None else self.combined("or", [first, (_subject(otherwise), flag)])
+
+    def combined(self, word: str, conditions: list[tuple[Node | None, _Phrase]]) -> _Phrase:
+        """Conditions that hold together or one of which does: "A is set and above 0" says the subject once."""
+        texts: list[str] = []
+        before: Node | None = None
+        for subject, condition in conditions:
+            loose = condition.binds < AND if word == "and" else condition.binds == AND
+            text = f"({condition.text})" if loose else condition.text
+            if subject is not None and subject is before:
+                text = text.removeprefix(f"{self.phrase(subject)} is ")
+            before = subject
+            texts.append(text)
+        return _Phrase(f" {word} ".join(texts), AND if word == "and" else PHRASE)
+
+    def listed(self, nodes: tuple[Node, ...]) -> str:
+        """Several parts in a row; the members of a span one by one where they fit a line."""
+        texts: list[str] = []
+        for node in nodes:
+            if isinstance(node, Span) and (members := self.members(node)):
+                if len(nodes) == 1:
+                    return members
+                texts.append(f"({members})")
+            else:
+                texts.append(f"{self.phrase(node)}")
+        separator = "; " if any(", " in text for text in texts) and len(texts) > 2 else ", "
+        return texts[0] if len(texts) == 1 else f"{separator.join(texts[:-1])} and {texts[-1]}"
+
+    def members(self, span: Span) -> str:
+        """All members of a span by name, what they have in common said once; nothing where they do not fit a line."""
+        texts = self._members(span.members)
+        if len(texts) == 1:
+            return texts[0]
+        head = _head(texts)
+        texts = [text.removeprefix(head) for text in texts]
+        line = head.replace(", ", ": ") + ", ".join(texts[:-1]) + " and " + texts[-1]
+        return line if len(line) <= LINE else ""
+
+    def ends(self, span: Span) -> str:
+        """The first and the last figure of a span, or what all of them are called."""
+        texts = self._members((span.members[0], span.members[-1]))
+        return texts[0] if len(texts) == 1 else f"{texts[0]} … {texts[1].removeprefix(_head(texts))}"
+
+    def _members(self, figures: tuple[Named, ...]) -> list[str]:
+        return list(dict.fromkeys(called(figure).removesuffix(self.ending) for figure in figures))
 
 
-_INSIDE = {"remainder": PRODUCT, "floor": ATOM, "absolute": ATOM, "logarithm": ATOM}
-"""How tightly arguments of some functions must bind to be read correctly without brackets."""
+Form = Callable[..., _Phrase | None]
 
 
-def _phrase(node: Apply, names: Names) -> str:
-    """How some operations are said of some arguments; empty where the table says it.
-
-    A flag stands for itself: "where continuous". A limit follows what it limits: "batch − 1, at least 0". Of two figures one is
-    the larger. A choice by name is a look-up. An override holds if there is one. What is not one figure or one product stands in brackets in a list.
-    """
-    first, *others = node.arguments
-    match node.operation, first, others:
-        case "greater", (Input() | Quantity()), [Literal(value=0)] if first.unit == "flag":
-            return names[first]
-        case "less_equal", (Input() | Quantity()), [Literal(value=0)] if first.unit == "flag":
-            return f"not {names[first]}"
-        case "where", Apply("is_number", (checked,)), [then, otherwise] if checked is then:
-            return f"{_item(then, names)} if there is one, else {_last(otherwise, names)}"
-        case "where", condition, [then, otherwise]:
-            return f"{_item(then, names)} where {_words(condition, names)[0]}, else {_last(otherwise, names)}"
-        case (("maximum" | "minimum"), Literal(), [figure]) if not isinstance(figure, Span | Literal):
-            return f"{_item(figure, names)}, at {_LIMITS[node.operation]} {first.value}"
-        case (("maximum" | "minimum"), _, [figure]) if not isinstance(first, Span):
-            return f"the {_OF_TWO[node.operation]} of {_item(first, names)} and {_item(figure, names)}"
-        case (("maximum" | "minimum"), _, [*_, last]) if not isinstance(first, Span):
-            items = ", ".join(_item(part, names) for part in node.arguments[:-1])
-            return f"the {_OF_ALL[node.operation]} of {items} and {_item(last, names)}"
-        case "index", Span(), [Apply(operation="match", arguments=(key, keys, _))]:
-            return f"{_words(first, names)[0]}, looked up for {_item(key, names)} in {_words(keys, names)[0]}"
-    return ""
-
-
-_LIMITS = {"maximum": "least", "minimum": "most"}
-_OF_TWO = {"maximum": "larger", "minimum": "smaller"}
-_OF_ALL = {"maximum": "largest", "minimum": "smallest"}
-
-
-def _item(node: Node, names: Names) -> str:
-    """An expression inside a longer phrase."""
-    text, binds = _words(node, names)
-    return f"({text})" if binds <= COMPARISON else text
-
-
-def _last(node: Node, names: Names) -> str:
-    """An expression at the end of a phrase, in brackets if it ends in what could be said of the whole phrase."""
-    return (
-        _item(node, names)
-        if isinstance(node, Apply) and node.operation in _TRAILING
-        else _words(node, names)[0]
+def _where(words: _Printer, test: Node, then: Node, otherwise: Node) -> _Phrase:
+    """ "A if X, B if Y, else C"; what is asked about the result itself leaves it out: "A if set, else B"."""
+    condition = words.condition(test).text
+    result = words.phrase(then)
+    subject = f"{result} "
+    if isinstance(test, Apply) and test.arguments[0] is then and condition.startswith(f"{subject}is "):
+        condition = condition.removeprefix(f"{subject}is ")
+    rest = words.phrase(otherwise)
+    chained = (
+        isinstance(otherwise, Apply) and otherwise.operation == "where" and words.flag(otherwise) is None
+    )
+    return _Phrase(
+        f"{result} if {condition}, " + (rest.text if chained else f"else {rest}"),
+        PHRASE,
     )
 
 
-_TRAILING = {"maximum", "minimum", "round_up", "if_error"}
+def _all_of(words: _Printer, *conditions: Node) -> _Phrase:
+    """ "A is set and above 0"."""
+    return words.combined("and", [(_subject(node), words.condition(node)) for node in conditions])
 
 
-def _ends(members: Span, names: Names) -> str:
-    """The first and the last figure of a span, or what all of them are called."""
-    if len({called(member) for member in members.members}) == 1:
-        return called(members.members[0])
-    return f"{names[members.members[0]]} … {names[members.members[-1]]}"
+def _extreme(more: str, most: str, bound: str) -> Form:
+    """ "A, at least 1", "the larger of A and B", "the largest of A, B and C"."""
+
+    def form(words: _Printer, *nodes: Node) -> _Phrase:
+        if len(nodes) == 1 and not isinstance(nodes[0], Span):
+            return words.phrase(nodes[0])
+        if len(nodes) == 2:
+            for limit, other in (nodes, nodes[::-1]):
+                if isinstance(limit, Literal) and not isinstance(other, Span):
+                    return _Phrase(f"{words.phrase(other)}, {bound} {limit.value}", PHRASE)
+        two = len(nodes) == 2 and not any(isinstance(node, Span) for node in nodes)
+        return _Phrase(f"the {more if two else most} of {words.listed(nodes)}", PHRASE)
+
+    return form
+
+
+def _total(words: _Printer, *nodes: Node) -> _Phrase:
+    """ "sum of A, B and C"; one part is that part."""
+    if len(nodes) == 1 and (not isinstance(nodes[0], Span) or len(nodes[0].members) == 1):
+        return words.phrase(nodes[0])
+    return _Phrase(f"sum of {words.listed(nodes)}", PHRASE)
+
+
+def _index(words: _Printer, members: Span, position: Node) -> _Phrase:
+    """ "A … B, looked up for K in the keys"; "A … B at the place of the largest of the keys"."""
+    if isinstance(position, Apply) and position.operation == "match":
+        key, keys, _ = position.arguments
+        if isinstance(keys, Span) and not _is_extreme(key, keys):
+            looked_up = f"{words.phrase(members)}, looked up for {words.phrase(key)} in {words.ends(keys)}"
+            return _Phrase(looked_up, COMPARISON)
+    place = words.phrase(position)
+    article = "the " if place.text.startswith("place ") else ""
+    return _Phrase(f"{words.phrase(members)} at {article}{place:bare}", COMPARISON)
+
+
+def _match(words: _Printer, key: Node, members: Span, _exact: Node) -> _Phrase:
+    """ "place of K in the keys", "place of the largest of the keys"."""
+    if _is_extreme(key, members):
+        return _Phrase(f"place of {words.phrase(key):bare}", PHRASE)
+    return _Phrase(f"place of {words.phrase(key)} in {words.ends(members)}", PHRASE)
+
+
+def _is_extreme(key: Node, members: Span) -> bool:
+    """Whether a key is the largest or smallest of the members."""
+    if not isinstance(key, Apply) or key.operation not in ("maximum", "minimum"):
+        return False
+    among = key.arguments[0]
+    return isinstance(among, Span) and among.members == members.members
+
+
+def _join(words: _Printer, left: Node, right: Node) -> _Phrase:
+    """A text with what is put in between square brackets: "in [data type]"."""
+    return _Phrase(f'"{_inside(words, left)}{_inside(words, right)}"')
+
+
+def _inside(words: _Printer, node: Node) -> str:
+    if isinstance(node, Literal):
+        return str(node.value)
+    if isinstance(node, Apply) and node.operation == "join":
+        return "".join(_inside(words, part) for part in node.arguments)
+    return f"[{words.phrase(node).text}]"
+
+
+_FORMS: dict[str, Form] = {
+    "where": _where,
+    "all_of": _all_of,
+    "maximum": _extreme("larger", "largest", "at least"),
+    "minimum": _extreme("smaller", "smallest", "at most"),
+    "total": _total,
+    "index": _index,
+    "match": _match,
+    "join": _join,
+}
+
+
+def _subject(node: Node) -> Node | None:
+    """What a comparison is about."""
+    if isinstance(node, Apply) and node.operation == "where":
+        return _subject(node.arguments[0])
+    return node.arguments[0] if isinstance(node, Apply) else None
+
+
+def _is_flag(figure: Named) -> bool:
+    """Whether a figure says yes or no; a number of flags is a count."""
+    if figure.unit != "flag":
+        return False
+    if isinstance(figure, Input):
+        return figure.value in (None, 0, 1)
+    body = figure.body
+    if not isinstance(body, Apply):
+        return True
+    differs = body.operation == "subtract" and not _is(body.arguments[0], 1)
+    return body.operation != "total" and not differs
+
+
+def _is(node: Node, value: int) -> bool:
+    return isinstance(node, Literal) and node.value == value
+
+
+def _not(flag: _Phrase) -> _Phrase:
+    text = flag.text
+    for positive, negative in ((" is above ", " is at most "), (" is at most ", " is above ")):
+        if text.count(" is ") == 1 and positive in text:
+            return _Phrase(text.replace(positive, negative), flag.binds)
+    return _Phrase(f"not ({text})" if " " in text else f"not {text}", COMPARISON)
+
+
+def _head(texts: list[str]) -> str:
+    """What names begin with in common, up to a comma or colon: "time, " of "time, ring" and "time, torus"."""
+    first = texts[0]
+    for mark in (", ", ": "):
+        head, separator, _ = first.partition(mark)
+        if separator and all(text.startswith(head + mark) for text in texts):
+            return head + mark
+    return ""
