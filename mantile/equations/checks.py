@@ -14,6 +14,7 @@ from mantile.equations.serving import Serving
 from mantile.equations.tensors import VECTORS
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    InCase,
     Input,
     Named,
     Node,
@@ -26,14 +27,17 @@ from mantile.graph.quantity import (
     equal,
     if_error,
     is_error,
+    join,
     maximum,
     minimum,
     span,
     substitute,
     sum_of,
     sum_range,
+    text,
     where,
 )
+from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 
 Rule = Literal["exactly", "within", "at most", "at least"]
@@ -888,3 +892,83 @@ def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
             )
         )
     return used, kept
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all checks of a workbook say together.
+
+    Args:
+        passed: error checks that hold, and `clear` alerts that do, of each scenario. The rest is of the whole workbook.
+        error_count: error checks of all scenarios, and `alert_count` alerts.
+        master: 1 if no error check failed in any scenario.
+        headline: in words, how many checks pass; `alerts` how many alerts are raised; `stamp` whether inputs changed.
+    """
+
+    checks: tuple[Check, ...]
+    unchanged: Check
+    passed: Quantity
+    clear: Quantity
+    error_count: Input
+    alert_count: Input
+    master: Quantity
+    headline: Quantity
+    alerts: Quantity
+    stamp: Quantity
+
+
+def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Verdict:
+    """The verdict over the standing checks and the alert that inputs changed, of a number of scenarios."""
+    checks = (*standing, unchanged)
+    errors = [check for check in checks if check.error]
+    alerts = [check for check in checks if not check.error]
+    error_count = _count("error_count", "Checks", len(errors) * scenarios)
+    alert_count = _count("alert_count", "Alerts", len(alerts) * scenarios)
+    rows = Rows("checks")
+    by_group: list[Node] = [
+        sum_range(span([check.result for check in errors if check.group == group]))
+        for group in dict.fromkeys(check.group for check in errors)
+    ]
+    passed = rows("passed", "Error checks that pass", "flag", sum_of(by_group))
+    clear = rows(
+        "clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
+    )
+    all_passed = sum_of([InCase(passed, scenario) for scenario in range(scenarios)])
+    all_clear = sum_of([InCase(clear, scenario) for scenario in range(scenarios)])
+    master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
+    in_all = text(error_count, "0")
+    return Verdict(
+        checks=checks,
+        unchanged=unchanged,
+        passed=passed,
+        clear=clear,
+        error_count=error_count,
+        alert_count=alert_count,
+        master=master,
+        headline=rows(
+            "headline",
+            "Verdict",
+            "1",
+            where(
+                master > 0,
+                join("✓ ", text(all_passed, "0"), " of ", in_all, " checks pass"),
+                join("✗ ", text(error_count - all_passed, "0"), " of ", in_all, " checks FAIL"),
+            ),
+        ),
+        alerts=rows(
+            "alerts",
+            "Alerts",
+            "1",
+            join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"),
+        ),
+        stamp=rows(
+            "stamp",
+            "As generated",
+            "1",
+            where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
+        ),
+    )
+
+
+def _count(name: str, label: str, count: int) -> Input:
+    return Input(f"checks.{name}", label, "number", count, shared=True, fixed=True)

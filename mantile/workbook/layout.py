@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
+from mantile.equations.stamp import stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import chosen, drivers
 from mantile.graph.quantity import Quantity
@@ -11,11 +13,11 @@ from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
-from mantile.workbook.sheets.checks import checks_sheet, verdict
+from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.layers import layers_sheet
-from mantile.workbook.sheets.log import log_sheet, stamp
+from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.sensitivity import sensitivity_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
@@ -32,8 +34,12 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
-    made = stamp(book)
-    says = verdict(book, made.unchanged)
+    made = stamp(equations.serving, equations.decode_workers.memory, equations.cost)
+    for stamps, values in zip(book.stamps, book.estimate_values, strict=True):
+        stamps |= {
+            then.id: float(values[figure]) for figure, then in zip(made.figures, made.stored, strict=True)
+        }
+    says = verdict(equations.checks.checks, made.unchanged, book.columns)
     master = says.headline
     sheets = equations.sheets
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mantile.equations.checks import Check
-from mantile.graph.quantity import InCase, Input, Node, Quantity, join, span, sum_of, sum_range, text, where
+from mantile.equations.checks import Check, Verdict
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -13,74 +10,6 @@ from mantile.workbook.sheets.frame import add_title_rows, cut
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What all checks say together; these figures stand on the Checks sheet.
-
-    `passed` and `clear` are per scenario, the rest of the whole workbook.
-    """
-
-    checks: tuple[Check, ...]
-    unchanged: Check
-    passed: Quantity
-    clear: Quantity
-    error_count: Input
-    alert_count: Input
-    master: Quantity
-    headline: Quantity
-    alerts: Quantity
-    stamp: Quantity
-
-
-def verdict(book: EstimateBook, unchanged: Check) -> Verdict:
-    """The verdict over the standing checks and the alert that inputs changed."""
-    checks = (*book.estimate.equations.checks.checks, unchanged)
-    errors = [check for check in checks if check.error]
-    alerts = [check for check in checks if not check.error]
-
-    def count(name: str, label: str, number: int) -> Input:
-        return Input(f"checks.{name}", label, "number", number, shared=True, fixed=True)
-
-    error_count = count("error_count", "Checks", len(errors) * book.columns)
-    alert_count = count("alert_count", "Alerts", len(alerts) * book.columns)
-    groups: list[Node] = [
-        sum_range(span([check.result for check in errors if check.group == group]))
-        for group in dict.fromkeys(check.group for check in errors)
-    ]
-    passed = Quantity("checks.passed", "Error checks that pass", "flag", sum_of(groups))
-    clear = Quantity(
-        "checks.clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
-    )
-    all_passed = sum_of([InCase(passed, column) for column in range(book.columns)])
-    all_clear = sum_of([InCase(clear, column) for column in range(book.columns)])
-    master = Quantity("checks.master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
-    headline = Quantity(
-        "checks.headline",
-        "Verdict",
-        "1",
-        where(
-            master > 0,
-            join("✓ ", text(all_passed, "0"), " of ", text(error_count, "0"), " checks pass"),
-            join("✗ ", text(error_count - all_passed, "0"), " of ", text(error_count, "0"), " checks FAIL"),
-        ),
-    )
-    raised = Quantity(
-        "checks.alerts",
-        "Alerts",
-        "1",
-        join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"),
-    )
-    stamp = Quantity(
-        "checks.stamp",
-        "As generated",
-        "1",
-        where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
-    )
-    return Verdict(
-        checks, unchanged, passed, clear, error_count, alert_count, master, headline, raised, stamp
-    )
 
 
 def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from textwrap import wrap
 
+from mantile.equations.checks import Verdict
 from mantile.equations.constant import MILLI
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import InCase, join
@@ -15,7 +16,6 @@ from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.checks import Verdict
 
 _CONTENTS = (
     (

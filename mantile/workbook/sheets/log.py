@@ -2,99 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.constant import MILLI
-from mantile.graph.quantity import Input, Node, Quantity, Section, absolute, span, sum_range, where
+from mantile.equations.stamp import Stamp
+from mantile.graph.quantity import Input, Node, Quantity, where
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """Headline results as they were when the file was made, and whether the live ones still equal them."""
-
-    figures: tuple[Quantity, ...]
-    stored: tuple[Input, ...]
-    unchanged: Check
-    section: Section
-
-
-def stamp(book: EstimateBook) -> Stamp:
-    """Results of every scenario as generated; the alert that inputs changed compares the live ones with them."""
-    equations = book.estimate.equations
-    served = equations.serving
-    figures = (
-        served.ttft,
-        served.tpot,
-        served.output_tokens_per_s,
-        equations.decode_workers.memory.used,
-        equations.cost.usd_per_million_output,
-    )
-    stored = tuple(
-        Input(
-            f"stamp.{figure.id}",
-            f"As generated: {figure.label}",
-            figure.unit,
-            0,
-            "result when the file was made",
-            "native engine",
-            "defined",
-            fixed=True,
-        )
-        for figure in figures
-    )
-    for column, values in enumerate(book.estimate_values):
-        book.stamps[column] |= {
-            then.id: float(values[figure]) for figure, then in zip(figures, stored, strict=True)
-        }
-    changed = tuple(
-        Quantity(
-            f"{then.id}.changed",
-            f"Changed: {figure.label}",
-            "flag",
-            where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1),
-            note="1 if the live result differs from its stamp",
-        )
-        for figure, then in zip(figures, stored, strict=True)
-    )
-    distance = Quantity(
-        "stamp.changed",
-        "Headline results that changed",
-        "flag",
-        sum_range(span(changed)),
-        note="sum of the rows above",
-    )
-    none = Input(
-        "stamp.none",
-        "No change",
-        "flag",
-        0,
-        "fixed side of a check",
-        "definition",
-        "defined",
-        shared=True,
-        fixed=True,
-    )
-    unchanged = Check(
-        "INPUTS_CHANGED",
-        "Alerts",
-        "Headline results equal those of generation",
-        distance,
-        "exactly",
-        none,
-        False,
-    )
-    section = Section(
-        "As generated",
-        (*stored, *changed, distance, none),
-        "headline results stored as values; live ones differ once an input is edited",
-    )
-    return Stamp(figures, stored, unchanged, section)
-
 
 _HEADS = (("TTFT, ms", MILLI), ("TPOT, ms", MILLI), ("USD/M", None))
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mantile.equations.checks import TOLERANCE
+from mantile.equations.checks import TOLERANCE, Verdict
 from mantile.equations.constant import GIGA, KILO, MILLI, TERA
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.inputs import DECODE, Workload
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
+from mantile.equations.stamp import Stamp
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     InCase,
@@ -29,9 +30,7 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.checks import Verdict
 from mantile.workbook.sheets.frame import grouped
-from mantile.workbook.sheets.log import Stamp
 from mantile.workbook.sheets.sensitivity import Sensitivity, tornado
 from mantile.workbook.sheets.sweep import Sweep, interactivity
 from mantile.workbook.sheets.workings import typed

@@ -1,0 +1,84 @@
+"""Headline results as they were when a workbook was made, and whether the live ones still equal them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.checks import TOLERANCE, Check
+from mantile.equations.cost import Cost
+from mantile.equations.memory import Memory
+from mantile.equations.serving import Serving
+from mantile.graph.quantity import Input, Quantity, Section, absolute, defined, span, sum_range, where
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Headline results and what they were when the file was made.
+
+    Args:
+        figures: live results; `stored` their values at generation, per scenario, in the same order.
+        unchanged: the alert that inputs changed.
+    """
+
+    figures: tuple[Quantity, ...]
+    stored: tuple[Input, ...]
+    unchanged: Check
+    section: Section
+
+
+def stamp(served: Serving, memory: Memory, money: Cost) -> Stamp:
+    """The rows that compare live results with those of generation. Whoever makes the file fills in the stored values.
+
+    Args:
+        memory: of the workers that decode.
+    """
+    figures = (
+        served.ttft,
+        served.tpot,
+        served.output_tokens_per_s,
+        memory.used,
+        money.usd_per_million_output,
+    )
+    stored = tuple(_stored(figure) for figure in figures)
+    rows = Rows("stamp")
+    rows.add(*stored)
+    flags = [
+        rows(
+            f"{figure.id}.changed",
+            f"Changed: {figure.label}",
+            "flag",
+            where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1),
+        )
+        for figure, then in zip(figures, stored, strict=True)
+    ]
+    changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
+    none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
+    rows.add(none)
+    unchanged = Check(
+        code="INPUTS_CHANGED",
+        group="Alerts",
+        label="Headline results equal those of generation",
+        left=changed,
+        rule="exactly",
+        right=none,
+        error=False,
+    )
+    section = rows.section(
+        "As generated", "headline results stored as values; live ones differ once an input is edited"
+    )
+    return Stamp(figures=figures, stored=stored, unchanged=unchanged, section=section)
+
+
+def _stored(figure: Quantity) -> Input:
+    """The value of a result when the file was made, one per scenario."""
+    return Input(
+        id=f"stamp.{figure.id}",
+        label=f"As generated: {figure.label}",
+        unit=figure.unit,
+        value=0,
+        note="result when the file was made",
+        source="native engine",
+        status="defined",
+        fixed=True,
+    )
