@@ -11,8 +11,8 @@ import pytest
 
 from mantile.library.architecture import Block, Fact
 from mantile.library.errors import InputError
+from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.quantisation import data_types
-from mantile.library.huggingface.reading import Config
 from mantile.library.profiles import load_library
 
 DENSE = [["attention", "ffn"]] * 8

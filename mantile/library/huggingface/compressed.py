@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mantile.library.architecture import Architecture
+from mantile.library.huggingface.assembly import assemble, block
+from mantile.library.huggingface.common_facts import base_facts, require_off, routing_correction
 from mantile.library.huggingface.config import REQUIRED, Config, Facts
-from mantile.library.huggingface.reading import architecture, base_facts, block
 
-_RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+_RATIOS = {0: "sliding", 4: "sparse", 128: "heavy"}
 _MIXERS = {
     "sliding_attention": "sliding",
     "compressed_sparse_attention": "sparse",
@@ -25,59 +26,70 @@ _BLOCKS = {
     "hash_moe": block("moe", routing_table="hash_routing", correction_bias="hash_correction"),
     "moe": block("moe"),
 }
+_PREDICTION = ("sliding", "moe")
 
 
 def deepseek_v4(config: Config) -> Architecture:
-    """DeepSeek-V4: a window in every layer, in most of them compressed entries too; experts everywhere, first ones by a table.
+    """DeepSeek-V4: a window in every layer, in most of them compressed entries too; experts in every layer.
 
-    Shapes are those of the class. KV bytes per token are those of its cache, which grows by one entry of a layer every so many
-    tokens; the attention core counts the square of tokens for the window, and entries apart.
+    The first layers choose a token's experts by a stored table. Shapes are those of the class. KV bytes per token are those
+    of its cache, which grows by one entry of a layer every so many tokens. The attention core counts the square of tokens
+    for the window, and entries apart.
     """
-    for field in ("attention_bias", "mlp_bias"):
-        if config.flag(field, default=False).value:
-            raise config.invalid(field, "false; such biases are not supported")
+    require_off(config, "attention_bias", "mlp_bias")
     for field in ("num_key_value_heads", "n_shared_experts"):
         if config.integer(field, default=1).value != 1:
             raise config.invalid(field, "1")
-    counted = config.layers()
-    count = counted.value
-    mixers = [_MIXERS[kind] for kind in _kinds(config, count)]
-    ffns = config.texts("mlp_layer_types", count, ("hash_moe", "moe"))
-    if ffns is None:
-        first = config.integer("num_hash_layers", default=3, least=0).value
-        ffns = ["hash_moe" if number < first else "moe" for number in range(count)]
-    size = config.integer("moe_intermediate_size", "intermediate_size")
+    layer_count = config.layers()
+    mixers, ffns = _mixers(config, layer_count.value), _ffns(config, layer_count.value)
     facts = (
         base_facts(config, 1_048_576)
         | _attention_facts(config)
-        | {
-            "residual_streams": config.integer("hc_mult", default=4),
-            "experts": config.integer("n_routed_experts", "num_local_experts"),
-            "experts_per_token": config.integer("num_experts_per_tok", default=6),
-            "expert_size": size,
-            "shared_expert_size": config.derived(size.value, f"{size.source}: one shared expert"),
-            "correction_bias": config.implied(1, "a stored vector balances the routing"),
-            "mtp_layers": config.optional("num_nextn_predict_layers", why="no prediction layers"),
-        }
+        | _ratio_facts(config, mixers)
+        | _expert_facts(config, ffns)
     )
-    facts |= _ratio_facts(config, mixers)
-    if "hash_moe" in ffns:
-        facts |= {
-            "hash_routing": config.implied(
-                1, "a table says which experts a token of the vocabulary goes through"
-            ),
-            "hash_correction": config.implied(0, "no vector balances the routing by a table"),
-        }
-    used = {*mixers, *ffns} | ({"sliding", "moe"} if facts["mtp_layers"].value else set())
-    return architecture(
+    facts |= {
+        "residual_streams": config.integer("hc_mult", default=4),
+        "mtp_layers": config.optional("num_nextn_predict_layers", why="no prediction layers"),
+    }
+    used = {*mixers, *ffns, *(_PREDICTION if facts["mtp_layers"].value else ())}
+    return assemble(
         config,
         facts,
-        {name: made for name, made in _BLOCKS.items() if name in used},
+        {name: _BLOCKS[name] for name in _BLOCKS if name in used},
         list(zip(mixers, ffns, strict=True)),
-        counted=counted,
+        layer_count=layer_count,
         pattern="layer_types or compress_ratios, mlp_layer_types or num_hash_layers",
-        predicted=("sliding", "moe"),
+        prediction_blocks=_PREDICTION,
     )
+
+
+def _ffns(config: Config, count: int) -> list[str]:
+    """Which FFN each layer has: as stated, else experts by a table in the first layers."""
+    ffns = config.texts("mlp_layer_types", count, ("hash_moe", "moe"))
+    if ffns is not None:
+        return ffns
+    hashed = config.integer("num_hash_layers", default=3, least=0).value
+    return ["hash_moe" if layer < hashed else "moe" for layer in range(count)]
+
+
+def _expert_facts(config: Config, ffns: list[str]) -> Facts:
+    """Routed experts and a shared one of the same width."""
+    size = config.integer("moe_intermediate_size", "intermediate_size")
+    facts = {
+        "experts": config.integer("n_routed_experts", "num_local_experts"),
+        "experts_per_token": config.integer("num_experts_per_tok", default=6),
+        "expert_size": size,
+        "shared_expert_size": config.derived(size.value, f"{size.source}: one shared expert"),
+        **routing_correction(config),
+    }
+    if "hash_moe" not in ffns:
+        return facts
+    table = "a table says which experts a token of the vocabulary goes through"
+    return facts | {
+        "hash_routing": config.implied(1, table),
+        "hash_correction": config.implied(0, "no vector balances the routing by a table"),
+    }
 
 
 def _attention_facts(config: Config) -> Facts:
@@ -98,21 +110,20 @@ def _attention_facts(config: Config) -> Facts:
 
 
 def _ratio_facts(config: Config, mixers: list[str]) -> Facts:
-    """How many tokens an entry stands for, and what the indexer leaves, counted in tokens as elsewhere."""
+    """How many tokens an entry stands for, and what the indexer selects, counted in tokens as elsewhere."""
     rates = config.data.get("compress_rates")
     if rates is not None and not isinstance(rates, dict):
         raise config.invalid("compress_rates", "a mapping of layer types to tokens per entry")
     nested = Config(config.name, config.model_type, rates or {}, f"{config.path}compress_rates.")
     facts: Facts = {}
-    for mixer, kind, flat, default in (
+    for mixer, kind, field, default in (
         ("sparse", "compressed_sparse_attention", "compress_rate_csa", 4),
         ("heavy", "heavily_compressed_attention", "compress_rate_hca", 128),
     ):
-        if mixer in mixers:
-            default = default if rates is None else REQUIRED
-            facts[f"{mixer}_ratio"] = (
-                config.integer(flat) if flat in config.data else nested.integer(kind, default=default)
-            )
+        if mixer in mixers and field in config.data:
+            facts[f"{mixer}_ratio"] = config.integer(field)
+        elif mixer in mixers:
+            facts[f"{mixer}_ratio"] = nested.integer(kind, default=default if rates is None else REQUIRED)
     if "sparse" in mixers:
         entries, ratio = config.integer("index_topk", default=512), facts["sparse_ratio"]
         facts |= {
@@ -123,15 +134,14 @@ def _ratio_facts(config: Config, mixers: list[str]) -> Facts:
     return facts
 
 
-def _kinds(config: Config, count: int) -> list[str]:
-    """The kind of attention of every layer: layer_types, else compress_ratios, else two heavy ones and then both by turns."""
+def _mixers(config: Config, count: int) -> list[str]:
+    """The attention of each layer: by layer_types, by compress_ratios, else two heavy ones and then both by turns."""
     kinds = config.texts("layer_types", count, tuple(_MIXERS))
     if kinds is not None:
-        return kinds
+        return [_MIXERS[kind] for kind in kinds]
     ratios = config.integers("compress_ratios")
     if ratios is None:
-        heavy, sparse = _RATIOS[128], _RATIOS[4]
-        return [heavy if number < 2 or number % 2 == 0 else sparse for number in range(count)]
+        return ["heavy" if layer < 2 or layer % 2 == 0 else "sparse" for layer in range(count)]
     if len(ratios) < count or set(ratios) - set(_RATIOS):
         raise config.invalid("compress_ratios", f"at least {count} numbers, each one of 0, 4 and 128")
     return [_RATIOS[ratio] for ratio in ratios[:count]]

@@ -13,10 +13,13 @@ from mantile.library.errors import InputError
 from mantile.library.huggingface import (
     classic,
     compressed,
+    deepseek,
     dense,
-    hybrid,
-    latent,
+    gemma,
+    linear_attention,
+    llama4,
     mixture,
+    state_space,
     tensor_names,
     text_defaults,
     towers,
@@ -79,15 +82,15 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
     "gpt_bigcode": DecoderFamily(classic.gpt_bigcode, _GPT),
     "phi": DecoderFamily(classic.phi, TensorNames(tensor_names.PHI)),
     # windows or chunks in some layers
-    "gemma": DecoderFamily(windowed.gemma),
-    "gemma2": DecoderFamily(windowed.gemma2, TensorNames(tensor_names.SANDWICH)),
-    "gemma3_text": DecoderFamily(windowed.gemma3, TensorNames(tensor_names.SANDWICH)),
-    "gemma4_text": DecoderFamily(windowed.gemma4, TensorNames(tensor_names.GEMMA4, experts="output first")),
+    "gemma": DecoderFamily(gemma.gemma),
+    "gemma2": DecoderFamily(gemma.gemma2, TensorNames(tensor_names.SANDWICH)),
+    "gemma3_text": DecoderFamily(gemma.gemma3, TensorNames(tensor_names.SANDWICH)),
+    "gemma4_text": DecoderFamily(gemma.gemma4, TensorNames(tensor_names.GEMMA4, experts="output first")),
     "cohere2": DecoderFamily(windowed.cohere2),
     "olmo3": DecoderFamily(windowed.olmo3),
     "gpt_oss": DecoderFamily(windowed.gpt_oss, TensorNames(tensor_names.GPT_OSS, experts="input first")),
     "mimo_v2_flash": DecoderFamily(windowed.mimo_v2_flash, TensorNames(tensor_names.MIMO)),
-    "llama4_text": DecoderFamily(windowed.llama4, TensorNames(tensor_names.LLAMA4, experts="input first")),
+    "llama4_text": DecoderFamily(llama4.llama4, TensorNames(tensor_names.LLAMA4, experts="input first")),
     # experts over ordinary attention
     "mixtral": DecoderFamily(mixture.mixtral, TensorNames(tensor_names.MIXTRAL)),
     "phimoe": DecoderFamily(mixture.phimoe, TensorNames(tensor_names.MIXTRAL)),
@@ -98,34 +101,37 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
     "glm4v_moe_text": DecoderFamily(mixture.glm4v_moe),
     "minimax_m2": DecoderFamily(mixture.minimax_m2, TensorNames(tensor_names.MIXTRAL)),
     # latent attention
-    "deepseek_v2": DecoderFamily(latent.deepseek_v2),
-    "deepseek_v3": DecoderFamily(latent.deepseek_v3),
-    "kimi_k2": DecoderFamily(latent.deepseek_v3),
-    "deepseek_v32": DecoderFamily(latent.deepseek_v32),
+    "deepseek_v2": DecoderFamily(deepseek.deepseek_v2),
+    "deepseek_v3": DecoderFamily(deepseek.deepseek_v3),
+    "kimi_k2": DecoderFamily(deepseek.deepseek_v3),
+    "deepseek_v32": DecoderFamily(deepseek.deepseek_v32),
     "deepseek_v4": DecoderFamily(
         compressed.deepseek_v4,
         TensorNames(tensor_names.DEEPSEEK_V4, top="", prediction=tensor_names.DEEPSEEK_V4_PREDICTION),
     ),
-    "glm_moe_dsa": DecoderFamily(latent.glm_moe_dsa, TensorNames(prediction=tensor_names.GLM_DSA_PREDICTION)),
-    "glm4_moe_lite": DecoderFamily(latent.glm4_moe_lite),
+    "glm_moe_dsa": DecoderFamily(
+        deepseek.glm_moe_dsa, TensorNames(prediction=tensor_names.GLM_DSA_PREDICTION)
+    ),
+    "glm4_moe_lite": DecoderFamily(deepseek.glm4_moe_lite),
     # recurrent mixers
-    "kimi_linear": DecoderFamily(hybrid.kimi_linear, TensorNames(tensor_names.KIMI_LINEAR)),
+    "kimi_linear": DecoderFamily(linear_attention.kimi_linear, TensorNames(tensor_names.KIMI_LINEAR)),
     "qwen3_next": DecoderFamily(
-        hybrid.qwen3_next,
+        linear_attention.qwen3_next,
         TensorNames(tensor_names.QWEN_HYBRID, fused_delta=True, prediction=tensor_names.QWEN_PREDICTION),
     ),
     "qwen3_5_text": DecoderFamily(
-        hybrid.qwen3_5, TensorNames(tensor_names.DELTA, prediction=tensor_names.QWEN_PREDICTION)
+        linear_attention.qwen3_5, TensorNames(tensor_names.DELTA, prediction=tensor_names.QWEN_PREDICTION)
     ),
     "qwen3_5_moe_text": DecoderFamily(
-        hybrid.qwen3_5_moe, TensorNames(tensor_names.QWEN_HYBRID, prediction=tensor_names.QWEN_PREDICTION)
+        linear_attention.qwen3_5_moe,
+        TensorNames(tensor_names.QWEN_HYBRID, prediction=tensor_names.QWEN_PREDICTION),
     ),
     "nemotron_h": DecoderFamily(
-        hybrid.nemotron_h,
+        state_space.nemotron_h,
         TensorNames(tensor_names.NEMOTRON, top="backbone.", prediction=tensor_names.NEMOTRON_PREDICTION),
     ),
-    "mamba2": DecoderFamily(hybrid.mamba2, TensorNames(tensor_names.MAMBA2, top="backbone.")),
-    "jamba": DecoderFamily(hybrid.jamba, TensorNames(tensor_names.JAMBA)),
+    "mamba2": DecoderFamily(state_space.mamba2, TensorNames(tensor_names.MAMBA2, top="backbone.")),
+    "jamba": DecoderFamily(state_space.jamba, TensorNames(tensor_names.JAMBA)),
     # a decoder beside a vision tower
     "llava": VisionFamily(
         decoders={

@@ -1,56 +1,51 @@
-"""Mixtures of experts over ordinary attention: mixtral, qwen2_moe, qwen3_moe, phimoe, glm4_moe, minimax_m2."""
+"""Mixtures of experts over ordinary attention: mixtral, phimoe, qwen2_moe, qwen3_moe, glm4_moe, minimax_m2."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mantile.library.architecture import Architecture, Fact
-from mantile.library.huggingface import latent
-from mantile.library.huggingface.config import Config, Facts
-from mantile.library.huggingface.reading import (
+from mantile.library.architecture import Architecture
+from mantile.library.huggingface.assembly import assemble_uniform, block
+from mantile.library.huggingface.common_facts import (
     attention_biases,
-    block,
     decoder_facts,
     ffn_facts,
+    head_norms,
     layer_norm,
-    uniform,
+    routing_correction,
+    switched,
 )
-from mantile.library.huggingface.windowed import limited_window, switched_window, window, with_window
+from mantile.library.huggingface.config import Config, Facts
+from mantile.library.huggingface.deepseek import assemble_deepseek
+from mantile.library.huggingface.layer_kinds import (
+    assemble_with_window,
+    limited_window,
+    switched_window,
+    window,
+)
 
-LAYER = {"attention": block("attention", window="sliding_window"), "moe": block("moe")}
+WINDOW_LAYER = {"attention": block("attention", window="sliding_window"), "moe": block("moe")}
 
 
 def mixtral(config: Config) -> Architecture:
     """Mixtral: every layer has experts, whose width is the intermediate size."""
-    return uniform(
-        config,
-        decoder_facts(config, 131_072, kv_heads=8)
-        | _wide_experts(config, 2)
-        | {
-            "sliding_window": window(config, 0),
-        },
-        LAYER,
-    )
+    facts = decoder_facts(config, 131_072, kv_heads=8) | _wide_experts(config, 2)
+    return assemble_uniform(config, facts | {"sliding_window": window(config, 0)}, WINDOW_LAYER)
 
 
 def phimoe(config: Config) -> Architecture:
     """Phi-3.5-MoE: as Mixtral, with biases and LayerNorm."""
-    facts = (
-        decoder_facts(config, 131_072, kv_heads=8)
-        | attention_biases(config)
-        | layer_norm(config)
-        | _wide_experts(config, 2)
-        | {
-            "head_bias": config.flag("lm_head_bias", default=False),
-        }
-    )
+    facts = decoder_facts(config, 131_072, kv_heads=8) | attention_biases(config) | layer_norm(config)
+    facts |= _wide_experts(config, 2)
+    facts["head_bias"] = config.flag("lm_head_bias", default=False)
     if facts["experts_per_token"].value != 2:
         raise config.invalid("num_experts_per_tok", "2: the class sends every token to two experts")
-    return uniform(config, facts | {"sliding_window": limited_window(config, facts)}, LAYER, norm="LayerNorm")
+    facts["sliding_window"] = limited_window(config, facts)
+    return assemble_uniform(config, facts, WINDOW_LAYER, norm="LayerNorm")
 
 
 def _wide_experts(config: Config, per_token: int) -> Facts:
-    """Experts of the intermediate size."""
+    """Experts of the intermediate size; `per_token` is the class default of the experts of a token."""
     return {
         "experts": config.integer("num_local_experts", "num_experts"),
         "experts_per_token": config.integer("num_experts_per_tok", default=per_token),
@@ -63,14 +58,14 @@ def qwen2_moe(config: Config) -> Architecture:
 
     If a window is turned on, the class has it in every other of the layers before max_window_layers.
     """
-    below = config.integer("max_window_layers", default=28, least=0).value
+    first_full = config.integer("max_window_layers", default=28, least=0).value
     facts = decoder_facts(config, 32_768, kv_heads=16) | {"qkv_bias": config.flag("qkv_bias", default=True)}
     return _qwen(
         config,
         facts,
-        4,
-        lambda layer: layer % 2 == 0 and layer < below,
-        {
+        per_token=4,
+        has_window=lambda layer: layer % 2 == 0 and layer < first_full,
+        shared={
             "shared_expert_size": config.integer("shared_expert_intermediate_size"),
             "shared_expert_gate": config.implied(1, "a gate weighs the shared expert"),
         },
@@ -79,26 +74,20 @@ def qwen2_moe(config: Config) -> Architecture:
 
 def qwen3_moe(config: Config) -> Architecture:
     """Qwen 3 with experts: no shared expert, queries and keys normed; a window, if it is turned on, in every layer."""
-    facts = (
-        decoder_facts(config, 32_768, kv_heads=4)
-        | attention_biases(config)
-        | {
-            "qk_norm": config.implied(1, "RMSNorm of every query and key head"),
-        }
-    )
-    return _qwen(config, facts, 8, lambda layer: True, {})
+    facts = decoder_facts(config, 32_768, kv_heads=4) | attention_biases(config) | head_norms(config)
+    return _qwen(config, facts, per_token=8, has_window=lambda layer: True, shared={})
 
 
 def _qwen(
-    config: Config, facts: Facts, per_token: int, limited: Callable[[int], bool], shared: Facts
+    config: Config, facts: Facts, *, per_token: int, has_window: Callable[[int], bool], shared: Facts
 ) -> Architecture:
-    """Qwen's mixtures: experts in every step-th layer, dense FFNs in the layers mlp_only_layers names."""
+    """Experts in every decoder_sparse_step-th layer, dense FFNs in the layers that mlp_only_layers names."""
     count = config.layers().value
     step = config.integer("decoder_sparse_step", default=1).value
-    listed = config.integers("mlp_only_layers") or []
-    if any(not 0 <= layer < count for layer in listed):
+    dense = config.integers("mlp_only_layers") or []
+    if any(not 0 <= layer < count for layer in dense):
         raise config.invalid("mlp_only_layers", f"layer numbers from 0 to {count - 1}")
-    ffns = ["ffn" if layer in listed or (layer + 1) % step else "moe" for layer in range(count)]
+    ffns = ["ffn" if layer in dense or (layer + 1) % step else "moe" for layer in range(count)]
     if "moe" in ffns:
         facts |= shared | {
             "experts": config.integer("num_experts", "num_local_experts"),
@@ -107,11 +96,11 @@ def _qwen(
         }
     if "ffn" in ffns:
         facts |= ffn_facts(config)
-    return with_window(
+    return assemble_with_window(
         config,
         facts,
         switched_window(config),
-        limited,
+        has_window,
         {"moe": block("moe"), "ffn": block("ffn")},
         ffns=ffns,
         pattern="decoder_sparse_step and mlp_only_layers, layer_types or max_window_layers",
@@ -120,26 +109,22 @@ def _qwen(
 
 def glm4_moe(config: Config) -> Architecture:
     """GLM-4.5 to 4.7: the FFNs of DeepSeek over grouped-query attention."""
-    return _glm(
-        config,
-        decoder_facts(config, 131_072, kv_heads=8)
-        | {
-            "qkv_bias": config.flag("attention_bias", default=False),
-            "qk_norm": config.flag("use_qk_norm", default=False),
-        },
-    )
+    facts = decoder_facts(config, 131_072, kv_heads=8) | {
+        "qkv_bias": config.flag("attention_bias", default=False),
+        "qk_norm": config.flag("use_qk_norm", default=False),
+    }
+    return _glm(config, facts)
 
 
 def glm4v_moe(config: Config) -> Architecture:
     """The decoder of GLM-4.5V."""
-    return _glm(
-        config,
-        decoder_facts(config, 65_536, kv_heads=8) | {"qkv_bias": config.flag("attention_bias", default=True)},
-    )
+    bias = config.flag("attention_bias", default=True)
+    return _glm(config, decoder_facts(config, 65_536, kv_heads=8) | {"qkv_bias": bias})
 
 
 def _glm(config: Config, facts: Facts) -> Architecture:
-    return latent.decoder(config, facts, {"attention": block("attention")}, first=1, per_token=8)
+    attention = {"attention": block("attention")}
+    return assemble_deepseek(config, facts, attention, dense_layers=1, per_token=8)
 
 
 def minimax_m2(config: Config) -> Architecture:
@@ -153,15 +138,7 @@ def minimax_m2(config: Config) -> Architecture:
     normed = config.flag("use_qk_norm", default=True)
     if not normed.value:
         raise config.invalid("use_qk_norm", "true: the class always norms queries and keys")
-    return uniform(
-        config,
-        decoder_facts(config, 196_608, kv_heads=8, head_dim=128)
-        | _wide_experts(config, 8)
-        | {
-            "qk_norm": Fact(
-                value=2, origin=normed.origin, source=f"{normed.source}: over the width of all heads"
-            ),
-            "correction_bias": config.implied(1, "a stored vector balances the routing"),
-        },
-        {"attention": block("attention"), "moe": block("moe")},
-    )
+    facts = decoder_facts(config, 196_608, kv_heads=8, head_dim=128) | _wide_experts(config, 8)
+    facts |= routing_correction(config)
+    facts["qk_norm"] = switched(normed, 2, "over the width of all heads")
+    return assemble_uniform(config, facts, {"attention": block("attention"), "moe": block("moe")})
