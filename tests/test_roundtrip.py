@@ -32,7 +32,7 @@ from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import File, open_file, read_cells, typed_inputs
-from mantile.workbook.sheets.sensitivity import driver_of
+from mantile.workbook.sheets.sensitivity import input_of
 from mantile.workbook.write import write_workbook
 
 EVERY = "MANTILE_EVERY" in os.environ
@@ -246,7 +246,7 @@ def test_whatever_is_typed_comes_back(
         assert len(made.columns) == file.book.columns + len(found.added)
         for change in found.changes:
             if change["id"] in file.book.own_inputs:
-                assert found.scenario.sensitivity[driver_of(change["id"])] == change["to"]
+                assert found.scenario.sensitivity[input_of(change["id"])] == change["to"]
         if not found.library_cells:
             (tmp_path / "alone.yaml").write_text(
                 dump_scenario(found.scenario.model_dump(mode="json", exclude_defaults=True)), encoding="utf-8"

@@ -11,8 +11,10 @@ import pytest
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
+from mantile.equations.sensitivity import SensitivityInput, results
+from mantile.estimate import points as estimate_points
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import Driver, drivers, results
+from mantile.estimate.sensitivity import sensitivity
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
@@ -58,8 +60,8 @@ def table(book: EstimateBook, values: list[dict[Any, Any]], sheet: str, row: int
     return float(values[cell.scenario][cell.expression])
 
 
-def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
-    """The results with a driver scaled by hand, without any of the workbook's figures."""
+def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, float]:
+    """The results with an input scaled by hand, without any of the workbook's figures."""
     inputs = found.inputs(0)
     figure = driver.figure
     if isinstance(figure, Input):
@@ -80,7 +82,7 @@ def again(found: Estimate, driver: Driver, share: float) -> dict[str, float]:
             if isinstance(item.value, int | float)
         }
     values = found.program.run(inputs | changed)
-    return {name: float(values[result]) for name, result in results(found).items()}
+    return {name: float(values[result.figure]) for name, result in results(found.equations).items()}
 
 
 @pytest.mark.parametrize("number", range(len(MODELS)))
@@ -90,13 +92,13 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     found = book.estimate
     rows = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
     seen = 0
-    for driver in drivers(found)[:8]:
+    for driver in [item.input for item in sensitivity(found)[:8]]:
         if driver.status == "price" or (
             len(found.equations.workers) > 1 and not driver.id.startswith("inputs.")
         ):
             continue  # of one side of two; the price is tested below
         for offset, sign in enumerate((-1, 1)):
-            expected = again(found, driver, 1 + sign * driver.swing / 100)
+            expected = again(found, driver, 1 + sign * driver.range_percent / 100)
             for place, (name, scale) in enumerate((("ttft", 1e3), ("tpot", 1e3), ("usd", 1.0))):
                 shown = table(book, values, "Sensitivity", rows[driver.id], 6 + 2 * place + offset)
                 assert shown == pytest.approx(expected[name] * scale, rel=1e-9), (driver.id, name, sign)
@@ -104,12 +106,65 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     assert seen >= 6 * (2 if len(found.equations.workers) > 1 else 4)
 
 
+@pytest.mark.parametrize("number", range(len(MODELS)))
+def test_effects_mean_one_thing_everywhere(number: int) -> None:
+    """The live effect on Assumptions is the change between both ends on Sensitivity and what `sensitivity` says.
+
+    Also where decode workers have factors of their own, and for a price, whose effect is in proportion.
+    """
+    book, values = laid_out(number)
+    effects = {item.input.id: item.effects for item in sensitivity(book.estimate)}
+    rows = {identifier: row for row, identifier in book.sheets["Assumptions"].ids.items()}
+    ends = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
+    base = {
+        key: float(book.estimate_values[0][result.figure])
+        for key, result in results(book.estimate.equations).items()
+    }
+    live = [identifier for identifier in rows if identifier in ends]
+    assert len(live) == 8
+    for identifier, row in rows.items():
+        for column, (key, scale) in enumerate((("ttft", 1e3), ("tpot", 1e3), ("usd", 1.0))):
+            cell = book.sheets["Assumptions"].cells[row, 9 + column]
+            if identifier not in live:
+                assert cell.number == round(effects[identifier][key], 6)
+                continue
+            assert cell.expression is not None
+            shown = float(values[cell.scenario][cell.expression])
+            assert shown == pytest.approx(effects[identifier][key], rel=1e-8, abs=3e-9)
+            low, high = (
+                table(book, values, "Sensitivity", ends[identifier], 6 + 2 * column + end) for end in (0, 1)
+            )
+            change = (high - low) / (base[key] * scale) if base[key] else 0.0
+            assert shown == pytest.approx(change, rel=1e-6, abs=3e-9)
+
+
+def test_a_factor_of_prefill_workers_does_not_move_decode() -> None:
+    """Though both kinds of workers read it from the same profile."""
+    found = made(decode={"tp": 2})
+    effects = {item.input.id: item for item in sensitivity(found)}
+    mine, theirs = (effects[f"{prefix}efficiency.gemm_bandwidth"] for prefix in ("", "decode."))
+    assert mine.effects["tpot"] == 0.0 and theirs.effects["tpot"] < -0.01
+    item = theirs.input
+    inputs = found.inputs(0)
+    for end, sign in (("low", -1), ("high", 1)):
+        share = 1 + sign * item.range_percent / 100
+        value = float(found.values()[item.figure]) * share
+        other = float(
+            found.program.run(inputs | {f"{item.id}.override": value})[found.equations.serving.tpot]
+        )
+        base = float(found.values()[found.equations.serving.tpot])
+        assert (other < base) == (end == "high")
+
+
 def test_a_price_moves_the_cost_alone() -> None:
     book, values = laid_out(0)
     row = next(
         row for row, identifier in book.sheets["Sensitivity"].ids.items() if identifier == "cost.price"
     )
-    base = {name: float(book.estimate_values[0][figure]) for name, figure in results(book.estimate).items()}
+    base = {
+        name: float(book.estimate_values[0][result.figure])
+        for name, result in results(book.estimate.equations).items()
+    }
     assert [
         table(book, values, "Sensitivity", row, column) / (base["usd"]) for column in (10, 11)
     ] == pytest.approx([0.8, 1.2])
@@ -122,8 +177,8 @@ def test_a_price_moves_the_cost_alone() -> None:
 def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int) -> None:
     """Drivers by how much they move a result; bars of every tornado by the distance between their ends."""
     book, values = laid_out(number)
-    listed = drivers(book.estimate)
-    assert [driver.weight for driver in listed] == sorted((driver.weight for driver in listed), reverse=True)
+    largest = [item.largest for item in sensitivity(book.estimate)]
+    assert largest == sorted(largest, reverse=True)
     for name in ("ttft", "tpot", "usd"):
         ends, changes = (
             {
@@ -229,7 +284,7 @@ def test_a_point_is_the_estimate_with_that_input(
 ) -> None:
     """What follows from a field by default follows in a sweep as well, whether points are formulas or stored values."""
     if not live:
-        monkeypatch.setattr("mantile.workbook.sheets.sweep.MOST_LIVE", 0)
+        monkeypatch.setattr(estimate_points, "MOST_LIVE", 0)
     book = lay_out(made(sweep=sweep))
     values = book.values(book.generated_inputs())
     found = points(book, values)

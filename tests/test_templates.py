@@ -11,7 +11,7 @@ import pytest
 from live import loaded
 
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import drivers
+from mantile.estimate.sensitivity import sensitivity
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.library.scenario import parse_scenario
@@ -118,10 +118,10 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
                 assert sheet.cells[row, column].text == book.formula_text(sheet, cell)
                 seen += 1
     assert seen > 1000
-    moving = [driver for driver in drivers(other) if driver.weight > 0]
+    moving = [item.input for item in sensitivity(other) if item.largest > 0]
     assert (
         sum(
-            identifier in {driver.id for driver in moving}
+            identifier in {item.id for item in moving}
             for identifier in book.sheets["Sensitivity"].ids.values()
         )
         == len(moving)

@@ -1,21 +1,27 @@
-"""What the results of an estimate hang on: inputs, prices and factors that could be otherwise, and how much each moves the results."""
+"""How far results move with what they follow from: the sensitivity to inputs, prices and factors, and its ranges.
+
+The sensitivity of a result to an input is the relative change of the result from the low to the high end of the
+input's range, all else as it is. Workbooks, logs and audits all say it so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.sensitivity import SIGN, SensitivityInput, input_values, range_percent, results
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Quantity
+from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError, unknown
 
-RESULTS = ("ttft", "tpot", "usd")
-# Percent by which a figure is taken lower and higher unless the scenario says otherwise, by how well it is known.
-SWINGS = {"given": 25, "measured": 10, "fitted": 15, "datasheet": 10, "price": 20, "assumed": 30}
+MEANING = "Effect = change of the result from the low to the high end of its range"
+RANGE_PERCENT = {"given": 25, "measured": 10, "fitted": 15, "datasheet": 10, "price": 20, "assumed": 30}
+"""Percent by which an input is taken lower and higher unless the scenario says otherwise, by how well it is known."""
+
 _ASKED = (
     "concurrency",
     "request_rate",
@@ -25,201 +31,154 @@ _ASKED = (
     "electricity_price",
     "pue",
 )
-_NUDGE = 1.1
+_ENDS = np.array([-1.0, 1.0])
 
 
 @dataclass(frozen=True)
-class Driver:
-    """A figure of the base scenario that could be otherwise.
+class InputEffects:
+    """An input and the relative change of each result from the low to the high end of its range.
 
     Args:
-        id: of the input or figure, without what marks an override.
-        figures: what is scaled: one input, or all figures that one factor is used as. The first is shown.
-        status: given, price, or how the figure is known: measured, fitted, datasheet, assumed.
-        source: where it comes from.
-        at_most_one, at_least_one: shares never exceed 1; multiples of a mean, or of the power of the machines, are never below.
-        effects: relative change of TTFT, TPOT and USD per million output tokens when it is a tenth higher.
+        effects: by key of the result: ttft, tpot, usd.
     """
 
-    id: str
-    label: str
-    figures: tuple[Named, ...]
-    status: str
-    source: str
-    at_most_one: bool = False
-    at_least_one: bool = False
-    effects: tuple[float, ...] = ()
+    input: SensitivityInput
+    effects: dict[str, float]
 
     @property
-    def figure(self) -> Named:
-        """The figure that is shown."""
-        return self.figures[0]
-
-    @property
-    def swing(self) -> int:
-        """Percent by which it is taken lower and higher."""
-        return SWINGS[self.status]
-
-    @property
-    def weight(self) -> float:
-        """How much it moves the result that it moves most, over its range."""
-        return max(abs(effect) for effect in self.effects) * self.swing
+    def largest(self) -> float:
+        """How far it moves the result that it moves most."""
+        return max(map(abs, self.effects.values()))
 
 
-def results(made: Estimate) -> dict[str, Quantity]:
-    """The results that drivers are judged by: TTFT, TPOT, USD per million output tokens."""
-    return dict(
-        zip(
-            RESULTS,
-            (
-                made.equations.serving.ttft,
-                made.equations.serving.tpot,
-                made.equations.cost.usd_per_million_output,
-            ),
-            strict=True,
-        )
-    )
+def sensitivity(estimate: Estimate) -> list[InputEffects]:
+    """What the results of the base scenario follow from, those inputs first that move a result most.
+
+    Example:
+        for item in sensitivity(mantile.estimate(scenario)):
+            print(item.input.label, item.effects["tpot"])
+    """
+    inputs = list(sensitivity_inputs(estimate))
+    figures = {key: result.figure for key, result in results(estimate.equations).items()}
+    ends = [input_values(item, range_percent(item)) for item in inputs]
+    program = Program([*figures.values(), *(value for values in ends for value in values.values())])
+    base = program.run(estimate.inputs(0) | {SIGN.id: _ENDS})
+    moved = []
+    for item, values in zip(inputs, ends, strict=True):
+        varied = program.vary(base, {figure: base[value] for figure, value in values.items()})
+        effects = {key: _effect(varied[figure], base[figure]) for key, figure in figures.items()}
+        moved.append(InputEffects(item, effects))
+    return sorted(moved, key=lambda item: -item.largest)
 
 
-def drivers(made: Estimate) -> list[Driver]:
-    """All drivers of the base scenario, those first that move a result most."""
-    inputs = made.inputs(0)
-    program = Program(results(made).values())
-    base = program.run(inputs)
-    found = [*_asked(made), *_factors(made)]
-    changes = [change for _, change in found]
-    names = {name for change in changes for name in change}
-    known = {given.id: given.value for given in program.inputs} | inputs
-    columns = {
-        name: np.array([change.get(name, known.get(name)) for change in changes], dtype=float)
-        for name in names
-        if name in known
-    }
-    after = program.sweep(inputs | columns)
-    listed = []
-    for place, (driver, _) in enumerate(found):
-        effects = tuple(
-            _effect(float(after[result][place]), float(base[result])) for result in results(made).values()
-        )
-        listed.append(replace(driver, effects=effects))
-    return sorted([*listed, *_prices(made)], key=lambda driver: -driver.weight)
+def sensitivity_inputs(estimate: Estimate) -> Iterator[SensitivityInput]:
+    """What the results of the base scenario follow from and could be otherwise: what is asked, factors, prices."""
+    yield from _asked(estimate)
+    yield from _factors(estimate)
+    yield from _prices(estimate)
 
 
-def chosen(listed: list[Driver], made: Estimate) -> list[Driver]:
-    """The drivers of a workbook: those for which the scenario states a percentage, then those that move a result most, as many as its template has.
+def selected(effects: list[InputEffects], estimate: Estimate) -> list[SensitivityInput]:
+    """The inputs of a workbook, as many as its template has, in the order of `effects`.
+
+    Those for which the scenario states a percentage, then those that move a result most.
 
     Raises:
         InputError: if a percentage is stated for something else.
     """
-    known = {driver.id: driver for driver in listed}
-    for identifier in made.scenario.sensitivity:
-        if identifier not in known:
-            raise InputError(f"sensitivity: {unknown('driver', identifier, known)}")
-    stated = [driver for driver in listed if driver.id in made.scenario.sensitivity]
-    moving = [driver for driver in listed if driver.weight > 0 and driver not in stated]
-    wanted = made.template.drivers
-    picked = stated + (moving if wanted == "all" else moving[: max(0, wanted - len(stated))])
-    return [driver for driver in listed if driver in picked]
+    stated = estimate.scenario.sensitivity
+    names = {item.input.id: item for item in effects}
+    for identifier in stated:
+        if identifier not in names:
+            raise InputError(f"sensitivity: {unknown('driver', identifier, names)}")
+    others = [item.input.id for item in effects if item.largest > 0 and item.input.id not in stated]
+    wanted = estimate.template.drivers
+    if wanted != "all":
+        others = others[: max(0, wanted - len(stated))]
+    return [item.input for item in effects if item.input.id in stated or item.input.id in others]
 
 
-def _effect(after: float, before: float) -> float:
-    return after / before - 1 if before > 0 and np.isfinite(after) else 0.0
+def _effect(ends: object, base: float) -> float:
+    """The change from the low to the high end, over the base; none where nobody knows a result."""
+    low, high = np.broadcast_to(np.asarray(ends, dtype=float), 2)
+    change = (high - low) / base if base > 0 else 0.0
+    return float(change) if np.isfinite(change) else 0.0
 
 
-def _asked(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
-    named = made.equations.inputs.named()
-    left_out = (
-        "concurrency" if made.columns[0].values.get("request_rate") else "request_rate"
-    )  # the load is said by one of them
+def _range_percent(estimate: Estimate, identifier: str, status: str) -> int:
+    return estimate.scenario.sensitivity.get(identifier, RANGE_PERCENT[status])
+
+
+def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
+    """What the scenario asks for. The load is said by concurrency or by the request rate, whichever is given."""
+    named = estimate.equations.inputs.named()
+    other = "concurrency" if estimate.columns[0].values.get("request_rate") else "request_rate"
     for name in _ASKED:
-        figure = named.get(name)
-        if figure is None or name == left_out:
-            continue
-        value = float(made.columns[0].values[name])
-        higher = np.ceil(value * _NUDGE) if figure.integer else value * _NUDGE
-        yield (
-            Driver(
-                figure.id,
-                figure.label,
-                (figure,),
-                "given",
-                "as asked",
+        if name in named and name != other:
+            figure = named[name]
+            yield SensitivityInput(
+                id=figure.id,
+                label=figure.label,
+                figures=(figure,),
+                status="given",
+                source="as asked",
+                range_percent=_range_percent(estimate, figure.id, "given"),
                 at_most_one=name == "utilisation",
                 at_least_one=name == "pue",
-            ),
-            {figure.id: float(higher)},
-        )
+            )
 
 
-def _prices(made: Estimate) -> Iterator[Driver]:
-    """The price of an accelerator of each side: it moves the cost alone, by the share that the side has in it."""
-    equations, values = made.equations, made.values()
-    whole = float(values[equations.cost.usd_per_hour])
-    for workers, money in zip(equations.workers, equations.cost.accelerators, strict=True):
+def _prices(estimate: Estimate) -> Iterator[SensitivityInput]:
+    """The price of an accelerator, of prefill and of decode workers."""
+    for money in estimate.equations.cost.accelerators:
         figure = money.price
-        if figure.id not in equations.figures:
-            continue
-        share = float(values[money.hourly]) / whole if whole > 0 else 0.0
-        if workers is not equations.prefill_workers and workers.ranks.disaggregated is not None:
-            share *= float(values[workers.ranks.disaggregated])
-        yield Driver(
-            figure.id,
-            figure.label,
-            (figure,),
-            "price",
-            f"{made.columns[0].values['price_basis']} price",
-            effects=(0.0, 0.0, (_NUDGE - 1) * share),
-        )
+        if figure.id in estimate.equations.figures:
+            yield SensitivityInput(
+                id=figure.id,
+                label=figure.label,
+                figures=(figure,),
+                status="price",
+                source=f"{estimate.columns[0].values['price_basis']} price",
+                range_percent=_range_percent(estimate, figure.id, "price"),
+            )
 
 
-def _factors(made: Estimate) -> Iterator[tuple[Driver, dict[str, float]]]:
-    equations, inputs = made.equations, made.inputs(0)
+def _factors(estimate: Estimate) -> Iterator[SensitivityInput]:
+    """Efficiency factors; those that decode workers share with prefill workers once."""
+    equations = estimate.equations
     seen: set[Quantity] = set()
-    for side in equations.workers:
-        reached = side.efficiency
-        for kind in reached.kinds():
-            main = reached.factors[kind.name]
+    for workers in equations.workers:
+        efficiency = workers.efficiency
+        prefix, suffix = ("", "") if workers is equations.prefill_workers else ("decode.", ", decode")
+        for kind in efficiency.kinds():
+            main = efficiency.factors[kind.name]
             if main.id not in equations.figures or main in seen:
-                continue  # decode workers share it, or have no use for it
+                continue
             users = [
                 figure
-                for (name, _), figure in reached.by_user.items()
+                for (name, _), figure in efficiency.by_user.items()
                 if name == kind.name and figure.id in equations.figures
             ]
             seen |= {main, *users}
-            higher = {
-                item.id: item.value * _NUDGE
-                for item in reached.figures[kind.name]
-                if isinstance(item.value, int | float)
-            }
-            name = f"{'' if side is equations.prefill_workers else 'decode.'}efficiency.{kind.name}.override"
-            if isinstance(inputs.get(name), int | float):
-                higher[name] = inputs[name] * _NUDGE
-            status, _, source = _in_use(made, reached, kind.name, main).source.partition(": ")
-            label = main.label.partition(" in use")[0] + (
-                "" if side is equations.prefill_workers else ", decode"
-            )
-            yield (
-                Driver(
-                    name.removesuffix(".override"),
-                    label,
-                    tuple(dict.fromkeys((main, *users))),
-                    status.split(" ")[0],
-                    source,
-                    at_most_one=kind.fraction,
-                    at_least_one=kind.low >= 1,
-                ),
-                higher,
+            status, _, source = _in_use(estimate, efficiency, kind.name, main).source.partition(": ")
+            identifier = f"{prefix}efficiency.{kind.name}"
+            yield SensitivityInput(
+                id=identifier,
+                label=main.label.partition(" in use")[0] + suffix,
+                figures=tuple(dict.fromkeys((main, *users))),
+                status=status.split(" ")[0],
+                source=source,
+                range_percent=_range_percent(estimate, identifier, status.split(" ")[0]),
+                at_most_one=kind.fraction,
+                at_least_one=kind.low >= 1,
             )
 
 
-def _in_use(made: Estimate, reached: Efficiency, name: str, figure: Quantity) -> Input:
+def _in_use(estimate: Estimate, efficiency: Efficiency, name: str, figure: Quantity) -> Input:
     """The library figure behind a factor of the base scenario: of those equal to it, the one of the highest level."""
-    values = made.values()
+    values = estimate.values()
     scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
-    rows = reached.in_use[name]
+    rows = efficiency.in_use[name]
     value = float(values[figure]) * scale
-    fitting = [row for row in rows if abs(float(row[0].value or 0) - value) <= 1e-9 * abs(value)] or list(
-        rows
-    )
-    return max(fitting, key=lambda row: reached.level(row[1], values))[0]
+    fitting = [row for row in rows if abs(float(row[0].value or 0) - value) <= 1e-9 * abs(value)]
+    return max(fitting or rows, key=lambda row: efficiency.level(row[1], values))[0]

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,33 @@ class Program:
             return values
 
         return again
+
+    def vary(self, values: Mapping[Node, Any], changes: Mapping[Node, Any]) -> dict[Node, Any]:
+        """Values where some figures have others; what does not follow from these stays as it is.
+
+        Args:
+            values: of all nodes, as `run` returns them.
+            changes: figures and the values they have instead, whatever they follow from.
+        """
+        varied = {**values, **changes}
+        following: set[int] = set()
+        waiting = [*changes]
+        while waiting:
+            for place in self._users.get(waiting.pop(), ()):
+                if place not in following and self.steps[place][0] not in changes:
+                    following.add(place)
+                    waiting.append(self.steps[place][0])
+        _execute([self.steps[place] for place in sorted(following)], varied)
+        return varied
+
+    @cached_property
+    def _users(self) -> dict[Node, list[int]]:
+        """The steps that take a node, by the node."""
+        users: dict[Node, list[int]] = {}
+        for place, (_, _, arguments) in enumerate(self.steps):
+            for argument in arguments:
+                users.setdefault(argument, []).append(place)
+        return users
 
     def sweep(self, inputs: Mapping[str, Any], keep: Sequence[Node] | None = None) -> dict[Node, Any]:
         """Values for many cases, in chunks on all cores.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.equations.graph import OVERRIDE
-from mantile.estimate.sensitivity import RESULTS, drivers
+from mantile.estimate.sensitivity import MEANING, sensitivity
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Quantity, dependents
 from mantile.graph.sentence import sentence
@@ -45,12 +45,13 @@ class Audit:
     """A workbook taken apart. Values are worked out anew from the inputs in its cells, in the units of the cells.
 
     Args:
-        facts: workbook, title, model, date, generator, audited_with, bundle_format and digest (SHA-256).
+        facts: workbook, title, model, date, generator, audited_with, bundle_format, digest (SHA-256), and what effects mean.
         scenarios: their names, base first, each behind the letter of its column.
         rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario (None where it has none), `formula` the text in
             the first cell, `edited` what stood in the cells of the row that were changed.
-        assumptions: `number`, `statement`, `id`, `value`, `unit`, `as_generated`, `changed`, `source`, `status`, and the relative effect on `ttft`, `tpot`
-            and `usd`, the cost per token, of raising the figure by a tenth, as generated.
+        assumptions: `number`, `statement`, `id`, `value`, `unit`, `as_generated`, `changed`, `source`, `status`,
+            `range_percent`, and the relative change of `ttft`, `tpot` and `usd`, the cost per token, from the low to the high end
+            of that range, as generated.
         overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `provenance` and `reason`.
         edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`, `from` and `to`.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
@@ -89,6 +90,7 @@ class Audit:
                     "changed": 70,
                     "source": 380,
                     "status": 80,
+                    "range_percent": 100,
                     "ttft": 80,
                     "tpot": 80,
                     "usd": 80,
@@ -191,6 +193,7 @@ def audit(path: str | Path) -> Audit:
         "audited_with": f"mantile {__version__}",
         "bundle_format": book.bundle.data["format"],
         "digest": book.bundle.digest,
+        "effects": MEANING,
     }
     return Audit(
         facts,
@@ -353,20 +356,21 @@ def _shown(value: Any) -> str:
 
 
 def _assumptions(book: EstimateBook, values: Mapping[Node, Any]) -> Iterator[dict[str, Any]]:
-    for number, driver in enumerate(drivers(book.estimate), 1):
-        figure = driver.figure
+    for number, item in enumerate(sensitivity(book.estimate), 1):
+        figure = item.input.figure
         now, then = float(values[figure]), float(book.estimate_values[0][figure])
         yield {
             "number": f"A-{number:02d}",
-            "statement": statement(driver),
-            "id": driver.id,
+            "statement": statement(item.input),
+            "id": item.input.id,
             "value": now,
             "unit": style.shown_unit(figure.unit),
             "as_generated": then,
             "changed": not same(now, then),
-            "source": driver.source,
-            "status": driver.status,
-            **dict(zip(RESULTS, driver.effects, strict=True)),
+            "source": item.input.source,
+            "status": item.input.status,
+            "range_percent": item.input.range_percent,
+            **item.effects,
         }
 
 

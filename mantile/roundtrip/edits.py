@@ -8,6 +8,7 @@ from typing import Any
 
 from mantile.equations.graph import OVERRIDE, PROFILED
 from mantile.equations.inputs import DECODE
+from mantile.estimate.points import grid
 from mantile.graph.quantity import Input
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
@@ -17,8 +18,7 @@ from mantile.library.scenario import APART, Scenario, apply_model_overrides, col
 from mantile.roundtrip.added_columns import AddedColumns, added_columns
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, same, typed_inputs
-from mantile.workbook.sheets.sensitivity import driver_of
-from mantile.workbook.sheets.sweep import grid
+from mantile.workbook.sheets.sensitivity import input_of
 
 _ROUNDS = 3  # a field that is set may change what others are by default
 
@@ -94,10 +94,10 @@ def _of_sheets(
     data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File
 ) -> None:
     """Percentages typed on Sensitivity, and points typed on Sweep, as fields of the scenario."""
-    swings = {driver_of(edit["id"]): int(edit["found"]) for edit in edits if driver_of(edit["id"])}
-    if swings:
-        data["sensitivity"] = data.get("sensitivity", {}) | swings
-    typed = [edit for edit in edits if not driver_of(edit["id"])]
+    ranges = {input_of(edit["id"]): int(edit["found"]) for edit in edits if input_of(edit["id"])}
+    if ranges:
+        data["sensitivity"] = data.get("sensitivity", {}) | ranges
+    typed = [edit for edit in edits if not input_of(edit["id"])]
     if not typed:
         return
     figures = {field: file.book.own_inputs[f"sweep.inputs.{field}"] for field in data["sweep"]}

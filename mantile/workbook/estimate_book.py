@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from mantile.equations.display import Currency
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Node, Span, span
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
-
-
-@dataclass(frozen=True)
-class Money:
-    """The currency of the front sheets: its code and symbol, and what a US dollar is in it; None for dollars themselves."""
-
-    code: str = "USD"
-    symbol: str = "$"
-    rate: Input | None = None
-
-    def of(self, usd: Node) -> Node:
-        """An amount in US dollars in this currency."""
-        return usd if self.rate is None else usd * self.rate
-
-    def named(self, words: str) -> str:
-        """A unit or heading in this currency."""
-        return words.replace("USD", self.code)
-
-    def shown(self, form: str) -> str:
-        """A number format in this currency."""
-        return form.replace("$", self.symbol)
 
 
 class EstimateBook(Book):
@@ -56,7 +35,7 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
-        self.money = _money(estimate)
+        self.currency = _currency(estimate)
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
@@ -99,11 +78,11 @@ class EstimateBook(Book):
         return f"{self.bundle.digest[:4]} {self.bundle.digest[4:8]}"
 
 
-def _money(estimate: Estimate) -> Money:
+def _currency(estimate: Estimate) -> Currency:
     """The currency of the template; dollars if it names none."""
     currency = estimate.template.currency
     if currency is None:
-        return Money()
+        return Currency()
     rate = Input(
         id="template.exchange_rate",
         label=f"{currency.code} per USD",
@@ -114,4 +93,4 @@ def _money(estimate: Estimate) -> Money:
         shared=True,
         fixed=True,
     )
-    return Money(currency.code, currency.symbol, rate)
+    return Currency(currency.code, currency.symbol, rate)

@@ -6,7 +6,7 @@ from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.stamp import stamp
 from mantile.estimate.estimate import Estimate
-from mantile.estimate.sensitivity import chosen, drivers
+from mantile.estimate.sensitivity import selected, sensitivity
 from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Sheet, reference
 from mantile.workbook.bundle import Bundle
@@ -19,9 +19,9 @@ from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.plan import plan_sheet
-from mantile.workbook.sheets.sensitivity import sensitivity_sheet
+from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.summary import select, summary_sheet
-from mantile.workbook.sheets.sweep import sweep_sheet
+from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import workings
 from mantile.workbook.templates import leave_out, show_formulas
 
@@ -146,13 +146,13 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     )
     if book.columns > 1:
         compare_sheet(book, master)
-    listed = drivers(estimate)
-    hangs = sensitivity_sheet(book, master, chosen(listed, estimate))
-    swept = sweep_sheet(book, master)
+    effects = sensitivity(estimate)
+    sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
+    sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
-    assumptions_sheet(book, master, listed, hangs)
+    assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, says)
-    summary_sheet(book, says, made, hangs, swept)
+    summary_sheet(book, says, made, sensitivity_sheet, sweep_sheet)
     log_sheet(book, made, master)
     book.names = _names(book, equations.inputs, says.master, error)
     if estimate.template.sheets:

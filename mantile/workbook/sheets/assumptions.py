@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from mantile.equations.checks import TOLERANCE
-from mantile.estimate.sensitivity import RESULTS, Driver
-from mantile.graph.evaluate import evaluate
-from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, precedents, where
+from collections.abc import Mapping, Sequence
+
+from mantile.equations.assumption import assumption
+from mantile.equations.sensitivity import SensitivityInput
+from mantile.estimate.sensitivity import MEANING, InputEffects
+from mantile.graph.quantity import Input, Named, Quantity, precedents
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut
-from mantile.workbook.sheets.sensitivity import Sensitivity, shown
 
+_HEADS = (
+    "no.",
+    "assumption",
+    "used on",
+    "value",
+    "unit",
+    "default",
+    "changed",
+    "source",
+    "status",
+    "TTFT",
+    "TPOT",
+    "USD/M",
+)
+_FIRST_EFFECT, _LAST = 9, 11
+_REMARKS = (
+    "Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
+    "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
+    "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
+)
 _STATEMENTS = {
     "concurrency": "Requests arrive in a closed loop: so many are always in flight",
     "request_rate": "So many requests arrive per second, at random and whatever is in flight",
@@ -85,159 +106,117 @@ _STATEMENTS = {
 }
 
 
+LiveEffects = Mapping[str, Mapping[str, Quantity]]
+"""By id of the input and key of the result: effects that the Sensitivity sheet works out."""
+
+
 def assumptions_sheet(
-    book: EstimateBook, master: Quantity, listed: list[Driver], hangs: Sensitivity | None
+    book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects
 ) -> None:
     """Lay out the Assumptions sheet.
 
     Args:
-        listed: what the results hang on, most consequential first.
-        hangs: the live effects of some of them, from the Sensitivity sheet.
+        effects: what the results follow from, most consequential first, with its effects as generated.
+        live: the effects that follow the inputs.
     """
     sheet = book.add_sheet(
         Sheet(
             "Assumptions",
             "control",
-            "Everything this estimate takes on trust, most consequential first. Effect = change of the result from "
-            "the low to the high end of its range; in grey as generated.",
+            f"Everything this estimate takes on trust, most consequential first. {MEANING}; in grey as generated.",
         )
     )
     sheet.widths = [48, 430, 118, 92, 74, 92, 84, 250, 84, 80, 80, 80]
     sheet.default_height = 24
-    last = 11
-    add_title_rows(book, sheet, "Assumptions", last, master)
+    add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
-    heads = (
-        "no.",
-        "assumption",
-        "used on",
-        "value",
-        "unit",
-        "default",
-        "changed",
-        "source",
-        "status",
-        "TTFT",
-        "TPOT",
-        "USD/M",
-    )
-    for column, head in enumerate(heads):
-        sheet.set_text(3, column, head, style.HEADER_RIGHT if column in (3, 5, 9, 10, 11) else style.HEADER)
+    for column, head in enumerate(_HEADS):
+        look = style.HEADER_RIGHT if column in (3, 5) or column >= _FIRST_EFFECT else style.HEADER
+        sheet.set_text(3, column, head, look)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
-    row = 4
-    used = _used(book)
-    for number, driver in enumerate(listed, 1):
-        _line(
-            book,
-            sheet,
-            row,
-            number,
-            driver,
-            hangs.spreads.get(driver.id, {}) if hangs is not None else {},
-            ", ".join(used.get(driver.figure, ())),
-        )
-        row += 1
-    for column in (9, 10, 11):
-        sheet.conditional.append(
-            (
-                (4, column, row - 1, column),
-                {
-                    "type": "data_bar",
-                    "bar_solid": True,
-                    "data_bar_2010": True,
-                    "bar_color": style.SHARE_BAR,
-                    "bar_negative_color": style.CAPACITY_BAR,
-                    "bar_axis_color": style.HAIRLINE,
-                    "min_type": "num",
-                    "max_type": "num",
-                    "min_value": -0.45,
-                    "max_value": 0.9,
-                },
-            )
-        )
-    row += 1
-    for words in (
-        "Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
-        "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
-        "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
-    ):
+    used = _used_on(book)
+    for number, item in enumerate(effects, 1):
+        row = 3 + number
+        _assumption(book, sheet, row, number, item.input, ", ".join(used.get(item.input.figure, ())))
+        _effects(book, sheet, row, item, live.get(item.input.id, {}))
+    _bars(sheet, 4, 3 + len(effects))
+    for row, words in enumerate(_REMARKS, 5 + len(effects)):
         sheet.set_text(row, 0, words, style.PURPOSE)
-        row += 1
-    sheet.print_area = (0, 0, row - 1, last)
+    sheet.print_area = (0, 0, 4 + len(effects) + len(_REMARKS), _LAST)
 
 
-def statement(driver: Driver) -> str:
+def statement(item: SensitivityInput) -> str:
     """What is taken on trust, in a sentence."""
-    return _STATEMENTS[driver.id.rpartition(".")[2]] + (
-        ", on decode workers" if driver.id.startswith("decode.") else ""
-    )
+    workers = ", on decode workers" if item.id.startswith("decode.") else ""
+    return _STATEMENTS[item.id.rpartition(".")[2]] + workers
 
 
-def _used(book: EstimateBook) -> dict[Named, list[str]]:
+def _used_on(book: EstimateBook) -> dict[Named, tuple[str, ...]]:
     """Sheets on which figures are used, by figure."""
-    found: dict[Named, dict[str, None]] = {}
+    sheets: dict[Named, dict[str, None]] = {}
     for name, sections in book.estimate.equations.sheets.items():
         for section in sections:
             for figure in section.figures():
                 for other in precedents(figure) if isinstance(figure, Quantity) else ():
-                    found.setdefault(other, {})[name] = None
-    return {figure: list(names) for figure, names in found.items()}
+                    sheets.setdefault(other, {})[name] = None
+    return {figure: tuple(names) for figure, names in sheets.items()}
 
 
-def _line(
-    book: EstimateBook, sheet: Sheet, row: int, number: int, driver: Driver, live: dict[str, Node], used: str
+def _assumption(
+    book: EstimateBook, sheet: Sheet, row: int, number: int, item: SensitivityInput, used: str
 ) -> None:
+    """What is taken on trust, where it is used, its value beside that of generation, and where it comes from."""
     under = (style.THIN, style.FAINT)
-    figure = driver.figure
-    value, unit, _ = shown(figure, figure.unit)
-    then = evaluate(shown(Literal(float(book.estimate_values[0][figure])), figure.unit)[0])
-    integer = isinstance(figure, Input) and figure.integer
+    integer = isinstance(item.figure, Input) and item.figure.integer
+    figures = assumption(item, float(book.estimate_values[0][item.figure]))
+    unit = figures.value.unit
+    source, assumed = style.SOURCE.but(bottom=under, shrink=False), item.status == "assumed"
     sheet.set_text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
-    sheet.set_text(row, 1, statement(driver), style.LABEL.but(bottom=under, shrink=True))
-    sheet.set_text(row, 2, cut(used, 22), style.SOURCE.but(bottom=under, shrink=False))
-    sheet.set_formula(
-        row,
-        3,
-        value,
-        style.value(unit, role="link", integer=integer).but(bottom=under),
-        link=book.link_to(figure),
-    )
+    sheet.set_text(row, 1, statement(item), style.LABEL.but(bottom=under, shrink=True))
+    sheet.set_text(row, 2, cut(used, 22), source)
+    look = style.value(unit, role="link", integer=integer).but(bottom=under)
+    book.add_quantity(sheet, row, 3, figures.value, look, link=book.link_to(item.figure))
     sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
-    default = Input(
-        f"assumption.{driver.id}",
-        f"As generated, {driver.label}",
-        unit,
-        float(f"{then:.12g}"),
-        shared=True,
-        fixed=True,
-    )
-    book.add_constant(
-        sheet, row, 5, default, style.value(unit, role="fixed", integer=integer).but(bottom=under)
-    )
-    sheet.set_formula(
-        row,
-        6,
-        where(absolute(value - default) > TOLERANCE * absolute(default), 1, 0),
-        style.front("changed", colour=style.ALERT, bold=True).but(bottom=under),
-    )
-    sheet.set_text(row, 7, cut(driver.source, 44), style.SOURCE.but(bottom=under, shrink=False))
-    assumed = driver.status == "assumed"
+    look = style.value(unit, role="fixed", integer=integer).but(bottom=under)
+    book.add_constant(sheet, row, 5, figures.default, look)
+    look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=under)
+    book.add_quantity(sheet, row, 6, figures.changed, look)
+    sheet.set_text(row, 7, cut(item.source, 44), source)
     sheet.set_text(
         row,
         8,
-        "! assumed" if assumed else driver.status,
+        "! assumed" if assumed else item.status,
         style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
     )
-    look = style.front("effect", align="right").but(
-        form=";".join(part + "_)_)" for part in style.FRONT["effect"].split(";")), bottom=under
-    )
-    for column, (result, effect) in enumerate(zip(RESULTS, driver.effects, strict=True), 9):
-        if result in live:
-            sheet.set_formula(row, column, live[result], look.but(colour=style.LINK), scenario=ACROSS)
+    sheet.ids[row] = item.id
+
+
+def _effects(
+    book: EstimateBook, sheet: Sheet, row: int, item: InputEffects, live: Mapping[str, Quantity]
+) -> None:
+    """The effect on each result: live where the Sensitivity sheet has the input, else in grey as generated."""
+    form = ";".join(part + "_)_)" for part in style.FRONT["effect"].split(";"))
+    look = style.Style(form=form, align="right", bottom=(style.THIN, style.FAINT))
+    for column, (key, effect) in enumerate(item.effects.items(), _FIRST_EFFECT):
+        if key in live:
+            book.add_quantity(sheet, row, column, live[key], look.but(colour=style.LINK), scenario=ACROSS)
         else:
-            sheet.set_cell(
-                row,
-                column,
-                Cell(look.but(colour=style.GREY), number=round(effect * 2 * driver.swing / 10, 6)),
-            )
-    sheet.ids[row] = driver.id
+            sheet.set_cell(row, column, Cell(look.but(colour=style.GREY), number=round(effect, 6)))
+
+
+def _bars(sheet: Sheet, first: int, last: int) -> None:
+    """Bars behind the effects."""
+    rule = {
+        "type": "data_bar",
+        "bar_solid": True,
+        "data_bar_2010": True,
+        "bar_color": style.SHARE_BAR,
+        "bar_negative_color": style.CAPACITY_BAR,
+        "bar_axis_color": style.HAIRLINE,
+        "min_type": "num",
+        "max_type": "num",
+        "min_value": -0.45,
+        "max_value": 0.9,
+    }
+    for column in range(_FIRST_EFFECT, _LAST + 1):
+        sheet.conditional.append(((first, column, last, column), rule))

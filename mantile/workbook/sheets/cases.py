@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mantile.graph.quantity import Input, Named, Node, Quantity, precedents
+from mantile.graph.quantity import Named, Quantity, Value
 from mantile.workbook import style
-from mantile.workbook.book import CellAddress, Sheet
+from mantile.workbook.book import Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
 
-def describe(sheet: Sheet, row: int, figure: Named, label: str) -> None:
+def add_labels(sheet: Sheet, row: int, figure: Named, label: str) -> None:
     """What stands on a row: label, unit, id."""
     sheet.set_text(row, 0, label, style.ROW_LABEL)
     sheet.set_text(row, 1, style.shown_unit(figure.unit), style.UNIT)
     sheet.ids[row] = figure.id
 
 
-def work_out(
+def add_varied_row(
     book: EstimateBook, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]
 ) -> None:
-    """A row of a figure that was made again.
+    """A row of a figure that is worked out again for every case.
 
     Args:
-        original: what it was made from.
-        cases: the cases by their columns.
+        original: what the figure stands for.
+        cases: numbers of the cases by their columns.
     """
     book.register(figure, CellAddress(sheet.name, row))
-    describe(sheet, row, figure, original.label)
+    add_labels(sheet, row, figure, original.label)
     look = style.value(figure.unit, is_text=isinstance(book.estimate_values[0].get(original), str))
     for column, case in cases.items():
         sheet.set_formula(row, column, figure.body, look, scenario=case)
 
 
-def figures_of(body: Node) -> tuple[Named, ...]:
-    """What an expression is made of, but for definitions, which are the same in every scenario."""
-    found = (body,) if isinstance(body, Input | Quantity) else precedents(body)
-    return tuple(figure for figure in found if not (isinstance(figure, Input) and figure.fixed))
+def value_cell(look: style.Style, value: Value, case: int = 0) -> Cell:
+    """A cell that holds a number or a text."""
+    if isinstance(value, str):
+        return Cell(look, text=value, scenario=case)
+    return Cell(look, number=float(value), scenario=case)

@@ -27,6 +27,7 @@ from mantile.graph.quantity import (
     match,
     maximum,
     minimum,
+    precedents,
     span,
     substitute,
     sum_of,
@@ -38,7 +39,6 @@ from mantile.library.scenario import CLASS_DTYPES, SAME
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.cases import figures_of
 from mantile.workbook.sheets.frame import add_title_rows, scenario_heads
 
 _BASE = 4  # column of the base's values
@@ -68,6 +68,12 @@ _PLAIN = {
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.00", align="right", shrink=True)
 _COUNT = _NUMBER.but(form="0")
+
+
+def figures_of(body: Node) -> tuple[Named, ...]:
+    """What an expression is made of, but for definitions, which are the same in every scenario."""
+    found = (body,) if isinstance(body, Input | Quantity) else precedents(body)
+    return tuple(figure for figure in found if not (isinstance(figure, Input) and figure.fixed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +203,12 @@ def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
 def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
     """The rows, by what they are about."""
     equations = book.estimate.equations
-    served, money, held, paid = equations.serving, equations.cost, equations.decode_workers.memory, book.money
+    served, money, held, paid = (
+        equations.serving,
+        equations.cost,
+        equations.decode_workers.memory,
+        book.currency,
+    )
     prefill, decode = equations.prefill, equations.decode
     fits = minimum(*(side.memory.fits for side in equations.workers))
     apart = ", decode" if len(equations.workers) > 1 else ""
@@ -252,7 +263,7 @@ def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
             Line(
                 "Per hour, all accelerators",
                 paid.named("USD/h"),
-                paid.of(money.usd_per_hour),
+                paid.convert(money.usd_per_hour),
                 "money",
                 "lower",
             ),
@@ -260,7 +271,7 @@ def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
             Line(
                 "Per million output tokens",
                 paid.named("USD/Mtoken"),
-                paid.of(money.usd_per_million_output),
+                paid.convert(money.usd_per_million_output),
                 "money",
                 "lower",
                 (paid.named("USD per M output tokens"), '[=0]"";[<1]0.000;#,##0.00'),
@@ -269,7 +280,7 @@ def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
             Line(
                 "Per month, all accelerators",
                 paid.named("USD/month"),
-                paid.of(money.usd_per_month),
+                paid.convert(money.usd_per_month),
                 "bill",
                 "lower",
             ),

@@ -198,11 +198,11 @@ def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
         ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
         ("licence", "Apache-2.0"),
     )
-    if book.money.rate is not None:
+    if book.currency.rate is not None:
         row = next(free)
-        sheet.set_text(row, 5, book.money.rate.label, style.PURPOSE)
+        sheet.set_text(row, 5, book.currency.rate.label, style.PURPOSE)
         book.add_constant(
-            sheet, row, 6, book.money.rate, style.value("1", role="fixed").but(form="0.0000", align="left")
+            sheet, row, 6, book.currency.rate, style.value("1", role="fixed").but(form="0.0000", align="left")
         )
     for label, words in provenance:
         for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):

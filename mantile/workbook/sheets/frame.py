@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.graph.quantity import Node, Quantity, text, where
+from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, LETTERS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -23,22 +23,14 @@ def add_title_rows(
 def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
     """The verdict of all checks, green or red."""
     sheet.set_formula(row, column, master, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
-    sheet.conditional.append(
-        (
-            (row, column, row, column),
-            {
-                "type": "text",
-                "criteria": "begins with",
-                "value": "✗",
-                "format": style.Style(colour=style.FAIL, bold=True),
-            },
-        )
-    )
+    mark_beginning(sheet, row, column, "✗", style.FAIL)
 
 
-def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:
-    """A number in a text with its thousands apart; below 1 such a format shows a bare comma in other engines, so there it is `small`."""
-    return where(value >= 1, text(value, form), text(value, small))
+def mark_beginning(sheet: Sheet, row: int, column: int, sign: str, colour: str) -> None:
+    """Colour a text that begins with a sign."""
+    look = style.Style(colour=colour, bold=True)
+    rule = {"type": "text", "criteria": "begins with", "value": sign, "format": look}
+    sheet.conditional.append(((row, column, row, column), rule))
 
 
 def cut(words: str, most: int) -> str:

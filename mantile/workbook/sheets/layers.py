@@ -8,6 +8,7 @@ from itertools import count
 
 from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constant import MICRO, MILLI
+from mantile.equations.display import grouped
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.plan import scope
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
@@ -29,7 +30,7 @@ from mantile.ir.modules import Layer, Module
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, grouped
+from mantile.workbook.sheets.frame import add_title_rows
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 CHART_ROWS = 17

@@ -1,478 +1,224 @@
-"""The Sensitivity sheet: what the results hang on, each driver taken lower and higher, with every figure on the way to the results."""
+"""The Sensitivity sheet: each input lower and higher, the results at both ends, and every figure on the way to them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from mantile.equations.checks import TOLERANCE
-from mantile.equations.constant import GIGA, MICRO, MILLI
-from mantile.estimate.sensitivity import Driver, results
-from mantile.estimate.variation import Variation, Variations
-from mantile.graph.quantity import (
-    InCase,
-    Input,
-    Named,
-    Node,
-    Quantity,
-    absolute,
-    floor,
-    index,
-    join,
-    match,
-    maximum,
-    minimum,
-    nth_largest,
-    span,
-    substitute,
-    text,
-    where,
+from mantile.equations.display import Shown
+from mantile.equations.sensitivity import (
+    HUNDRED,
+    RANGE,
+    ROOM,
+    SIGN,
+    InputEnds,
+    Ranking,
+    Sensitivity,
+    SensitivityInput,
+    sensitivity,
 )
+from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.cases import work_out
+from mantile.workbook.sheets.cases import add_varied_row
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
-# Columns of the table of drivers; those of low and high are also the columns of all figures worked out again.
-_BASE, _SWING, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
+# Columns of the table of inputs; those of low and high are also the columns of all figures worked out again.
+_BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
 _LAST = _SOURCE
 _ROOM = (5, 6)  # of the sorted rows: ends of unseen bars
-_WIDER = 1.5
 _CHART_ROWS = 15
-_BOTH = ("low", "high")
-_SWINGS = "sensitivity.swing."  # before the id of a driver, that of its percentage
-_HUNDRED = Input(
-    "sensitivity.percent",
-    "Percent",
-    "1",
-    100,
-    "per cent, to the hundred",
-    "definition",
-    "defined",
-    shared=True,
-    fixed=True,
-)
-_SIGN = Input("sensitivity.sign", "Side", "1", 0, "−1 lower, 1 higher", "definition", "defined", fixed=True)
+_TABLE = _CHART_ROWS + 4  # row
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.0000", align="right")
+_COUNT = _NUMBER.but(form="0")
+_FORMS = {"ttft": "#,##0.0_)_)", "tpot": "0.00_)_)", "usd": "#,##0.000_)_)"}
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """Where the tornado of a result stands, and the live change of results between the ends of each driver's range.
+class SensitivitySheet:
+    """The sheet, the figures on it, and where the rows of its tornado charts stand."""
 
-    Args:
-        titles: the finding, by result.
-        rows: first and last row of sorted labels, better and worse, which stand in the first columns, by result.
-        spreads: change of each result from the low to the high end, over the base, by id of the driver.
-    """
-
-    titles: dict[str, Quantity]
-    rows: dict[str, tuple[int, int]]
-    spreads: dict[str, dict[str, Node]]
-
-
-@dataclass(frozen=True)
-class _Result:
-    """A result as the sheet shows it: what it is called, its unit, and the figure in that unit."""
-
-    label: str
-    unit: str
-    figure: Quantity
-    body: Node
-
-    def of(self, figure: Node) -> Node:
-        """The same of another case."""
-        return substitute(self.body, {self.figure: figure})
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A driver on the sheet: its row in the table, percent, value, and what follows from it."""
-
-    driver: Driver
-    name: str
-    row: int
-    swing: Input
-    value: Quantity
-    variation: Variation
-    made: dict[Named, Quantity]
-
-
-def sensitivity_sheet(book: EstimateBook, master: Quantity, chosen: list[Driver]) -> Sensitivity:
-    """Lay out the Sensitivity sheet with these drivers."""
-    sheet = book.add_sheet(
-        Sheet(
-            "Sensitivity",
-            "outputs",
-            "What the results of the base scenario hang on: each driver lower and higher by the percentage typed, "
-            "all else as it is. Every figure on the way stands below.",
-        )
-    )
-    sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]
-    add_title_rows(book, sheet, "Sensitivity", _LAST, master)
-    sheet.heights[2] = 6
-    top = _CHART_ROWS + 4
-    cases = [book.add_case(sheet, column, {_SIGN.id: sign}) for column, sign in ((LOW, -1), (HIGH, 1))]
-    shown_results = _shown(book)
-    variations = Variations(book.estimate.equations, results(book.estimate))
-    lines = [_line(book, variations, driver, top + 4 + place) for place, driver in enumerate(chosen)]
-    _table(book, sheet, top, shown_results, lines, cases)
-    row = _blocks(book, sheet, top + 6 + len(lines), lines, cases)
-    found = _sorted(book, sheet, row + 2, shown_results, lines, cases)
-    for place, (name, result) in enumerate(shown_results.items()):
-        at = (0, 4, 9)[place]
-        book.add_quantity(
-            sheet, 3, at, found.titles[name], style.Style(size=10.5, bold=True), scenario=ACROSS
-        )
-        sheet.charts.append((4, at, tornado(result.label, found.rows[name], (500, 18 * (_CHART_ROWS - 1)))))
-    sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
-    sheet.print_area = (0, 0, row - 1, _LAST)
-    return found
-
-
-def tornado(result: str, rows: tuple[int, int], size: tuple[int, int]) -> charts.Chart:
-    """The tornado of sorted rows: labels, then better and worse."""
-    first, last = rows
-    return charts.tornado(
-        f"Change of {result} at the low and high end of each driver, largest first",
-        ("Sensitivity", first, 0, last, 0),
-        [
-            (colour, label, ("Sensitivity", first, column, last, column))
-            for column, (colour, label) in enumerate(
-                ((style.COMPUTE, style.COMPUTE), (style.MEMORY, style.MEMORY_TEXT)), 1
+    def __init__(self, book: EstimateBook, master: Quantity, inputs: Sequence[SensitivityInput]) -> None:
+        self.book = book
+        self.sheet = book.add_sheet(
+            Sheet(
+                "Sensitivity",
+                "outputs",
+                "What the results of the base scenario hang on: each driver lower and higher by the percentage "
+                "typed, all else as it is. Every figure on the way stands below.",
             )
-        ],
-        [("Sensitivity", first, column, last, column) for column in _ROOM],
-        size,
-    )
-
-
-def driver_of(identifier: str) -> str:
-    """The driver whose percentage an input is; nothing for other inputs."""
-    return identifier.removeprefix(_SWINGS) if identifier.startswith(_SWINGS) else ""
-
-
-def _shown(book: EstimateBook) -> dict[str, _Result]:
-    found = results(book.estimate)
-    return {
-        "ttft": _Result("TTFT", "ms", found["ttft"], found["ttft"] * MILLI),
-        "tpot": _Result("TPOT", "ms", found["tpot"], found["tpot"] * MILLI),
-        "usd": _Result(
-            book.money.named("USD per M tokens"), book.money.code, found["usd"], book.money.of(found["usd"])
-        ),
-    }
-
-
-def _line(book: EstimateBook, variations: Variations, driver: Driver, row: int) -> _Line:
-    name = (
-        driver.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.").replace(".", "_")
-    )
-    known = book.estimate.scenario.sensitivity.get(driver.id, driver.swing)
-    swing = Input(
-        f"{_SWINGS}{driver.id}",
-        f"Lower and higher by, {driver.label}",
-        "%",
-        known,
-        "percent of the value of the base scenario",
-        "assumed",
-        shared=True,
-        integer=True,
-        minimum=0,
-        maximum=90,
-        name="swing",
-    )
-    percent = _HUNDRED + _SIGN * swing
-
-    def scaled(figure: Named) -> Node:
-        if isinstance(figure, Input) and figure.integer:
-            return maximum(floor(figure * percent / _HUNDRED), 1)
-        body = figure * (percent / _HUNDRED)
-        return minimum(body, 1) if driver.at_most_one else maximum(body, 1) if driver.at_least_one else body
-
-    made: dict[Named, Quantity] = {
-        figure: Quantity(
-            f"sensitivity.{name}.value{place or ''}",
-            f"{figure.label} · varied{f', {driver.label}' if driver.figure is not figure else ''}",
-            figure.unit,
-            scaled(figure),
         )
-        for place, figure in enumerate(driver.figures)
-    }
-    variation = variations.vary(made, f"sensitivity.{name}.", f" · {driver.label}")
-    return _Line(driver, name, row, swing, made[driver.figure], variation, made)
+        self.sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]
+        add_title_rows(book, self.sheet, "Sensitivity", _LAST, master)
+        self.sheet.heights[2] = 6
+        self.sheet.freeze, self.sheet.repeat_rows = (2, 1), (0, 1)
+        low = book.add_case(self.sheet, LOW, {SIGN.id: -1})
+        high = book.add_case(self.sheet, HIGH, {SIGN.id: 1})
+        self.cases = {LOW: low, HIGH: high}
+        self.figures: Sensitivity = sensitivity(book.estimate.equations, inputs, (low, high), book.currency)
+        self.ranked_rows: dict[str, tuple[int, int]] = {}
+        self._lay_out()
 
+    def tornado(self, key: str, label: str, size: tuple[int, int]) -> charts.Chart:
+        """The tornado of a result: labels of the sorted rows, then better and worse."""
+        first, last = self.ranked_rows[key]
+        return charts.tornado(
+            f"Change of {label} at the low and high end of each driver, largest first",
+            ("Sensitivity", first, 0, last, 0),
+            [
+                (style.COMPUTE, style.COMPUTE, ("Sensitivity", first, 1, last, 1)),
+                (style.MEMORY, style.MEMORY_TEXT, ("Sensitivity", first, 2, last, 2)),
+            ],
+            [("Sensitivity", first, column, last, column) for column in _ROOM],
+            size,
+        )
 
-def shown(figure: Node, unit: str) -> tuple[Node, str, str]:
-    """A figure in the unit people quote, that unit, and its format as text."""
-    match unit:
-        case "s":
-            return figure * MICRO, "us", "0.0"
-        case "B":
-            return figure / GIGA, "GB", "0.0"
-        case "B/s":
-            return figure / GIGA, "GB/s", "0"
-        case "1" | "USD/h" | "USD/kWh" | "request/s":
-            return figure, unit, "0.00"
-        case _:
-            return figure, unit, "#,##0"
+    def _lay_out(self) -> None:
+        self._heads(_TABLE)
+        self._base(_TABLE + 2)
+        first = _TABLE + 4
+        for row, ends in enumerate(self.figures.inputs, first):
+            self._input(row, ends)
+        row = first + len(self.figures.inputs) + 2
+        for ends in self.figures.inputs:
+            row = self._block(row, ends)
+        self.sheet.print_area = (0, 0, row - 1, _LAST)
+        self._chart_data(row + 2)
+        title = style.Style(size=10.5, bold=True)
+        for column, ranking in zip((0, 4, 9), self.figures.rankings.values(), strict=True):
+            self.book.add_quantity(self.sheet, 3, column, ranking.title, title, scenario=ACROSS)
+            chart = self.tornado(ranking.result.key, ranking.result.label, (500, 18 * (_CHART_ROWS - 1)))
+            self.sheet.charts.append((4, column, chart))
 
+    def _heads(self, row: int) -> None:
+        """Heads of the table, above them the results."""
+        top = style.HEADER.but(bottom=None)
+        for place, result in enumerate(self.figures.results):
+            words = f"{result.label}, {result.shown_unit}"
+            self.sheet.set_text(row, _high_of(place), words, style.HEADER_RIGHT.but(bottom=None))
+        self.sheet.set_style(row, 0, _LAST, top)
+        heads = ("driver", "unit", "base", "± percent", "lower", "higher", *(("low", "high") * 3), "source")
+        for column, words in enumerate(heads):
+            look = style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT
+            self.sheet.set_text(row + 1, column, words, look)
 
-def _table(
-    book: EstimateBook,
-    sheet: Sheet,
-    top: int,
-    shown_results: dict[str, _Result],
-    lines: list[_Line],
-    cases: list[int],
-) -> None:
-    """Drivers with their values and the results at both ends, below the base."""
-    head = style.HEADER.but(bottom=None)
-    sheet.set_style(top, 0, _LAST, head)
-    for column, words in enumerate(
-        ("driver", "unit", "base", "± percent", "lower", "higher", *(_BOTH * 3), "source")
-    ):
-        sheet.set_text(
-            top + 1, column, words, style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT
-        )
-    row = top + 2
-    bold = style.LABEL.but(bold=True, fill=style.PANEL)
-    small = style.VALUE.but(size=9, colour=style.GREY, fill=style.PANEL)
-    sheet.set_text(row, 0, "As it is", bold)
-    book.register(_SIGN, CellAddress("Sensitivity", row))
-    for column, sign, case in zip((LOW, HIGH), (-1, 1), cases, strict=True):
-        sheet.set_cell(
-            row, column, Cell(small.but(form='[=-1]"lower"_)_);"higher"_)_)'), number=sign, scenario=case)
-        )
-    book.add_constant(sheet, row, _SWING, _HUNDRED, small.but(form='"of "0_)_)'))
-    for place, (name, result) in enumerate(shown_results.items()):
-        column = _FIRST_RESULT + 2 * place + 1
-        sheet.cells[top, column] = Cell(
-            style.HEADER_RIGHT.but(bottom=None), text=f"{result.label}, {result.unit}"
-        )
-        sheet.set_formula(
-            row,
-            column,
-            result.of(InCase(result.figure, 0)),
-            _form(name, "base ").but(bold=True, fill=style.PANEL),
-            scenario=ACROSS,
-            link=book.link_to(result.figure),
-        )
-    sheet.set_style(row, 1, _LAST, bold)
-    sheet.heights[row + 1] = 4
-    for line in lines:
-        row, figure = line.row, line.driver.figure
-        base, unit, _ = shown(InCase(figure, 0), figure.unit)
-        sheet.set_text(row, 0, line.driver.label, style.LABEL)
-        sheet.set_text(row, 1, style.shown_unit(unit), style.UNIT)
-        look = style.value(unit, integer=isinstance(figure, Input) and figure.integer)
-        sheet.set_formula(
-            row, _BASE, base, look.but(colour=style.LINK), scenario=ACROSS, link=book.link_to(figure)
-        )
-        book.add_input(sheet, row, _SWING, line.swing)
-        for column, case in zip((LOW, HIGH), cases, strict=True):
-            sheet.set_formula(
-                row, column, shown(InCase(line.value, case), figure.unit)[0], look, scenario=ACROSS
+    def _base(self, row: int) -> None:
+        """The results as they are; which column is which end."""
+        book, sheet = self.book, self.sheet
+        bold = style.LABEL.but(bold=True, fill=style.PANEL)
+        small = style.VALUE.but(size=9, colour=style.GREY, fill=style.PANEL)
+        sheet.set_text(row, 0, "As it is", bold)
+        book.register(SIGN, CellAddress("Sensitivity", row))
+        for column, sign in ((LOW, -1), (HIGH, 1)):
+            look = small.but(form='[=-1]"lower"_)_);"higher"_)_)')
+            sheet.set_cell(row, column, Cell(look, number=sign, scenario=self.cases[column]))
+        book.add_constant(sheet, row, _RANGE, HUNDRED, small.but(form='"of "0_)_)'))
+        for place, result in enumerate(self.figures.results):
+            book.add_quantity(
+                sheet,
+                row,
+                _high_of(place),
+                self.figures.base[result.key],
+                _result_look(result, "base ").but(bold=True, fill=style.PANEL),
+                scenario=ACROSS,
+                link=book.link_to(result.figure),
             )
-        for place, (name, result) in enumerate(shown_results.items()):
-            for offset, case in enumerate(cases):
-                sheet.set_formula(
-                    row,
-                    _FIRST_RESULT + 2 * place + offset,
-                    result.of(line.variation.at(name, case)),
-                    _form(name),
-                    scenario=ACROSS,
-                )
-        sheet.set_text(
-            row,
-            _SOURCE,
-            cut(f"{line.driver.status}: {line.driver.source}", 54),
-            style.SOURCE.but(shrink=False),
-        )
-        sheet.ids[row] = line.driver.id
+        sheet.set_style(row, 1, _LAST, bold)
+        sheet.heights[row + 1] = 4
 
+    def _input(self, row: int, ends: InputEnds) -> None:
+        """An input at the base and at both ends, and the results at both."""
+        book, sheet, figure = self.book, self.sheet, ends.input.figure
+        look = style.value(ends.base.unit, integer=isinstance(figure, Input) and figure.integer)
+        sheet.set_text(row, 0, ends.input.label, style.LABEL)
+        sheet.set_text(row, 1, style.shown_unit(ends.base.unit), style.UNIT)
+        link, green = book.link_to(figure), look.but(colour=style.LINK)
+        book.add_quantity(sheet, row, _BASE, ends.base, green, scenario=ACROSS, link=link)
+        book.add_input(sheet, row, _RANGE, ends.range_percent)
+        for column, value in ((LOW, ends.low), (HIGH, ends.high)):
+            book.add_quantity(sheet, row, column, value, look, scenario=ACROSS)
+        for place, result in enumerate(self.figures.results):
+            for column, value in zip(
+                (_high_of(place) - 1, _high_of(place)), ends.results[result.key], strict=True
+            ):
+                book.add_quantity(sheet, row, column, value, _result_look(result), scenario=ACROSS)
+        source = cut(f"{ends.input.status}: {ends.input.source}", 54)
+        sheet.set_text(row, _SOURCE, source, style.SOURCE.but(shrink=False))
+        sheet.ids[row] = ends.input.id
 
-def _form(name: str, words: str = "") -> style.Style:
-    form = {"ttft": "#,##0.0_)_)", "tpot": "0.00_)_)", "usd": "#,##0.000_)_)"}[name]
-    return style.VALUE.but(form=f'"{words}"{form}' if words else form)
-
-
-def _blocks(book: EstimateBook, sheet: Sheet, row: int, lines: list[_Line], cases: list[int]) -> int:
-    """For every driver the figures that follow from it, in the order of the workbook, at both ends of its range."""
-    for line in lines:
-        start = row
+    def _block(self, row: int, ends: InputEnds) -> int:
+        """The figures that follow from an input, in the order of the workbook; the row after them."""
+        sheet = self.sheet
         sheet.heights |= {row: 6, row + 1: 21}
+        words = "what follows from it, up to the results; all other figures are those of the base scenario"
+        sheet.set_text(row + 1, 0, ends.input.label, style.BLOCK_HEAD)
+        sheet.set_text(row + 1, _FIRST_RESULT, words, style.BLOCK_NOTE)
+        sheet.set_style(row + 1, 1, _LAST, style.BLOCK_HEAD)
+        rows = [(original, figure, "the driver") for original, figure in ends.varied.items()]
+        for name, pairs in ends.variation.rows.items():
+            rows += [(original, figure, f"as on {name}") for original, figure in pairs]
+        for below, (original, figure, words) in enumerate(rows, row + 2):
+            add_varied_row(self.book, sheet, below, original, figure, self.cases)
+            sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
+            sheet.set_text(below, _SOURCE, words, style.SOURCE)
+        sheet.blocks.append((row, row + len(rows) + 1))
+        return row + len(rows) + 2
+
+    def _chart_data(self, row: int) -> None:
+        """What the charts show: inputs with their ranges, the change of each result, and the sorted rows."""
+        book, sheet, figures = self.book, self.sheet, self.figures
+        bold = style.Style(size=9, bold=True, colour=style.GREY)
+        sheet.set_text(row, 0, "Chart data (live, not printed)", bold)
+        book.add_constant(sheet, row, _ROOM[0], ROOM, _NUMBER)
+        sheet.set_text(row, _ROOM[1], "× longest bars: room for labels", _SMALL)
         row += 1
-        sheet.set_text(row, 0, line.driver.label, style.BLOCK_HEAD)
-        sheet.set_text(
-            row,
-            _FIRST_RESULT,
-            "what follows from it, up to the results; all other figures are those of the base scenario",
-            style.BLOCK_NOTE,
-        )
-        sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
-        row += 1
-        rows = [(original, figure, "the driver") for original, figure in line.made.items()]
-        rows += [
-            (original, figure, f"as on {name}")
-            for name, pairs in line.variation.rows.items()
-            for original, figure in pairs
-        ]
-        sheet.blocks.append((start, row + len(rows) - 1))
-        for original, figure, words in rows:
-            work_out(book, sheet, row, original, figure, dict(zip((LOW, HIGH), cases, strict=True)))
-            sheet.set_text(row, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
-            sheet.set_text(row, _SOURCE, words, style.SOURCE)
-            row += 1
-    return row
+        for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
+            sheet.set_text(row, column, words, _SMALL)
+        inputs = zip(figures.labels, figures.numbers, figures.names, strict=True)
+        for below, (label, number, name) in enumerate(inputs, row + 1):
+            book.add_quantity(sheet, below, 0, label, _SMALL, scenario=ACROSS)
+            book.add_constant(sheet, below, 2, number, _COUNT)
+            book.add_constant(sheet, below, _LAST, name, _SMALL)
+        for place, ranking in enumerate(figures.rankings.values()):
+            self._changes(row, 3 + 3 * place, ranking)
+            self._ranked(row + len(figures.inputs) + 2 + place * (len(figures.inputs) + 3), ranking)
+
+    def _changes(self, row: int, column: int, ranking: Ranking) -> None:
+        """The change of a result at both ends of every input, and what inputs are ranked by."""
+        for offset, words in enumerate((f"{ranking.result.label}, lower", "higher", "key")):
+            self.sheet.set_text(row, column + offset, words, _SMALL)
+        lines = zip(ranking.changes, ranking.keys, strict=True)
+        for below, ((low, high), key) in enumerate(lines, row + 1):
+            for offset, figure in enumerate((low, high, key)):
+                self.book.add_quantity(self.sheet, below, column + offset, figure, _NUMBER, scenario=ACROSS)
+
+    def _ranked(self, row: int, ranking: Ranking) -> None:
+        """The inputs by how far they move a result, the largest first."""
+        book, sheet = self.book, self.sheet
+        heads = (f"{ranking.result.label}: sorted", "better", "worse", "rank", "entry", "room", "room")
+        for column, words in enumerate(heads):
+            sheet.set_text(row, column, words, _SMALL)
+        for below, place in enumerate(ranking.ranked, row + 1):
+            book.add_constant(sheet, below, 3, place.rank, _COUNT)
+            cells = ((place.name, _SMALL), (place.better, _NUMBER), (place.worse, _NUMBER))
+            for column, (figure, look) in enumerate(cells):
+                book.add_quantity(sheet, below, column, figure, look, scenario=ACROSS)
+            book.add_quantity(sheet, below, 4, place.entry, _COUNT, scenario=ACROSS)
+        for column, figure in zip(_ROOM, ranking.room, strict=True):
+            book.add_quantity(sheet, row + 1, column, figure, _NUMBER, scenario=ACROSS)
+        self.ranked_rows[ranking.result.key] = (row + 1, row + len(ranking.ranked))
 
 
-def _change(result: Node, base: Node) -> Node:
-    """The relative change of a result; none where engines differ by as much."""
-    return where(absolute(result - base) > TOLERANCE * base, result / base - 1, 0)
+def input_of(identifier: str) -> str:
+    """The input whose range an id is; nothing for other ids."""
+    return identifier.removeprefix(RANGE) if identifier.startswith(RANGE) else ""
 
 
-def _sorted(
-    book: EstimateBook,
-    sheet: Sheet,
-    row: int,
-    shown_results: dict[str, _Result],
-    lines: list[_Line],
-    cases: list[int],
-) -> Sensitivity:
-    """For each result the drivers by the spread between the ends of their range, and their better and worse side: what the charts show."""
-    sheet.set_text(
-        row, 0, "Chart data (live, not printed)", style.Style(size=9, bold=True, colour=style.GREY)
-    )
-    row += 1
-    titles: dict[str, Quantity] = {}
-    places: dict[str, tuple[int, int]] = {}
-    spreads: dict[str, dict[str, Node]] = {}
+def _high_of(place: int) -> int:
+    """The column of a result at the high end; that at the low end is to the left of it."""
+    return _FIRST_RESULT + 2 * place + 1
 
-    def put(line: int, column: int, figure: Quantity, look: style.Style = _NUMBER) -> Quantity:
-        book.add_quantity(sheet, line, column, figure, look, scenario=ACROSS)
-        return figure
 
-    wider = Input(
-        "sensitivity.wider", "Bars and their labels over bars", "1", _WIDER, shared=True, fixed=True
-    )
-    book.add_constant(sheet, row - 1, _ROOM[0], wider, _NUMBER)
-    sheet.set_text(row - 1, _ROOM[1], "× longest bars: room for labels", _SMALL)
-    for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
-        sheet.set_text(row, column, words, _SMALL)
-    names, heads, numbers = [], [], []
-    for number, line in enumerate(lines, 1):
-        # A billionth more: engines do not agree on which way a number half way between two is rounded.
-        ends = [
-            text(value * (1 + TOLERANCE), form)
-            for value, _, form in (shown(InCase(line.value, case), line.driver.figure.unit) for case in cases)
-        ]
-        ranged = join(f"{line.driver.label} ", ends[0], " – ", ends[1])
-        names.append(
-            put(row + number, 0, Quantity(f"sensitivity.label.{number}", "Label", "1", ranged), _SMALL)
-        )
-        heads.append(
-            Input(
-                f"sensitivity.head.{number}",
-                f"Head {number}",
-                "1",
-                line.driver.label,
-                shared=True,
-                fixed=True,
-            )
-        )
-        book.add_constant(sheet, row + number, _LAST, heads[-1], _SMALL)
-        numbers.append(
-            Input(
-                f"sensitivity.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True
-            )
-        )
-        book.add_constant(sheet, row + number, 2, numbers[-1], _NUMBER.but(form="0"))
-    for place, (result, known) in enumerate(shown_results.items()):
-        at, label, base = 3 + 3 * place, known.label, InCase(known.figure, 0)
-        for offset, words in enumerate((f"{label}, lower", "higher", "key")):
-            sheet.set_text(row, at + offset, words, _SMALL)
-        ends_of, keys = {}, []
-        for number, line in enumerate(lines, 1):
-            low, high = (
-                put(
-                    row + number,
-                    at + offset,
-                    Quantity(
-                        f"sensitivity.{result}.{end}.{number}",
-                        "Change",
-                        "1",
-                        _change(line.variation.at(result, case), base),
-                    ),
-                )
-                for offset, (end, case) in enumerate(zip(_BOTH, cases, strict=True))
-            )
-            ends_of[number] = (low, high)
-            order = (
-                numbers[number - 1] * TOLERANCE
-            )  # keeps drivers of equal weight in one order in every engine
-            keys.append(
-                put(
-                    row + number,
-                    at + 2,
-                    Quantity(
-                        f"sensitivity.{result}.key.{number}",
-                        "Key",
-                        "1",
-                        absolute(high - low) * (1 + order) + order * TOLERANCE,
-                    ),
-                )
-            )
-            spreads.setdefault(line.driver.id, {})[result] = high - low
-        below = row + len(lines) + 2 + place * (len(lines) + 3)
-        for offset, words in enumerate(
-            (f"{label}: sorted", "better", "worse", "rank", "entry", "room", "room")
-        ):
-            sheet.set_text(below, offset, words, _SMALL)
-        entries, sides_of = [], []
-        for rank in range(1, len(lines) + 1):
-            ranked = Input(
-                f"sensitivity.{result}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True
-            )
-            book.add_constant(sheet, below + rank, 3, ranked, _NUMBER.but(form="0"))
-            found = match(nth_largest(span(keys), ranked), span(keys))
-            entry = put(
-                below + rank,
-                4,
-                Quantity(f"sensitivity.{result}.entry.{rank}", "Entry", "number", found),
-                _NUMBER.but(form="0"),
-            )
-            entries.append(entry)
-            put(
-                below + rank,
-                0,
-                Quantity(f"sensitivity.{result}.name.{rank}", "Name", "1", index(span(names), entry)),
-                _SMALL,
-            )
-            sides = [index(span([ends_of[number][side] for number in ends_of]), entry) for side in (0, 1)]
-            sides_of.append(
-                (
-                    put(
-                        below + rank,
-                        1,
-                        Quantity(f"sensitivity.{result}.better.{rank}", "Better", "1", minimum(*sides, 0)),
-                    ),
-                    put(
-                        below + rank,
-                        2,
-                        Quantity(f"sensitivity.{result}.worse.{rank}", "Worse", "1", maximum(*sides, 0)),
-                    ),
-                )
-            )
-        for column, longest, bars in zip(_ROOM, (minimum, maximum), zip(*sides_of, strict=True), strict=True):
-            put(
-                below + 1,
-                column,
-                Quantity(f"sensitivity.{result}.room.{column}", "Room", "1", longest(span(bars)) * wider),
-            )
-        places[result] = (below + 1, below + len(lines))
-        first, second = (index(span(heads), entry) for entry in entries[:2])
-        titles[result] = Quantity(
-            f"sensitivity.title.{result}", "Finding", "1", join(first, " and ", second, f" move {label} most")
-        )
-    return Sensitivity(titles, places, spreads)
+def _result_look(result: Shown, words: str = "") -> style.Style:
+    form = _FORMS[result.key]
+    return style.VALUE.but(form=f'"{words}"{form}' if words else form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.checks import TOLERANCE, Verdict
 from mantile.equations.constant import GIGA, KILO, MILLI, TERA
+from mantile.equations.display import grouped
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.inputs import DECODE, Workload
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
@@ -30,9 +31,8 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import grouped
-from mantile.workbook.sheets.sensitivity import Sensitivity, tornado
-from mantile.workbook.sheets.sweep import Sweep, interactivity
+from mantile.workbook.sheets.sensitivity import SensitivitySheet
+from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import typed
 
 FIRST, LAST = 1, 9
@@ -129,7 +129,7 @@ def select(book: EstimateBook) -> Sheet:
 
 
 def summary_sheet(
-    book: EstimateBook, verdict: Verdict, made: Stamp, hangs: Sensitivity, swept: Sweep
+    book: EstimateBook, verdict: Verdict, made: Stamp, sensitivity: SensitivitySheet, sweep: SweepSheet
 ) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
@@ -208,7 +208,7 @@ def summary_sheet(
         )
     _heading(sheet, 31, "How far from the limits, and what would change it")
     _charts(book, sheet)
-    _outlook(book, sheet, hangs, swept)
+    _outlook(book, sheet, sensitivity, sweep)
     _footer(book, sheet, verdict, made)
     sheet.print_area = (0, FIRST, 49, LAST)
     sheet.one_page = True
@@ -262,7 +262,9 @@ def _tiles(book: EstimateBook, sheet: Sheet) -> None:
         edge = (style.THICK, style.WHITE) if column in (2, 5, 7) else None
         look = style.TILE.but(right=edge)
         sheet.set_text(9, column, label, look)
-        large = look.but(size=22, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[form]))
+        large = look.but(
+            size=22, bold=True, colour=style.NAVY, form=book.currency.number_format(style.FRONT[form])
+        )
         sheet.set_cell(
             10,
             column,
@@ -284,7 +286,12 @@ def _tiles(book: EstimateBook, sheet: Sheet) -> None:
             14,
             column,
             other,
-            look.but(size=11, bold=True, colour=style.NAVY, form=book.money.shown(style.FRONT[other_form])),
+            look.but(
+                size=11,
+                bold=True,
+                colour=style.NAVY,
+                form=book.currency.number_format(style.FRONT[other_form]),
+            ),
         )
 
     for column, question in (
@@ -414,13 +421,13 @@ def _tiles(book: EstimateBook, sheet: Sheet) -> None:
     )
     tile(
         8,
-        book.money.named("USD per million output tokens"),
-        book.money.of(money.usd_per_million_output),
+        book.currency.named("USD per million output tokens"),
+        book.currency.convert(money.usd_per_million_output),
         "usd",
         join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%")),
         "cost per hour ÷ output tokens, at the utilisation stated",
         "All accelerators",
-        book.money.of(money.usd_per_hour),
+        book.currency.convert(money.usd_per_hour),
         "usd_hour",
         money.usd_per_million_output,
     )
@@ -450,7 +457,7 @@ def _charts(book: EstimateBook, sheet: Sheet) -> None:
     _roofline_chart(book, sheet, row + 2)
 
 
-def _outlook(book: EstimateBook, sheet: Sheet, hangs: Sensitivity, swept: Sweep) -> None:
+def _outlook(book: EstimateBook, sheet: Sheet, sensitivity: SensitivitySheet, sweep: SweepSheet) -> None:
     """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
     served = book.estimate.equations.serving
     _title(
@@ -467,21 +474,23 @@ def _outlook(book: EstimateBook, sheet: Sheet, hangs: Sensitivity, swept: Sweep)
             " per accelerator",
         ),
     )
-    if swept.note is not None:
+    if sweep.note is not None:
         sheet.cells[31, LAST] = Cell(
             style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False),
-            expression=swept.note,
+            expression=sweep.note,
             scenario=ACROSS,
         )
-    sheet.charts.append((33, 4, interactivity(swept, _CHART, (0.115, 0.03, 0.85, 0.74))))
+    sheet.charts.append((33, 4, sweep.interactivity(_CHART, (0.115, 0.03, 0.85, 0.74))))
     result = (
         "usd"
         if float(book.estimate_values[0][book.estimate.equations.cost.usd_per_million_output]) > 0
         else "tpot"
     )
-    sheet.set_formula(32, 7, hangs.titles[result], style.Style(size=10.5, bold=True), scenario=ACROSS)
-    words = {"usd": book.money.named("USD per million output tokens"), "tpot": "TPOT"}[result]
-    sheet.charts.append((33, 7, tornado(words, hangs.rows[result], _CHART)))
+    sheet.set_formula(
+        32, 7, sensitivity.figures.rankings[result].title, style.Style(size=10.5, bold=True), scenario=ACROSS
+    )
+    words = {"usd": book.currency.named("USD per million output tokens"), "tpot": "TPOT"}[result]
+    sheet.charts.append((33, 7, sensitivity.tornado(result, words, _CHART)))
 
 
 _SMALL = style.Style(size=9)

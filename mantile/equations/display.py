@@ -1,0 +1,128 @@
+"""Figures in the units that people quote, for sheets and for the texts on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import GIGA, KILO, MICRO, MILLI, TERA
+from mantile.graph.quantity import Input, Named, Node, Quantity, text, where
+
+_MULTIPLIED = {("s", "ms"): MILLI, ("s", "us"): MICRO}
+_DIVIDED = {
+    ("B", "GB"): GIGA,
+    ("B/s", "GB/s"): GIGA,
+    ("FLOP/s", "TFLOP/s"): TERA,
+    ("W", "kW"): KILO,
+}
+_USUAL = {"s": "us", "B": "GB", "B/s": "GB/s"}
+_TEXT_FORMS = {
+    "us": "0.0",
+    "GB": "0.0",
+    "GB/s": "0",
+    **dict.fromkeys(("1", "USD/h", "USD/kWh", "request/s"), "0.00"),
+}
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The currency of the front sheets.
+
+    Args:
+        code, symbol: such as EUR and €.
+        rate: what a US dollar is in it; None for dollars themselves.
+    """
+
+    code: str = "USD"
+    symbol: str = "$"
+    rate: Input | None = None
+
+    def convert(self, usd: Node) -> Node:
+        """An amount in US dollars in this currency."""
+        return usd if self.rate is None else usd * self.rate
+
+    def named(self, words: str) -> str:
+        """A unit or heading in this currency."""
+        return words.replace("USD", self.code)
+
+    def number_format(self, form: str) -> str:
+        """A number format in this currency."""
+        return form.replace("$", self.symbol)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of the graph as readers see it.
+
+    Args:
+        key: a short name.
+        label: what it is called.
+        shown_unit: the unit in which readers see it, as they write it.
+        currency: of amounts.
+    """
+
+    key: str
+    label: str
+    shown_unit: str
+    figure: Quantity
+    currency: Currency
+
+    @property
+    def is_money(self) -> bool:
+        """Whether it is an amount."""
+        return self.figure.unit.startswith("USD")
+
+    @property
+    def unit(self) -> str:
+        """The unit in which it is shown; that of amounts is USD in every currency."""
+        return self.figure.unit if self.is_money else self.shown_unit
+
+    def of(self, value: Node) -> Node:
+        """A value of the figure, such as that of another case, in the unit in which it is shown."""
+        if self.is_money:
+            return self.currency.convert(value)
+        return converted(value, self.figure.unit, self.unit)
+
+
+def in_unit(figure: Named, unit: str) -> Node:
+    """A figure in another unit of the same kind.
+
+    Example:
+        in_unit(serving.ttft, "ms")
+    """
+    return converted(figure, figure.unit, unit)
+
+
+def converted(value: Node, unit: str, to: str) -> Node:
+    """An expression of a unit in another unit of the same kind.
+
+    Raises:
+        KeyError: if there is no way from one unit to the other.
+    """
+    if unit == to:
+        return value
+    if (unit, to) in _MULTIPLIED:
+        return value * _MULTIPLIED[unit, to]
+    return value / _DIVIDED[unit, to]
+
+
+def usual_unit(unit: str) -> str:
+    """The unit in which people quote figures of a unit where any size may occur: microseconds, GB, GB/s."""
+    return _USUAL.get(unit, unit)
+
+
+def usual(value: Node, unit: str) -> Node:
+    """An expression of a unit in the unit in which people quote it."""
+    return converted(value, unit, usual_unit(unit))
+
+
+def usual_text(value: Node, unit: str) -> Node:
+    """A number in its usual unit as text, with the digits that are read of it."""
+    return text(value, _TEXT_FORMS.get(unit, "#,##0"))
+
+
+def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:
+    """A number in a text with its thousands apart.
+
+    Below 1 such a format shows a bare comma in other engines, so there it is `small`.
+    """
+    return where(value >= 1, text(value, form), text(value, small))

@@ -1,0 +1,432 @@
+"""How far results move: each input of an analysis taken lower and higher, all else as it is.
+
+An input is varied in two further cases of the base scenario, the low and the high end of its range. What
+follows from it is worked out again for both; everything else is the base scenario's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.display import Currency, Shown, usual, usual_text, usual_unit
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.variation import Variation, Variations
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    absolute,
+    floor,
+    index,
+    join,
+    match,
+    maximum,
+    minimum,
+    nth_largest,
+    span,
+    where,
+)
+
+RANGE = "sensitivity.swing."
+"""Before the id of an input, that of the percentage by which it is taken lower and higher."""
+
+HUNDRED = Input(
+    id="sensitivity.percent",
+    label="Percent",
+    unit="1",
+    value=100,
+    note="per cent, to the hundred",
+    source="definition",
+    status="defined",
+    shared=True,
+    fixed=True,
+)
+SIGN = Input(
+    id="sensitivity.sign",
+    label="Side",
+    unit="1",
+    value=0,
+    note="−1 lower, 1 higher",
+    source="definition",
+    status="defined",
+    fixed=True,
+)
+ROOM = Input(
+    id="sensitivity.wider",
+    label="Bars and their labels over bars",
+    unit="1",
+    value=1.5,
+    shared=True,
+    fixed=True,
+)
+
+
+@dataclass(frozen=True)
+class SensitivityInput:
+    """An input, price or factor of the base scenario that could be otherwise.
+
+    Args:
+        id: of the input or factor, without what marks an override.
+        figures: what is scaled: one input, or all figures that one factor is used as. The first is shown.
+        status: given, price, or how the figure is known: measured, fitted, datasheet, assumed.
+        source: where it comes from.
+        range_percent: percent by which it is taken lower and higher.
+        at_most_one: a share, which never exceeds 1.
+        at_least_one: a multiple of a mean, or of the power of the machines, which is never below 1.
+    """
+
+    id: str
+    label: str
+    figures: tuple[Named, ...]
+    status: str
+    source: str
+    range_percent: int
+    at_most_one: bool = False
+    at_least_one: bool = False
+
+    @property
+    def figure(self) -> Named:
+        """The figure that is shown."""
+        return self.figures[0]
+
+    @property
+    def name(self) -> str:
+        """Its name in ids."""
+        short = self.id.removeprefix("inputs.").removeprefix("cost.").removeprefix("efficiency.")
+        return short.replace(".", "_")
+
+
+@dataclass(frozen=True)
+class InputEnds:
+    """An input at both ends of its range, and what follows.
+
+    Args:
+        range_percent: percent by which the input is taken lower and higher; typed on the sheet.
+        varied: what stands for the scaled figures in the two cases.
+        variation: the results worked out again.
+        base, low, high: the input in the unit in which it is quoted.
+        results: results at the low and the high end, by key, in the units in which they are shown.
+    """
+
+    input: SensitivityInput
+    range_percent: Input
+    varied: Mapping[Named, Quantity]
+    variation: Variation
+    base: Quantity
+    low: Quantity
+    high: Quantity
+    results: Mapping[str, tuple[Quantity, Quantity]]
+
+
+@dataclass(frozen=True)
+class RankedInput:
+    """One place of a ranking: its number, which input stands there, and the bars on both sides of the base."""
+
+    rank: Input
+    entry: Quantity
+    name: Quantity
+    better: Quantity
+    worse: Quantity
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The inputs by how far they move a result: what its tornado chart shows.
+
+    Args:
+        title: the two that move it most, in words.
+        changes: relative change of the result at the low and the high end, for every input.
+        keys: what is ranked by: the distance between both ends.
+        ranked: the largest first.
+        room: of the chart, on both sides: bars and their labels.
+    """
+
+    result: Shown
+    title: Quantity
+    changes: tuple[tuple[Quantity, Quantity], ...]
+    keys: tuple[Quantity, ...]
+    ranked: tuple[RankedInput, ...]
+    room: tuple[Quantity, Quantity]
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far each input moves each result.
+
+    Args:
+        base: the results as they are, by key.
+        inputs: every input at both ends.
+        numbers, names: of the inputs from 1, and as the charts call them.
+        labels: each with its range.
+        rankings: by key of the result.
+        effects: by id of the input and key of the result, the relative change of the result from the low to
+            the high end.
+    """
+
+    results: tuple[Shown, ...]
+    base: Mapping[str, Quantity]
+    inputs: tuple[InputEnds, ...]
+    numbers: tuple[Input, ...]
+    names: tuple[Input, ...]
+    labels: tuple[Quantity, ...]
+    rankings: Mapping[str, Ranking]
+    effects: Mapping[str, Mapping[str, Quantity]]
+
+
+def results(graph: EstimateGraph, currency: Currency | None = None) -> dict[str, Shown]:
+    """The results that inputs are judged by: TTFT, TPOT, USD per million output tokens."""
+    money = currency or Currency()
+    shown = (
+        ("ttft", "TTFT", "ms", graph.serving.ttft),
+        ("tpot", "TPOT", "ms", graph.serving.tpot),
+        ("usd", money.named("USD per M tokens"), money.code, graph.cost.usd_per_million_output),
+    )
+    return {key: Shown(key, label, unit, figure, money) for key, label, unit, figure in shown}
+
+
+def sensitivity(
+    graph: EstimateGraph,
+    inputs: Sequence[SensitivityInput],
+    cases: tuple[int, int],
+    currency: Currency,
+) -> Sensitivity:
+    """How far inputs move the results.
+
+    Args:
+        cases: numbers of the cases in which the inputs are at the low and at the high end.
+    """
+    judged = results(graph, currency)
+    variations = Variations(graph, {key: result.figure for key, result in judged.items()})
+    both = tuple(input_ends(variations, item, cases, judged) for item in inputs)
+    numbers = tuple(
+        _constant(f"number.{number}", f"Number {number}", "number", number)
+        for number in range(1, len(inputs) + 1)
+    )
+    names = tuple(
+        _constant(f"head.{number}", f"Head {number}", "1", item.label)
+        for number, item in enumerate(inputs, 1)
+    )
+    labels = tuple(_label(number, ends, cases) for number, ends in enumerate(both, 1))
+    rankings = {key: ranking(result, both, cases, numbers, names, labels) for key, result in judged.items()}
+    return Sensitivity(
+        results=tuple(judged.values()),
+        base={key: _base(result) for key, result in judged.items()},
+        inputs=both,
+        numbers=numbers,
+        names=names,
+        labels=labels,
+        rankings=rankings,
+        effects={
+            item.id: {key: _effect(key, item, of.changes[place]) for key, of in rankings.items()}
+            for place, item in enumerate(inputs)
+        },
+    )
+
+
+def input_ends(
+    variations: Variations,
+    item: SensitivityInput,
+    cases: tuple[int, int],
+    judged: Mapping[str, Shown],
+) -> InputEnds:
+    """An input at both ends of its range, and the results there."""
+    percent = range_percent(item)
+    varied = input_values(item, percent)
+    variation = variations.vary(varied, f"sensitivity.{item.name}.", f" · {item.label}")
+    low, high = (
+        _quoted(f"{item.name}.{end}", f"{item.label}, {end} end", item.figure, varied[item.figure], case)
+        for end, case in zip(("low", "high"), cases, strict=True)
+    )
+    return InputEnds(
+        input=item,
+        range_percent=percent,
+        varied=varied,
+        variation=variation,
+        base=_quoted(f"{item.name}.base", f"{item.label}, base", item.figure, item.figure, 0),
+        low=low,
+        high=high,
+        results={key: _at_ends(item, result, variation, cases) for key, result in judged.items()},
+    )
+
+
+def input_values(item: SensitivityInput, percent: Input) -> dict[Named, Quantity]:
+    """What stands for the figures of an input: as many percent lower or higher as the side of the case says."""
+    return {
+        figure: Quantity(
+            f"sensitivity.{item.name}.value{number or ''}",
+            f"{figure.label} · varied{f', {item.label}' if number else ''}",
+            figure.unit,
+            _scaled(item, figure, HUNDRED + SIGN * percent),
+        )
+        for number, figure in enumerate(item.figures)
+    }
+
+
+def range_percent(item: SensitivityInput) -> Input:
+    """The percentage by which an input is taken lower and higher."""
+    return Input(
+        id=f"{RANGE}{item.id}",
+        label=f"Lower and higher by, {item.label}",
+        unit="%",
+        value=item.range_percent,
+        note="percent of the value of the base scenario",
+        source="assumed",
+        shared=True,
+        integer=True,
+        minimum=0,
+        maximum=90,
+        name="range",
+    )
+
+
+def ranking(
+    result: Shown,
+    inputs: Sequence[InputEnds],
+    cases: tuple[int, int],
+    numbers: Sequence[Input],
+    names: Sequence[Input],
+    labels: Sequence[Quantity],
+) -> Ranking:
+    """The inputs by how far they move a result."""
+    changes = tuple(_changes(result, number, ends, cases) for number, ends in enumerate(inputs, 1))
+    keys = tuple(
+        _key(result, low, high, number) for (low, high), number in zip(changes, numbers, strict=True)
+    )
+    ranked = tuple(_ranked(result, rank, keys, labels, changes) for rank in range(1, len(inputs) + 1))
+    better, worse = span([place.better for place in ranked]), span([place.worse for place in ranked])
+    first, second = (index(span(names), place.entry) for place in ranked[:2])
+    return Ranking(
+        result=result,
+        title=Quantity(
+            f"sensitivity.title.{result.key}",
+            "Finding",
+            "1",
+            join(first, " and ", second, f" move {result.label} most"),
+        ),
+        changes=changes,
+        keys=keys,
+        ranked=ranked,
+        room=(
+            Quantity(f"sensitivity.{result.key}.room.better", "Room, better", "1", minimum(better) * ROOM),
+            Quantity(f"sensitivity.{result.key}.room.worse", "Room, worse", "1", maximum(worse) * ROOM),
+        ),
+    )
+
+
+def _constant(name: str, label: str, unit: str, value: str | int) -> Input:
+    return Input(f"sensitivity.{name}", label, unit, value, shared=True, fixed=True)
+
+
+def _scaled(item: SensitivityInput, figure: Named, percent: Node) -> Node:
+    """A figure at so many percent of the base scenario's, as far as it can be that."""
+    if isinstance(figure, Input) and figure.integer:
+        return maximum(floor(figure * percent / HUNDRED), 1)
+    value = figure * (percent / HUNDRED)
+    if item.at_most_one:
+        return minimum(value, 1)
+    return maximum(value, 1) if item.at_least_one else value
+
+
+def _quoted(name: str, label: str, figure: Named, value: Named, case: int) -> Quantity:
+    """A value of a figure in a case, in the unit in which the figure is quoted."""
+    body = usual(InCase(value, case), figure.unit)
+    return Quantity(f"sensitivity.{name}", label, usual_unit(figure.unit), body)
+
+
+def _base(result: Shown) -> Quantity:
+    body = result.of(InCase(result.figure, 0))
+    return Quantity(f"sensitivity.{result.key}.base", f"{result.label}, as it is", result.unit, body)
+
+
+def _at_ends(
+    item: SensitivityInput, result: Shown, variation: Variation, cases: tuple[int, int]
+) -> tuple[Quantity, Quantity]:
+    """A result at the low and the high end of an input."""
+    low, high = (
+        Quantity(
+            f"sensitivity.{item.name}.{result.key}.{end}",
+            f"{result.label}, {item.label} at its {end} end",
+            result.unit,
+            result.of(variation.in_case(result.key, case)),
+        )
+        for end, case in zip(("low", "high"), cases, strict=True)
+    )
+    return low, high
+
+
+def _label(number: int, ends: InputEnds, cases: tuple[int, int]) -> Quantity:
+    """An input with its range, in words.
+
+    A billionth more: engines do not agree on which way a number half way between two is rounded.
+    """
+    figure = ends.input.figure
+    low, high = (
+        usual_text(
+            usual(InCase(ends.varied[figure], case), figure.unit) * (1 + TOLERANCE), usual_unit(figure.unit)
+        )
+        for case in cases
+    )
+    words = join(f"{ends.input.label} ", low, " – ", high)
+    return Quantity(f"sensitivity.label.{number}", "Label", "1", words)
+
+
+def _changes(
+    result: Shown, number: int, ends: InputEnds, cases: tuple[int, int]
+) -> tuple[Quantity, Quantity]:
+    """The relative change of a result at both ends of an input; none where engines differ by as much."""
+    base = InCase(result.figure, 0)
+    low, high = (
+        Quantity(
+            f"sensitivity.{result.key}.{end}.{number}",
+            f"Change of {result.label}, {ends.input.label} at its {end} end",
+            "1",
+            where(absolute(value - base) > TOLERANCE * base, value / base - 1, 0),
+        )
+        for end, value in zip(
+            ("low", "high"), (ends.variation.in_case(result.key, case) for case in cases), strict=True
+        )
+    )
+    return low, high
+
+
+def _key(result: Shown, low: Quantity, high: Quantity, number: Input) -> Quantity:
+    """The distance between both ends.
+
+    A billionth of it per place keeps inputs of equal weight in one order in every engine, and a billionth of
+    a billionth those without any.
+    """
+    order = number * TOLERANCE
+    distance = absolute(high - low) * (1 + order) + order * TOLERANCE
+    return Quantity(f"sensitivity.{result.key}.key.{number.value}", "Key", "1", distance)
+
+
+def _ranked(
+    result: Shown,
+    rank: int,
+    keys: Sequence[Quantity],
+    labels: Sequence[Quantity],
+    changes: Sequence[tuple[Quantity, Quantity]],
+) -> RankedInput:
+    """The input of a rank, with its bars."""
+    place = _constant(f"{result.key}.rank.{rank}", f"Rank {rank}", "number", rank)
+    key = nth_largest(span(keys), place)
+    entry = Quantity(f"sensitivity.{result.key}.entry.{rank}", "Entry", "number", match(key, span(keys)))
+    low = index(span([low for low, _ in changes]), entry)
+    high = index(span([high for _, high in changes]), entry)
+    return RankedInput(
+        rank=place,
+        entry=entry,
+        name=Quantity(f"sensitivity.{result.key}.name.{rank}", "Name", "1", index(span(labels), entry)),
+        better=Quantity(f"sensitivity.{result.key}.better.{rank}", "Better", "1", minimum(low, high, 0)),
+        worse=Quantity(f"sensitivity.{result.key}.worse.{rank}", "Worse", "1", maximum(low, high, 0)),
+    )
+
+
+def _effect(key: str, item: SensitivityInput, ends: tuple[Quantity, Quantity]) -> Quantity:
+    """The relative change of a result from the low to the high end of an input."""
+    low, high = ends
+    return Quantity(f"sensitivity.{item.name}.effect.{key}", f"Effect of {item.label}", "1", high - low)

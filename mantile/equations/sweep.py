@@ -1,0 +1,178 @@
+"""One or two inputs of the base scenario over lists of values: each point's results, live or beside the scenario now.
+
+A live point is a further case of the base scenario in which the inputs that vary, and all that follows from
+them, are worked out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.display import Currency, Shown
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.variation import Variation, Variations
+from mantile.graph.quantity import InCase, Input, Node, Quantity, absolute, join, minimum, text, where
+
+_COMPARED = ("ttft", "tpot", "usd")
+"""Results that say whether stored points still are those of the scenario."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One line of a sweep.
+
+    Args:
+        fields: values of the swept inputs.
+        results: by key, in the units in which they are shown.
+        name: after which a curve is called, where a second input tells curves apart.
+    """
+
+    fields: tuple[Quantity, ...]
+    results: Mapping[str, Quantity]
+    name: Quantity | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What says whether points that are stored as values still are those of the scenario.
+
+    Args:
+        then: results of the scenario when the points were worked out, by key.
+        same: for some of them, whether they still are so.
+        note: the same in words.
+    """
+
+    then: Mapping[str, Input]
+    same: Mapping[str, Quantity]
+    note: Quantity
+
+
+@dataclass(frozen=True)
+class Live:
+    """Points as formulas.
+
+    Args:
+        inputs: the inputs that vary, each with what stands for it in the cases of the points.
+        variation: everything that follows from them.
+        points: in order.
+    """
+
+    inputs: Mapping[Input, Input]
+    variation: Variation
+    points: tuple[Point, ...]
+
+
+def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
+    """What a sweep shows of each point."""
+    serving, memory, cost = graph.serving, graph.decode_workers.memory, graph.cost
+    shown = (
+        ("ttft", "TTFT, ms", "ms", serving.ttft),
+        ("tpot", "TPOT, ms", "ms", serving.tpot),
+        ("interactivity", "tokens/s per user", serving.interactivity.unit, serving.interactivity),
+        ("tokens", "output tokens/s", serving.output_tokens_per_s.unit, serving.output_tokens_per_s),
+        (
+            "per_accelerator",
+            "output tokens/s per accelerator",
+            serving.output_tokens_per_s_per_accelerator.unit,
+            serving.output_tokens_per_s_per_accelerator,
+        ),
+        ("memory", "memory used, GB", "GB", memory.used),
+        ("fits", "fits", memory.fits.unit, memory.fits),
+        ("usd", currency.named("USD per M output tokens"), currency.code, cost.usd_per_million_output),
+        ("power", "power, kW", "kW", cost.power),
+    )
+    return {key: Shown(key, label, unit, figure, currency) for key, label, unit, figure in shown}
+
+
+def now(inputs: Sequence[Input], shown: Mapping[str, Shown]) -> Point:
+    """The live scenario as a line of the sweep."""
+    return Point(
+        fields=tuple(_field("now", figure, InCase(figure, 0)) for figure in inputs),
+        results={key: _result("now", of, InCase(of.figure, 0)) for key, of in shown.items()},
+    )
+
+
+def stored(shown: Mapping[str, Shown], values: Mapping[str, float]) -> Stored:
+    """The comparison of the live scenario with itself as generated.
+
+    Args:
+        values: results as generated, by key, in the units in which they are shown.
+    """
+    then = {
+        key: Input(
+            f"sweep.generated.{key}",
+            f"As generated, {of.label}",
+            "1",
+            values[key],
+            shared=True,
+            fixed=True,
+        )
+        for key, of in shown.items()
+    }
+    same = {key: _same(shown[key], then[key]) for key in _COMPARED}
+    note = where(
+        minimum(*same.values()) > 0,
+        "✓ points are those of this scenario",
+        "! inputs changed: points are as generated",
+    )
+    return Stored(then, same, Quantity("sweep.note", "Points as generated", "1", note))
+
+
+def varied_inputs(inputs: Sequence[Input]) -> dict[Input, Input]:
+    """What stands for inputs in the cases of the points."""
+    return {
+        figure: replace(figure, id=f"sweep.{figure.id}", label=f"{figure.label} · swept") for figure in inputs
+    }
+
+
+def live(
+    graph: EstimateGraph,
+    swept: Sequence[Input],
+    inputs: Mapping[Input, Input],
+    shown: Mapping[str, Shown],
+    cases: Sequence[int],
+) -> Live:
+    """Points as formulas.
+
+    Args:
+        swept: the inputs of the sweep; the first runs fastest.
+        inputs: all that vary with them, each with what stands for it.
+        cases: the number of the case of each point.
+    """
+    figures = {key: of.figure for key, of in shown.items()}
+    variation = Variations(graph, figures).vary(inputs, "sweep.", " · swept")
+    points = []
+    for number, case in enumerate(cases, 1):
+        name = f"point.{number}"
+        points.append(
+            Point(
+                fields=tuple(_field(name, figure, InCase(inputs[figure], case)) for figure in swept),
+                results={key: _result(name, of, variation.in_case(key, case)) for key, of in shown.items()},
+                name=_name(name, swept[1], InCase(inputs[swept[1]], case)) if len(swept) > 1 else None,
+            )
+        )
+    return Live(inputs, variation, tuple(points))
+
+
+def _field(point: str, figure: Input, value: Node) -> Quantity:
+    return Quantity(f"sweep.{point}.{figure.id}", figure.label, figure.unit, value)
+
+
+def _result(point: str, of: Shown, value: Node) -> Quantity:
+    return Quantity(f"sweep.{point}.{of.key}", of.label, of.unit, of.of(value))
+
+
+def _name(point: str, outer: Input, value: Node) -> Quantity:
+    """The value of the second input, after which a curve is called; it may be typed over."""
+    if not isinstance(outer.value, str):
+        value = text(value, "0" if outer.integer else "0.00")
+    return Quantity(f"sweep.{point}.name", "Curve", "1", join(f"{outer.label} ", value))
+
+
+def _same(of: Shown, then: Input) -> Quantity:
+    """Whether a result still is what it was."""
+    now = of.of(InCase(of.figure, 0))
+    still = absolute(now - then) <= TOLERANCE * absolute(then)
+    return Quantity(f"sweep.same.{of.key}", f"Still so, {of.label}", "flag", where(still, 1, 0))
