@@ -90,10 +90,8 @@ def test_a_circle_is_found_wherever_the_import_stands() -> None:
 
 # First parts of ids that are no files of mantile/equations by that name, and the files that make them.
 ELSEWHERE = {
-    "model": "ir/build.py",
     "tensor": "equations/tensors.py",
     "floor": "floors.py",
-    "single": "equations/graph.py",
 }
 
 

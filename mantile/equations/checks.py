@@ -180,7 +180,7 @@ def checks(
             "TENSORS_DIFFER",
             "Structure",
             "Tensors add up to the architecture",
-            main.stored.parameters,
+            main.tensors.parameters,
             "exactly",
             model_parameters,
             True,
@@ -853,7 +853,7 @@ def _with_copies(width: Node, side: Workers) -> Node:
 def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
     """Matrices of all layers on a rank, by class: as the products of a pass use them, and as the tensors hold them."""
     used, kept = [], []
-    for held in side.stored.of_layers:
+    for held in side.tensors.of_layers:
         if held.weights == VECTORS:
             continue
         name = held.parameters.id.removeprefix("tensors.").removeprefix("decode.tensors.")

@@ -109,7 +109,7 @@ def _product(shape: Iterable[Node]) -> Node:
     return size
 
 
-def _of_layer(tensor: Tensor) -> Node:
+def of_layer(tensor: Tensor) -> Node:
     """Values of a tensor in one layer."""
     size = _product(tensor.shape)
     return size if tensor.copies is None else size * tensor.copies
@@ -117,7 +117,7 @@ def _of_layer(tensor: Tensor) -> Node:
 
 def _stored(tensor: Tensor) -> Node:
     """Values of a tensor in all its layers."""
-    size = _of_layer(tensor)
+    size = of_layer(tensor)
     return size if tensor.layers is None else size * tensor.layers
 
 
@@ -222,7 +222,7 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
                 names.id(f"{tensor.name}.rank", weights),
                 names.label(f"On a rank, {tensor.name}", _identifier(layers)),
                 "parameter",
-                plan.on_rank(_of_layer(tensor), owners[tensor]),
+                plan.on_rank(of_layer(tensor), owners[tensor]),
                 name=f"{tensor.name.replace('{}', 'n')} on a rank",
             )
             for tensor in members

@@ -1,17 +1,24 @@
-"""One set of accelerators and all that is known of it before any pass: the one that does everything, or prefill or decode workers."""
+"""One set of accelerators before any pass: those that do everything, or prefill or decode workers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.formats import Formats
-from mantile.equations.hardware import Hardware
+from mantile.equations.efficiency import Efficiency, efficiency
+from mantile.equations.formats import Formats, formats
+from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
-from mantile.equations.memory import Memory
-from mantile.equations.network import Network
-from mantile.equations.plan import Sharding
-from mantile.equations.tensors import Tensors
+from mantile.equations.memory import Memory, memory
+from mantile.equations.network import Network, network
+from mantile.equations.plan import Sharding, sharding
+from mantile.equations.tensors import Tensors, tensors
+from mantile.graph.quantity import Quantity, Section, maximum
+from mantile.graph.rewrite import GraphRewrite
+from mantile.ir.modules import ModelGraph
+from mantile.library.profiles import Library
+
+DECODE = "decode."
+"""What ids of decode workers begin with."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,60 @@ class Workers:
     formats: Formats
     efficiency: Efficiency
     plan: Sharding
-    stored: Tensors
+    tensors: Tensors
     network: Network
     memory: Memory
+
+    def sections(self) -> tuple[Section, ...]:
+        """All blocks of figures that follow from what these accelerators are."""
+        return (
+            *self.hardware.sections,
+            *self.formats.sections,
+            *self.efficiency.sections,
+            *self.plan.sections,
+            *self.tensors.on_rank,
+            *self.memory.sections,
+            *self.network.sections,
+        )
+
+
+def workers(ir: ModelGraph, library: Library, inputs: Workload, ranks: Ranks) -> Workers:
+    """The accelerators that prefill, or do everything."""
+    chips = hardware(library, inputs)
+    dtypes = formats(library, inputs, chips, ir)
+    factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
+    plan = sharding(ir, inputs, ranks)
+    stored = tensors(ir, plan)
+    return Workers(
+        inputs=inputs,
+        ranks=ranks,
+        hardware=chips,
+        formats=dtypes,
+        efficiency=factors,
+        plan=plan,
+        tensors=stored,
+        network=network(inputs, ranks, chips, factors, ir),
+        memory=memory(ir, inputs, ranks, chips, dtypes, factors, plan, stored),
+    )
+
+
+def of_decode(prefill_workers: Workers) -> Workers:
+    """Decode workers: the same figures with inputs of their own, and all requests of the deployment."""
+    inputs, of_prefill = prefill_workers.inputs, prefill_workers.memory.requests
+    own = inputs.of_decode()
+    requests = Quantity(
+        f"{DECODE}{of_prefill.id}",
+        f"{of_prefill.label}, decode",
+        "request",
+        maximum(1, inputs.concurrency / own[inputs.dp]),
+        note="decode workers share all requests",
+    )
+    figures = [figure for section in prefill_workers.sections() for figure in section.figures()]
+    rewrite = GraphRewrite(
+        {**own, of_prefill: requests},
+        (*prefill_workers.hardware.overrides, *prefill_workers.efficiency.overrides),
+        DECODE,
+        ", decode",
+        (*figures, *prefill_workers.ranks.rows(), *prefill_workers.plan.copied.values()),
+    )
+    return rewrite.rewrite(prefill_workers)

@@ -1,0 +1,74 @@
+"""What the independent floors are made of: tensors as stored and figures of datasheets, not the products of the equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mantile.equations.forward import Pass
+from mantile.equations.workers import Workers
+from mantile.floors import Core, Dimensions, Machine, Weights
+from mantile.graph.quantity import Node, maximum, sum_of
+from mantile.ir.modules import Attention, Indexer, LatentAttention, ModelGraph
+
+
+def dimensions(
+    ir: ModelGraph,
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    prefill: Pass,
+    decode: Pass,
+) -> Dimensions:
+    """The model, the machines of both phases and the workload, for `mantile.floors`.
+
+    Args:
+        decode: the step in which the floor of TPOT holds: of the batch, or of one request where the batch is not known.
+    """
+    inputs, formats = prefill_workers.inputs, prefill_workers.formats
+    return Dimensions(
+        weights=tuple(_weights(ir, prefill_workers)),
+        head=Weights("head", ir.facts["vocabulary"] * ir.facts["hidden_size"], formats.classes["head"].bytes),
+        cores=tuple(_cores(ir)),
+        kv_bytes=formats.kv_bytes,
+        prefill=_machine(ir, prefill_workers, prefill_workers.ranks.replica),
+        decode=_machine(ir, decode_workers, decode_workers.ranks.stage),
+        prompts=prefill.phase.requests,
+        input_tokens=inputs.input_tokens,
+        output_tokens=inputs.output_tokens,
+        decode_requests=decode.phase.requests,
+    )
+
+
+def _weights(ir: ModelGraph, workers: Workers) -> Iterator[Weights]:
+    """Matrices of the layers that a token is multiplied with, by module; of experts the share it goes through."""
+    for module in ir.modules:
+        matrices = [tensor for tensor in module.tensors if tensor.matrix and tensor.layers is not None]
+        if not matrices:
+            continue
+        parameters = sum_of([workers.tensors.sizes[tensor] for tensor in matrices])
+        if matrices[0].routed:
+            parameters = parameters * (ir.facts["experts_per_token"] / ir.facts["experts"])
+        yield Weights(module.id, parameters, workers.formats.classes[matrices[0].weights].bytes)
+
+
+def _cores(ir: ModelGraph) -> Iterator[Core]:
+    """Attention of the layers; what a chunk reaches has no simple lower bound and is left out."""
+    for module in ir.modules:
+        work, layers = module.operation, module.layers
+        if layers is None:
+            continue
+        if isinstance(work, Indexer):
+            yield Core(module.id, layers, None, work.key, None)
+        elif isinstance(work, Attention | LatentAttention) and work.span.kind != "chunked":
+            query = work.query + work.result if isinstance(work, Attention) else work.expanded
+            kept = work.key + work.value if isinstance(work, Attention) else work.latent
+            yield Core(module.id, layers, query, kept, work.span.length)
+
+
+def _machine(ir: ModelGraph, workers: Workers, ranks: Node) -> Machine:
+    """The best peak of any class of matrices in the layers, the memory bandwidth, and the ranks that work at once."""
+    peaks = [
+        workers.formats.classes[name].linear_peak
+        for name in ir.weight_classes()
+        if name not in ("router", "head")
+    ]
+    return Machine(maximum(*peaks), workers.hardware.memory_bandwidth, ranks)

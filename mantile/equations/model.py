@@ -1,0 +1,139 @@
+"""The model's own figures: its facts, the dimensions that follow from them, and how many parameters it has.
+
+Parameters are counted by what the modules compute; the checks compare them with the tensors as stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.tensors import of_layer
+from mantile.graph.quantity import Node, Quantity, Row, Section, expression, is_named, span, sum_of, sum_range
+from mantile.graph.rows import Rows
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module, Tensor
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Parameters of the decoder, and those that a token goes through.
+
+    Args:
+        sections: the blocks of the Model sheet.
+    """
+
+    parameters: Quantity
+    active_parameters: Quantity
+    sections: tuple[Section, ...]
+
+
+def model(ir: ModelGraph) -> ModelSize:
+    """The rows of the Model sheet."""
+    rows = Rows("model")
+    routed: list[Quantity] = []
+    for module in ir.modules:
+        row = size(rows, module)
+        if row is not None and isinstance(module.operation, GroupedMatMul):
+            routed.append(row)
+    parameters = rows(
+        "parameters",
+        "Parameters by the modules",
+        "parameter",
+        sum_range(span([row for row in rows.rows if isinstance(row, Quantity)])),
+        called="parameters",
+    )
+    active = rows(
+        "active_parameters",
+        "Parameters active for a token",
+        "parameter",
+        parameters - sum_of(routed) * (1 - _chosen(ir)) if routed else parameters,
+        "all but the routed experts a token does not go through" if routed else "",
+    )
+    return ModelSize(
+        parameters=parameters,
+        active_parameters=active,
+        sections=(
+            Section("Architecture", tuple(ir.facts.values()), "facts of the checkpoint; structure is grey"),
+            *_vision(ir),
+            Section("Dimensions", ir.sizes, "made of the facts above"),
+            rows.section("Size", "from the dimensions above", Section.SUBTOTAL),
+        ),
+    )
+
+
+def size(rows: Rows, module: Module) -> Quantity | None:
+    """Parameters of a module in all its layers: its matrices, and its norms and biases in rows of their own where they are many.
+
+    Returns:
+        the row of the module; None if it has no parameters, or none beside those rows.
+    """
+    matrices, vectors = _matrices(module), [tensor for tensor in module.tensors if _is_vector(tensor)]
+    if not matrices and not vectors:
+        return None
+    values = [of_layer(tensor) for tensor in vectors]
+    work = module.operation
+    if isinstance(work, GroupedMatMul):  # biases of experts are stored together
+        body = sum_of([*(matrix * work.count for matrix in matrices), *values])
+        if not values:
+            body = sum_of(matrices) * work.count
+    else:
+        body = sum_of([*matrices, *values])
+        if len(vectors) > 2 or (vectors and _references(body) > _READABLE):
+            _vector_rows(rows, module)
+            if not matrices:
+                return None
+            body = sum_of(matrices)
+    return rows(f"size.{module.id}", f"Parameters of {module.label}", "parameter", _in_layers(body, module))
+
+
+def _vector_rows(rows: Rows, module: Module) -> None:
+    """A row for each norm and bias of a module."""
+    for number, tensor in enumerate(module.tensors):
+        if _is_vector(tensor):
+            rows(
+                f"size.{module.id}.{number}",
+                f"Parameters of {module.label}, {tensor.name.split('.', 3)[-1]}",
+                "parameter",
+                _in_layers(of_layer(tensor), module),
+            )
+
+
+def _matrices(module: Module) -> list[Node]:
+    """Values of the matrices of a module, in one layer and of one expert, by what it multiplies."""
+    work = module.operation
+    values: list[Node] = []
+    if isinstance(work, MatMul | GroupedMatMul) and any(tensor.matrix for tensor in module.tensors):
+        values.append(work.inputs * work.outputs)
+    if module.id == "embedding":
+        values += [of_layer(tensor) for tensor in module.tensors]
+    return values
+
+
+def _is_vector(tensor: Tensor) -> bool:
+    return not tensor.matrix and not tensor.buffer
+
+
+def _in_layers(values: Node, module: Module) -> Node:
+    return values if module.layers is None else values * module.layers
+
+
+def _chosen(ir: ModelGraph) -> Node:
+    """The share of the experts that a token goes through."""
+    work = next(
+        module.operation for module in reversed(ir.modules) if isinstance(module.operation, GroupedMatMul)
+    )
+    return work.per_token / work.count
+
+
+_READABLE = 7  # references in a formula, before the layers
+
+
+def _references(body: Node) -> int:
+    return sum(map(is_named, expression(body)))
+
+
+def _vision(ir: ModelGraph) -> tuple[Section, ...]:
+    """The facts of a vision tower and what follows from them."""
+    if ir.vision is None:
+        return ()
+    rows: tuple[Row, ...] = (*ir.vision.facts.values(), *ir.vision.rows())
+    return (Section("Vision tower", rows, "facts of its own config"),)

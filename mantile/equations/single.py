@@ -1,0 +1,44 @@
+"""A decode step with one request: what of the running batch's step depends on the batch, made again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mantile.equations.constant import ONE_REQUEST
+from mantile.equations.forward import Pass
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Named, Quantity, Section, ancestors
+from mantile.graph.rewrite import GraphRewrite
+
+SINGLE = "single."
+
+
+def single(workers: Workers, rows: tuple[Named, ...], step: Pass) -> Pass:
+    """The step of one request, for the line between it and the full batch on which a request rate lies.
+
+    Args:
+        workers: those that decode.
+        rows: what enters the step of the batch.
+        step: of the batch.
+    """
+    figures = [figure for section in step.sections for figure in section.figures()]
+    rewrite = GraphRewrite(
+        {workers.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", (*rows, *figures)
+    )
+    alone = rewrite.rewrite(step)
+    needed = [
+        node
+        for node in ancestors(alone.time, alone.phase.requests)
+        if isinstance(node, Quantity) and node.id.startswith(SINGLE)
+    ]
+    listed = {figure for section in alone.sections for figure in section.figures()}
+    entering = Section(
+        "What enters, one request",
+        tuple(node for node in needed if node not in listed),
+        "a decode step with one request in the batch",
+    )
+    blocks = (
+        replace(section, rows=tuple(row for row in section.rows if row in needed), total=0)
+        for section in alone.sections
+    )
+    return replace(alone, sections=tuple(section for section in (entering, *blocks) if section.rows))
