@@ -20,6 +20,7 @@ class DataTypes:
         ids: their names.
         bits: per value, scales included.
         peak: the peak that products in it run at.
+        activations: the format that activations take beside weights of it.
         kernels_bf16, kernels_native: kernel format with 16-bit activations, and with activations of its own format.
     """
 
@@ -28,6 +29,7 @@ class DataTypes:
     peak: tuple[Input, ...]
     kernels_bf16: tuple[Input, ...]
     kernels_native: tuple[Input, ...]
+    activations: tuple[Input, ...]
 
     def sections(self) -> tuple[Section, ...]:
         """Their blocks."""
@@ -37,6 +39,7 @@ class DataTypes:
             Section("Peak used by a data type", self.peak),
             Section("Kernels with 16-bit activations", self.kernels_bf16),
             Section("Kernels with native activations", self.kernels_native),
+            Section("Activations beside weights of a data type", self.activations),
         )
 
 
@@ -86,5 +89,10 @@ def datatypes(library: Library) -> DataTypes:
             "datatype",
             FactKind("kernels_native", "Kernels with native activations", "1", _KERNELS),
             {kind.id: kind.kernels_native for kind in kinds},
+        ),
+        activations=text_rows(
+            "datatype",
+            FactKind("activations", "Activations beside such weights", "1", "until a scenario states them"),
+            {kind.id: kind.id if "activations" in kind.roles else kind.peak for kind in kinds},
         ),
     )

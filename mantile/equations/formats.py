@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
+from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES, defined
 from mantile.equations.datatype import DataTypes, datatypes
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
@@ -72,6 +72,7 @@ class Formats:
         kv_bytes: per channel and token of the cache.
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         native: 1 if products run in the formats asked for.
+        activation_default: the data type that activations have until somebody states one.
     """
 
     classes: Mapping[str, WeightClass]
@@ -79,6 +80,7 @@ class Formats:
     kv_format: Quantity
     sixteen_peak: Quantity
     native: Quantity
+    activation_default: Quantity
     sections: tuple[Section, ...]
 
 
@@ -103,19 +105,53 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         classes[name], section = _weight_class(name, dtype, chosen, hardware, types)
         sections.append(section)
     native = _native(chosen, classes)
+    defaults = _activation_default(ir, inputs, hardware, types)
     return Formats(
         classes=classes,
         kv_bytes=kv_bytes,
         kv_format=kv_format,
         sixteen_peak=chosen.sixteen_peak,
         native=native,
+        activation_default=defaults.last,
         sections=(
             *types.sections(),
             rows.section("Chosen data types", "activations and KV cache"),
             *sections,
             Section("Paths", (native,), "0 where another format stands in"),
+            defaults.section("Activations by default", "until somebody types over them"),
         ),
     )
+
+
+def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, types: DataTypes) -> Rows:
+    """Activations follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a
+    peak for that format; else they are bf16. The last row is the data type."""
+    choices = ir.model.architecture.choices
+    weights: Node = inputs.weights_dtype
+    rows = Rows("hardware")
+    if "activation_dtype" in choices:
+        stated = {
+            name: defined(
+                f"model.{name}",
+                f"{label} of the checkpoint",
+                "1",
+                choices[name].value,
+                "what its config states",
+                choices[name].source,
+                status=choices[name].origin,
+            )
+            for name, label in (("weights_dtype", "Weights"), ("activation_dtype", "Activations"))
+        }
+        rows.add(*stated.values())
+        weights = where(equal(weights, stated["weights_dtype"]), stated["activation_dtype"], weights)
+    basis = rows("activation_basis", "Format that activations follow", "1", weights)
+    number = rows(
+        "activation_basis_number", "Place of the format followed", "number", match(basis, span(types.ids))
+    )
+    key, peak = _peak(rows, "activation_basis", "activations by default", number, hardware, types)
+    native = where(peak > 0, index(span(types.activations), number), "bf16")
+    rows("activation_default", "Activations by default", "1", where(equal(key, "bf16"), "bf16", native))
+    return rows
 
 
 @dataclass(frozen=True)

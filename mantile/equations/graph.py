@@ -127,8 +127,10 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; the Decode sheet then has a step with one request as well.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
+    defaults: dict[str, Named] = {}
+    inputs, ranks, input_sections = workload(library, ir, defaults, disaggregated, open_loop)
     prefill_workers = workers(ir, library, inputs, ranks)
+    defaults["activation_dtype"] = prefill_workers.formats.activation_default
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     size = model(ir)
     phase, rows = prefill(prefill_workers, ir)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
-from mantile.graph.quantity import Input, Quantity, Section, equal, where
+from mantile.graph.quantity import Input, Named, Quantity, Section, equal, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import SCHEDULERS, Library
 from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM, MOST_RANKS, MOST_REPLICAS, MOST_STAGES, SAME
@@ -117,12 +118,43 @@ class Ranks:
         return (self.groups, self.stage, self.replica, self.deployment)
 
 
+def _decode_inputs(shared: Mapping[str, Input], own: Mapping[str, Input]) -> dict[str, Input]:
+    """Inputs of decode workers: each follows the deployment's until somebody types over it. The system follows only on
+    the same accelerator: another one comes in its usual system."""
+    decode_inputs = {
+        f"{DECODE}{name}": replace(figure, default=_always(shared[name]))
+        for name, figure in own.items()
+        if name != "system"
+    }
+    system = Quantity(
+        f"inputs.{DECODE}system_default",
+        "System of decode workers by default",
+        "1",
+        where(
+            equal(decode_inputs[f"{DECODE}accelerator"], shared["accelerator"]),
+            shared["system"],
+            DEFAULT_SYSTEM,
+        ),
+    )
+    decode_inputs[f"{DECODE}system"] = replace(own["system"], default=_always(system))
+    return {f"{DECODE}{name}": decode_inputs[f"{DECODE}{name}"] for name in own}
+
+
+def _always(figure: Named) -> Callable[[], Named]:
+    return lambda: figure
+
+
 def workload(
-    library: Library, ir: ModelGraph, disaggregated: bool, open_loop: bool = False
+    library: Library,
+    ir: ModelGraph,
+    defaults: Mapping[str, Named],
+    disaggregated: bool,
+    open_loop: bool = False,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
     Args:
+        defaults: what inputs follow until somebody states a value, by their names; filled while the graph is built.
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
     """
@@ -230,9 +262,10 @@ def workload(
             ),
         }
 
+    shared = deployed("", "")
     apart: dict[str, Input] = {}
     if disaggregated:
-        apart = {f"{DECODE}{name}": figure for name, figure in deployed(DECODE, ", decode").items()}
+        apart = _decode_inputs(shared, deployed(DECODE, ", decode"))
         apart["serving"] = given(
             "serving",
             "Serving",
@@ -254,7 +287,7 @@ def workload(
             maximum=1_000_000,
         )
     inputs = Workload(
-        **deployed("", ""),
+        **shared,
         **apart,
         weights_dtype=given(
             "weights_dtype",
@@ -273,6 +306,7 @@ def workload(
             "data type in which matrices are multiplied, where the accelerator has it",
             choices=dtypes("activations"),
             name="activation data type",
+            default=lambda: defaults.get("activation_dtype"),
         ),
         kv_dtype=given(
             "kv_dtype",
@@ -575,6 +609,7 @@ def workload(
         if name not in (*money, *load) and not name.startswith(DECODE)
     )
     second = tuple(figure for name, figure in found.items() if name.startswith(DECODE))
+    system_default = inputs.decode_system.follows if inputs.decode_system is not None else None
     return (
         inputs,
         ranks,
@@ -583,10 +618,12 @@ def workload(
             *(
                 [
                     Section(
-                        "Decode workers", second, "a cell follows the deployment above until it is typed over"
+                        "Decode workers",
+                        (*second, system_default),
+                        "a cell follows the deployment above until it is typed over",
                     )
                 ]
-                if second
+                if isinstance(system_default, Quantity)
                 else []
             ),
             Section(

@@ -81,7 +81,7 @@ def of_decode(prefill_workers: Workers) -> Workers:
     )
     figures = [figure for section in prefill_workers.sections() for figure in section.figures()]
     rewrite = GraphRewrite(
-        {**own, of_prefill: requests},
+        {**own, of_prefill: requests, inputs.activation_dtype: inputs.activation_dtype},
         (*prefill_workers.hardware.overrides, *prefill_workers.efficiency.overrides),
         DECODE,
         ", decode",

@@ -13,13 +13,14 @@ import numpy as np
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
-from mantile.graph.quantity import Named, Node
+from mantile.graph.quantity import Input, Named, Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
+    APART,
     Column,
     Override,
     Scenario,
@@ -63,10 +64,9 @@ class Estimate:
         prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:
-            count = prod(
-                int(values[f"{prefix}{field}"]) for field in ("tp", "attention_dp", "cp", "pp", "dp")
-            )
-            parts.append(f"{count} × {self.library.accelerator(str(values[f'{prefix}accelerator'])).name}")
+            stated = {field: values.get(f"{prefix}{field}", values[field]) for field in APART}
+            count = prod(int(stated[field]) for field in ("tp", "attention_dp", "cp", "pp", "dp"))
+            parts.append(f"{count} × {self.library.accelerator(str(stated['accelerator'])).name}")
         return f"{self.model.name} on {' → '.join(parts)}"
 
     def inputs(self, column: int) -> dict[str, Any]:
@@ -77,7 +77,9 @@ class Estimate:
     def _inputs(self) -> list[dict[str, Any]]:
         named, found = self.equations.inputs.named(), []
         for chosen in self.columns:
-            values: dict[str, Any] = {f"inputs.{name}": chosen.values[name] for name in named}
+            values: dict[str, Any] = {
+                f"inputs.{name}": chosen.values[name] for name in named if name in chosen.values
+            }
             for override in chosen.overrides:
                 if not override.id.startswith("model."):
                     values[self.equations.replaceable[override.id].id] = override.value
@@ -127,7 +129,7 @@ class Estimate:
         return {
             "model": self.model.id,
             "name": self.columns[column].name,
-            **{name: self.columns[column].values[name] for name in equations.inputs.named()},
+            **{name: _plain(figure, values[figure]) for name, figure in equations.inputs.named().items()},
             **_evaluated(headline(equations), values),
             "fits": all(float(values[of.memory.fits]) for of in equations.workers),
             "split": {
@@ -219,6 +221,13 @@ def headline(equations: EstimateGraph) -> dict[str, Any]:
             "workers_ratio": equations.figures["serving.workers_ratio"],
         }
     return found
+
+
+def _plain(figure: Input, value: Any) -> str | int | float:
+    """The value of an input as a scenario file holds it."""
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if figure.integer else float(value)
 
 
 def _evaluated(figures: Mapping[str, Any], values: Mapping[Node, Any]) -> dict[str, Any]:

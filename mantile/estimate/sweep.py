@@ -294,12 +294,12 @@ def grid(
         ]
         for field in known:
             if any(
-                each[field] != found[0][field] for each in found
+                each.get(field) != found[0].get(field) for each in found
             ):  # what follows from a number is that number
                 arrays[f"inputs.{field}"] = np.array(numbers or [each[field] for each in found]).reshape(
                     shape
                 )
-    inputs = {f"inputs.{field}": base.values[field] for field in known}
+    inputs = {f"inputs.{field}": base.values[field] for field in known if field in base.values}
     inputs |= {
         f"{override.id}.override": override.value
         for override in base.overrides

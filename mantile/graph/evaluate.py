@@ -52,6 +52,8 @@ class Program:
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
                 self.inputs.append(node)
+                if node.follows is not None:
+                    self.steps.append((node, _itself, children(node)))
             elif isinstance(node, Literal):
                 self.literals.append(node)
             elif isinstance(node, InCase):
@@ -65,16 +67,16 @@ class Program:
         """Values of all nodes.
 
         Args:
-            inputs: input ids to a scalar, a text or an array; absent ones keep their value.
+            inputs: input ids to a scalar, a text or an array; absent ones keep their value, or follow their default.
+                None in an array stands for a case in which an input follows.
             cases: values of each case, for expressions that look across cases.
         """
         values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
-        for given in self.inputs:
-            value = inputs.get(given.id, given.value)
-            values[given] = _number(value)
+        given, steps = _given(self.inputs, inputs, self.steps)
+        values |= given
         for other in self.across:
             values[other] = cases[other.case][other.figure]
-        _execute(self.steps, values)
+        _execute(steps, values)
         return values
 
     def partial(
@@ -92,16 +94,16 @@ class Program:
         sources = [node for node in self.inputs if node.id in varying]
         moving: set[Node] = {*sources}
         steps = []
-        for step in self.steps:
-            if any(argument in moving for argument in step[2]):
+        constant = {identifier: value for identifier, value in inputs.items() if identifier not in varying}
+        for step in _given(self.inputs, constant, self.steps)[1]:
+            if step[0] in moving or any(argument in moving for argument in step[2]):
                 moving.add(step[0])
                 steps.append(step)
 
         def again(changes: Mapping[str, Any]) -> dict[Node, Any]:
-            values = dict(fixed)
-            for source in sources:
-                values[source] = _number(changes[source.id])
-            _execute(steps, values)
+            given, remaining = _given(sources, changes, steps)
+            values = fixed | given
+            _execute(remaining, values)
             return values
 
         return again
@@ -150,7 +152,7 @@ class Program:
             raise ValueError(
                 f"inputs vary over different numbers of cases: { ({key: len(value) for key, value in varying.items()}) }"
             )
-        first = {key: value[0].item() for key, value in varying.items()}
+        first = {key: value[:1].tolist()[0] for key, value in varying.items()}
         again = self.partial({**inputs, **first}, varying)
 
         def work(start: int) -> list[Any]:
@@ -163,6 +165,36 @@ class Program:
         return {
             node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)
         }
+
+
+def _given(
+    figures: Iterable[Input], inputs: Mapping[str, Any], steps: list[_Step]
+) -> tuple[dict[Node, Any], list[_Step]]:
+    """Values of inputs, and the steps that remain: an input that is stated does not follow its default."""
+    values: dict[Node, Any] = {}
+    replaced: dict[Node, _Step | None] = {}
+    for figure in figures:
+        value: Any = inputs.get(figure.id)
+        if figure.follows is None:
+            values[figure] = _number(inputs.get(figure.id, figure.value))
+        elif isinstance(value, np.ndarray) and value.dtype == object and None in value.flat:
+            replaced[figure] = _stated_where(figure, value)
+        elif value is not None:
+            values[figure] = _number(value)
+            replaced[figure] = None
+    if replaced:
+        remaining = [replaced.get(step[0], step) for step in steps]
+        steps = [step for step in remaining if step is not None]
+    return values, steps
+
+
+def _stated_where(figure: Input, value: Any) -> _Step:
+    """The step of an input that some cases state and others do not."""
+    absent = np.frompyfunc(lambda item: item is None, 1, 1)(value).astype(bool)
+    stated = value.copy()
+    stated[absent] = next((item for item in value.flat if item is not None), 0)
+    stated = _number(np.array(stated.tolist()))
+    return figure, lambda default: np.where(absent, default, stated), children(figure)
 
 
 def _column(value: Any, count: int) -> Any:

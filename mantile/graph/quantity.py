@@ -119,6 +119,8 @@ class Input(Node):
         choices: the texts or numbers it may take.
         minimum, maximum, integer: the range it may take.
         name: how a sentence calls it; the label where empty.
+        default: gives the figure that it follows until a case states a value; None while the graph is being built,
+            as that figure may come later than the input.
     """
 
     id: str
@@ -135,6 +137,12 @@ class Input(Node):
     maximum: Number | None = None
     integer: bool = False
     name: str = ""
+    default: Callable[[], Named | None] | None = None
+
+    @property
+    def follows(self) -> Named | None:
+        """The figure that it follows until a case states a value; None where `value` holds."""
+        return None if self.default is None else self.default()
 
     def outside(self, value: Number) -> str:
         """What is expected instead of a number that it cannot be; empty where it can."""
@@ -392,13 +400,16 @@ def rebuilt(node: Node, part: Callable[[Node], Node]) -> Node:
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes an expression is made of, one level down."""
+    """The nodes an expression is made of, one level down; of an input the figure that it follows."""
     if isinstance(node, Apply):
         return node.arguments
     if isinstance(node, Span):
         return node.members
     if isinstance(node, Quantity):
         return (node.body,)
+    if isinstance(node, Input):
+        followed = node.follows
+        return () if followed is None else (followed,)
     return ()
 
 
@@ -438,6 +449,6 @@ def ancestors(*nodes: Node) -> Iterator[Node]:
             stack.extend((child, False) for child in reversed(children(node)))
 
 
-def dependents(quantity: Named, among: Iterable[Named]) -> tuple[Quantity, ...]:
-    """The quantities of a collection that follow directly from a figure."""
-    return tuple(other for other in among if isinstance(other, Quantity) and quantity in precedents(other))
+def dependents(figure: Named, among: Iterable[Named]) -> tuple[Named, ...]:
+    """The figures of a collection that follow directly from a figure."""
+    return tuple(other for other in among if figure in precedents(other))

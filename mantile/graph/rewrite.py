@@ -6,9 +6,21 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from mantile.graph.quantity import Input, Node, Quantity, Section, Span, ancestors, children, rebuilt
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    Span,
+    ancestors,
+    children,
+    equal,
+    rebuilt,
+    where,
+)
 
 Thing = TypeVar("Thing")
+Private = TypeVar("Private", Input, Quantity)
 
 
 Order = list[tuple[Node, tuple[Node, ...]]]
@@ -51,18 +63,18 @@ class GraphRewrite:
 
     def _followers(self, order: Order) -> set[Node]:
         """Nodes that follow from what is replaced. Members of a span stand below each other, so one takes the others along."""
-        affected: set[Node] = set(self._rewritten)
+        affected: set[Node] = {node for node, other in self._rewritten.items() if other is not node}
         while True:
             before = len(affected)
             for node, parts in order:
-                if node not in affected and not affected.isdisjoint(parts):
+                if node not in self._rewritten and node not in affected and not affected.isdisjoint(parts):
                     affected.add(node)
                 if isinstance(node, Span) and node in affected:
                     affected |= {member for member in node.members if isinstance(member, Quantity)}
             if len(affected) == before:
                 return affected
 
-    def _private(self, figure: Any) -> Any:
+    def _private(self, figure: Private) -> Private:
         return replace(figure, id=f"{self.id_prefix}{figure.id}", label=f"{figure.label}{self.label_suffix}")
 
     def rewrite(self, thing: Thing) -> Thing:
@@ -90,13 +102,23 @@ class GraphRewrite:
             return self._rewritten[node]
         if node not in self._affected:
             return node
-        other = (
-            replace(self._private(node), body=self._node(node.body))
-            if isinstance(node, Quantity)
-            else rebuilt(node, self._node)
-        )
+        other: Node
+        if isinstance(node, Quantity):
+            other = replace(self._private(node), body=self._node(node.body))
+        elif isinstance(node, Input):
+            other = self._following(node)
+        else:
+            other = rebuilt(node, self._node)
         self._rewritten[node] = other
         return other
+
+    def _following(self, figure: Input) -> Quantity:
+        """An input that follows another figure, where that one was made again: unless somebody typed over it."""
+        default = figure.follows
+        assert default is not None
+        body = where(equal(figure, default), self._node(default), figure)
+        note = "follows unless a value was typed"
+        return self._private(Quantity(figure.id, figure.label, figure.unit, body, note, name=figure.name))
 
     def _section(self, section: Section) -> Section:
         """The rows that were made again; none where nothing was."""

@@ -63,6 +63,13 @@ class Rows:
         """Add rows made elsewhere."""
         self.rows += rows
 
+    @property
+    def last(self) -> Quantity:
+        """The row made last."""
+        quantity = self.rows[-1]
+        assert isinstance(quantity, Quantity)
+        return quantity
+
     def section(self, title: str, note: str = "", total: int = 0) -> Section:
         """The block of all rows so far."""
         return Section(title, tuple(self.rows), note, total)

@@ -162,6 +162,7 @@ FIELDS = tuple(
     name for name in Case.model_fields if name not in ("name", "decode", "overrides", "without", "measured")
 )
 APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
+FOLLOWING = ("activation_dtype",)  # follow from other fields until stated, as do those of decode workers
 
 
 class Version(Strict):
@@ -231,7 +232,7 @@ class Scenario(Case):
 
 
 class Column(Strict):
-    """One scenario with every field filled in; `given` are those it states itself."""
+    """One scenario: `values` of all fields but those that follow from others until stated; `given` are those it states."""
 
     name: str
     values: dict[str, str | int | float]
@@ -354,22 +355,11 @@ def columns(
         **_stored(model, scenario),
     }
     base = defaults | _given(scenario)
-    if scenario.activation_dtype is None:
-        follows = str(base.get("activation_dtype", base["weights_dtype"]))
-        base["activation_dtype"] = _activations(follows, str(base["accelerator"]), library, name)
     result = []
     for number, case in enumerate((scenario, *scenario.variants)):
         given = _given(case)
         values = base | given
-        if number and "weights_dtype" in given and "activation_dtype" not in given:
-            given["activation_dtype"] = _activations(
-                str(values["weights_dtype"]), str(values["accelerator"]), library, name
-            )
-            values |= given
         if apart or scenario.disaggregated:
-            values = {f"decode_{field}": values[field] for field in APART} | values
-            if values["decode_accelerator"] != values["accelerator"] and "decode_system" not in base | given:
-                values["decode_system"] = DEFAULT_SYSTEM  # the system of the other chip is not theirs
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
         for field, has in (
@@ -411,14 +401,14 @@ def _given(case: Case) -> dict[str, Any]:
 
 def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
     """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
-    stored = {field: choice.value for field, choice in model.architecture.choices.items() if field in FIELDS}
+    stored = {
+        field: choice.value
+        for field, choice in model.architecture.choices.items()
+        if field in FIELDS and field not in FOLLOWING
+    }
     if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
         return dict(stored)
-    return {
-        field: value
-        for field, value in stored.items()
-        if value in ("bf16", "fp16") and field != "activation_dtype"
-    }
+    return {field: value for field, value in stored.items() if value in ("bf16", "fp16")}
 
 
 def _merge(
@@ -428,16 +418,6 @@ def _merge(
         override.id: override for override in own
     }
     return tuple(override for override in merged.values() if not override.id.startswith("model."))
-
-
-def _activations(weights: str, accelerator: str, library: Library, name: str) -> str:
-    """Activations follow the weights where the accelerator multiplies in that format, else they are bf16."""
-    kind = _named(name, lambda: library.datatype(weights, "weights"))
-    chip = _named(name, lambda: library.accelerator(accelerator))
-    peak = getattr(chip, f"peak_{kind.peak}")
-    if kind.peak == "bf16" or peak is None or peak.value is None:
-        return "bf16"
-    return str(kind.id if "activations" in kind.roles else kind.peak)
 
 
 _DTYPES = {
@@ -451,13 +431,15 @@ _DTYPES = {
 
 def _check(values: dict[str, Any], library: Library, name: str) -> None:
     """Every name is known; data types get their own spelling. Whether a plan is possible is said by the checks."""
-    for prefix in ("", "decode_") if "decode_accelerator" in values else ("",):
-        _named(name, lambda prefix=prefix: library.accelerator(str(values[f"{prefix}accelerator"])))
-        _named(name, lambda prefix=prefix: library.framework(str(values[f"{prefix}framework"])))
-        if values[f"{prefix}system"] != DEFAULT_SYSTEM:
+    for prefix in ("", "decode_"):
+        if f"{prefix}accelerator" in values:
+            _named(name, lambda prefix=prefix: library.accelerator(str(values[f"{prefix}accelerator"])))
+        if f"{prefix}framework" in values:
+            _named(name, lambda prefix=prefix: library.framework(str(values[f"{prefix}framework"])))
+        if values.get(f"{prefix}system", DEFAULT_SYSTEM) != DEFAULT_SYSTEM:
             _named(name, lambda prefix=prefix: library.system(str(values[f"{prefix}system"])))
     for field, role in _DTYPES.items():
-        if values[field] != SAME or field not in CLASS_DTYPES:
+        if field in values and (values[field] != SAME or field not in CLASS_DTYPES):
             values[field] = _named(
                 name, lambda field=field, role=role: library.datatype(str(values[field]), role)
             ).id
@@ -474,11 +456,15 @@ def _label(values: dict[str, Any]) -> str:
     """What a column is called that has no name: its degrees, those of decode workers behind an arrow."""
 
     def degrees(prefix: str) -> str:
-        parts = [f"{values[f'{prefix}dp']} ×"] if values[f"{prefix}dp"] > 1 else []
-        parts.append(f"TP{values[f'{prefix}tp']}")
+        degree = {
+            field: values.get(f"{prefix}{field}", values[field])
+            for field in ("dp", "tp", "attention_dp", "cp", "ep", "pp")
+        }
+        parts = [f"{degree['dp']} ×"] if degree["dp"] > 1 else []
+        parts.append(f"TP{degree['tp']}")
         for field, short in (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP")):
-            if values[f"{prefix}{field}"] > 1:
-                parts.append(f"{short}{values[f'{prefix}{field}']}")
+            if degree[field] > 1:
+                parts.append(f"{short}{degree[field]}")
         return " ".join(parts)
 
     return (

@@ -153,7 +153,9 @@ def _runs(estimate: Estimate, source: str) -> list[Run]:
 
 def _fields(estimate: Estimate, column: Column) -> dict[str, object]:
     """The fields of a run: all that the graph has inputs for, those of decode workers by themselves."""
-    values = {name: column.values[name] for name in estimate.equations.inputs.named()}
+    values = {
+        name: column.values[name] for name in estimate.equations.inputs.named() if name in column.values
+    }
     decode = {name.removeprefix(DECODE): value for name, value in values.items() if name.startswith(DECODE)}
     own = {name: value for name, value in values.items() if name in FIELDS and value != DEFAULT_SYSTEM}
     return own | ({"decode": decode} if decode else {})

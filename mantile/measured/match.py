@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -169,7 +169,8 @@ def match_runs(
             except InputError as error:
                 rejected.append(RejectedRun(run.id, str(error).removeprefix(f"{run.id}: ")))
         if matched:
-            batches.append(Batch(equations, tuple(matched), _stacked(matched)))
+            follow = [figure.id for figure in equations.all_inputs() if figure.follows is not None]
+            batches.append(Batch(equations, tuple(matched), _stacked(matched, follow)))
     return MatchedRuns(library, tuple(batches), tuple(rejected))
 
 
@@ -190,16 +191,23 @@ def _match(run: Run, model: Model, equations: EstimateGraph, library: Library) -
     if unknown_id is not None or any(override.id.startswith("model.") for override in scenario.overrides):
         raise InputError(f"overrides: {unknown_id or 'model.*'}: expected figures of the library")
     inputs: dict[str, Any] = {
-        f"inputs.{field}": column.values[field] for field in equations.inputs.named()
+        f"inputs.{field}": column.values[field]
+        for field in equations.inputs.named()
+        if field in column.values
     } | {cells[override.id].id: override.value for override in column.overrides}
     return MatchedRun(run, column, inputs)
 
 
-def _stacked(runs: Sequence[MatchedRun]) -> dict[str, Any]:
-    """Inputs of all runs as arrays; one value where all have the same."""
+def _stacked(runs: Sequence[MatchedRun], follow: Collection[str]) -> dict[str, Any]:
+    """Inputs of all runs as arrays; one value where all have the same.
+
+    Args:
+        follow: inputs that follow from others where a run does not state them: None stands there, NaN for any other input.
+    """
     stacked: dict[str, Any] = {}
     for identifier in dict.fromkeys(name for run in runs for name in run.inputs):
-        values = [run.inputs.get(identifier, np.nan) for run in runs]
+        missing = None if identifier in follow else np.nan
+        values = [run.inputs.get(identifier, missing) for run in runs]
         same = all(value == values[0] for value in values)
-        stacked[identifier] = values[0] if same else np.array(values)
+        stacked[identifier] = values[0] if same else np.array(values, object if None in values else None)
     return stacked

@@ -15,8 +15,7 @@ from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.graph import OVERRIDE
-from mantile.equations.inputs import DECODE
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import is_formula, place_of
@@ -94,7 +93,6 @@ class _Column:
             address = file.book.addresses.get(figure)
             if address is not None and address.column is None and not figure.fixed:
                 self.inputs[address.sheet, address.row] = figure
-        self.rows = {figure.id: row for (sheet, row), figure in self.inputs.items() if sheet == "Inputs"}
         self.measured = {figure.id for figure in file.book.estimate.equations.measured.values.values()}
 
     def read(self) -> AddedColumns:
@@ -119,8 +117,13 @@ class _Column:
             for (of, row), figure in self.inputs.items():
                 if of == sheet:
                     chosen[figure.id] = self._chosen(sheet, row, figure, rows.get(row), computed)
-        for identifier in chosen:
-            made.values[identifier] = self._resolved(identifier, chosen)
+        for identifier, value in chosen.items():
+            if not isinstance(value, tuple):
+                made.values[identifier] = value
+            elif (
+                value[1] < self.number and value[0] in self.known[value[1]]
+            ):  # else both follow their defaults
+                made.values[identifier] = self.known[value[1]][value[0]]
         for (sheet, row), figure in self.inputs.items():
             content = self.file.contents[sheet].get((row, self.place))
             if content is not None and not is_formula(content):
@@ -161,7 +164,7 @@ class _Column:
         return bool(content == before)
 
     def _chosen(self, sheet: str, row: int, figure: Input, content: Any, computed: bool) -> Any:
-        """A value, or as a pair the input and scenario whose value it takes."""
+        """A value, or as a pair the input and scenario whose value it takes; of its own scenario its default."""
         if content is None:
             if figure.id in self.measured or (figure.id.endswith(OVERRIDE) and computed):
                 return None  # what was measured is never taken over; where the sheet works the column out, empty means the library's figure
@@ -172,13 +175,8 @@ class _Column:
         place = self.file.book.input_cells[figure.id, 0]
         if told in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(place_of(*place))}"):
             return (figure.id, 0)
-        deployment = f"inputs.{figure.id.removeprefix('inputs.').removeprefix(DECODE)}"
-        if (
-            deployment != figure.id
-            and deployment in self.rows
-            and told == f"={xl_col_to_name(self.place)}{self.rows[deployment] + 1}"
-        ):
-            return (deployment, self.number)  # decode workers follow the deployment of their own scenario
+        if figure.follows is not None and self._follows_default(sheet, row, figure.follows, content):
+            return (figure.id, self.number)
         raise self._wrong(
             sheet,
             row,
@@ -186,11 +184,13 @@ class _Column:
             "expected a value, nothing, or the formula of the column before copied across",
         )
 
-    def _resolved(self, identifier: str, chosen: Mapping[str, Any]) -> Any:
-        value = chosen[identifier]
-        if not isinstance(value, tuple):
-            return value
-        return self._resolved(value[0], chosen) if value[1] == self.number else self.known[value[1]][value[0]]
+    def _follows_default(self, sheet: str, row: int, default: Named, content: Any) -> bool:
+        """Whether a cell holds the formula of the input's default, as this column has it."""
+        base = f"={self.file.book.reference_to(default, 0, sheet, linked=False)}"
+        moved = Translator(base, origin=f"{xl_col_to_name(FIRST)}{row + 1}").translate_formula(
+            f"{xl_col_to_name(self.place)}{row + 1}"
+        )
+        return plain(moved).replace("$", "") == plain(content).replace("$", "")
 
     def _wrong(self, sheet: str, row: int, content: Any, expected: str) -> InputError:
         identifier = self.file.book.sheets[sheet].ids.get(row)

@@ -209,6 +209,7 @@ def _fields(
     estimate = file.book.estimate
     named = estimate.equations.inputs.named()
     wrong = {field: typed[figure.id] for field, figure in named.items() if figure.id in own}
+    values = estimate.program.run(typed)
     for _ in range(_ROUNDS):
         for field, value in wrong.items():
             whole = int(value) if named[field].integer else value
@@ -219,9 +220,10 @@ def _fields(
                 case[field] = whole
         found = columns(parse_scenario(data, str(file.path)), estimate.model, library, str(file.path))[number]
         wrong = {
-            field: typed[figure.id]
+            field: typed.get(figure.id, values[figure])
             for field, figure in named.items()
-            if not same(found.values[field], typed[figure.id])
+            if (field in found.values or figure.id in typed)
+            and not same(found.values.get(field), typed.get(figure.id, values[figure]))
             and not (
                 field == "concurrency"
                 and found.values.get("request_rate")

@@ -179,9 +179,12 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
             if (
                 cell.follows is not None
                 and isinstance(found, Formula)
-                and plain(found) == f"={plain(cell.reference or '')}"
+                and plain(found) == plain(book.formula_text(book.sheets[sheet], cell))
             ):
-                mine[identifier] = [*values, mine][cell.follows[1]][cell.follows[0]]
+                followed, scenario = cell.follows
+                values_there = [*values, mine][scenario]
+                if followed in values_there:  # else it follows its default
+                    mine[identifier] = values_there[followed]
                 continue
             value = coerced(figure, found, f"{file.path}: {address}")
             mine[identifier] = value
@@ -195,13 +198,13 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
                         "found": value,
                     }
                 )
-            elif cell.reference is not None:
+            elif cell.expression is not None:
                 edited.append(
                     {
                         "id": identifier,
                         "cell": address,
                         "scenario": name,
-                        "generated": f"={cell.reference}",
+                        "generated": book.formula_text(book.sheets[sheet], cell),
                         "found": value,
                     }
                 )

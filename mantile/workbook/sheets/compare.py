@@ -291,9 +291,10 @@ def _sections(book: EstimateBook) -> dict[str, tuple[Line, ...]]:
 def _configuration(book: EstimateBook) -> tuple[Line, ...]:
     inputs = book.estimate.equations.inputs.named()
     found = [Line("Accelerators", "accelerator", book.estimate.equations.serving.accelerators, "whole")]
+    scenarios = book.estimate_values
     for name in _CONFIGURATION:
         if name in inputs and (
-            name not in _PLAIN or any(column.values[name] != _PLAIN[name] for column in book.estimate.columns)
+            name not in _PLAIN or any(values[inputs[name]] != _PLAIN[name] for values in scenarios)
         ):
             figure = inputs[name]
             form = "" if isinstance(figure.value, str) else "whole" if figure.integer else "ms2"

@@ -250,11 +250,12 @@ def _versions(book: EstimateBook) -> str:
     """The versions of the hardware profiles that the scenarios use; the Hardware sheet has those of all."""
     library = book.estimate.library
     used: dict[str, None] = {}
-    for column in book.estimate.columns:
+    for column_number, column in enumerate(book.estimate.columns):
         for prefix in ("", "decode_"):
-            if f"{prefix}accelerator" in column.values:
-                chip = library.accelerator(str(column.values[f"{prefix}accelerator"]))
-                asked = str(column.values[f"{prefix}system"])
+            if prefix == "" or column.values.get("serving") == "disaggregated":
+                results = book.estimate.results(column_number)
+                chip = library.accelerator(results[f"{prefix}accelerator"])
+                asked = results[f"{prefix}system"]
                 system = library.usual_system(chip.id) if asked == DEFAULT_SYSTEM else library.system(asked)
                 used |= {f"{chip.id} {chip.version}": None, f"{system.id} {system.version}": None}
                 price = library.price(chip.id)

@@ -97,7 +97,7 @@ def select(book: EstimateBook) -> Sheet:
     def selector(row: int, column: int, figure: Input) -> None:
         form = style.FRONT["percent"] if figure is inputs.utilisation else None
         look = style.value(
-            figure.unit, is_text=isinstance(chosen[figure.id], str), role="input", integer=figure.integer
+            figure.unit, is_text=isinstance(figure.value, str), role="input", integer=figure.integer
         ).but(align="left", indent=1)
         typed(book, sheet, row, column, figure, 0, look.but(form=form) if form else look)
 

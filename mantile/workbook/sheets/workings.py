@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from xlsxwriter.utility import xl_col_to_name
-
 from mantile.equations.graph import OVERRIDE
-from mantile.equations.inputs import DECODE
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -229,45 +226,25 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
 def typed(
     book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style
 ) -> None:
-    """The cell in which an input of a scenario is typed; until then it may repeat that of another input or of the base scenario."""
-    chosen, value = book.estimate.columns[of], book.estimate.inputs(of).get(figure.id, figure.value)
+    """The cell in which an input of a scenario is typed. Until then it may hold a formula: what the base states holds for
+    a variant, and an input with a default follows that."""
+    scenario, base = book.estimate.columns[of], book.estimate.columns[0]
+    value = book.estimate.inputs(of).get(figure.id, figure.value)
     name = figure.id.removeprefix("inputs.")
-    own = name in chosen.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in chosen.overrides)
-    followed = _followed(book, figure, of)
-    if own or figure.value is None or followed is None:
-        sheet.set_cell(row, column, _entry(figure, look, value, of))
+    stated = name in scenario.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in scenario.overrides)
+    cell = Cell(look.but(colour=style.INK), scenario=of, entry=figure)
+    if stated or figure.value is None:
+        cell = _entry(figure, look, value, of)
+    elif figure.follows is not None and name not in base.given:
+        cell.expression, cell.follows = figure.follows, (figure.id, of)
+    elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
+        place = book.input_cells[figure.id, 0]
+        cell.expression, cell.follows = figure, (figure.id, 0)
+        cell.reference = f"$H{row + 1}" if place[0] == sheet.name else reference(*place)
     else:
-        place = book.input_cells[followed]
-        told = f"$H{row + 1}" if followed[0] == figure.id else f"{xl_col_to_name(place[2])}{place[1] + 1}"
-        sheet.set_cell(
-            row,
-            column,
-            Cell(
-                look.but(colour=style.INK),
-                expression=figure,
-                scenario=of,
-                entry=figure,
-                follows=followed,
-                reference=told if place[0] == sheet.name else reference(*place),
-            ),
-        )
+        cell = _entry(figure, look, value, of)
+    sheet.set_cell(row, column, cell)
     book.input_cells[figure.id, of] = (sheet.name, row, column)
-
-
-def _followed(book: EstimateBook, figure: Input, column: int) -> tuple[str, int] | None:
-    """The input, and its scenario, that a cell repeats until somebody types over it: the base's, and for decode workers their own
-    scenario's deployment unless the base states theirs."""
-    name = figure.id.removeprefix("inputs.")
-    base = book.estimate.columns[0].given
-    shared = f"inputs.{name.removeprefix(DECODE)}"
-    if (
-        name.startswith(DECODE)
-        and name not in base
-        and book.estimate.inputs(column)[figure.id] == book.estimate.inputs(column)[shared]
-    ):
-        return shared, column
-    same = book.estimate.inputs(column).get(figure.id) == book.estimate.inputs(0).get(figure.id)
-    return (figure.id, 0) if column and same else None
 
 
 def _entry(figure: Input, look: style.Style, value: object, column: int = 0) -> Cell:
