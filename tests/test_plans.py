@@ -16,14 +16,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mantile.equations.layers import layers
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Named
+from mantile.graph.quantity import Named, Quantity
 from mantile.ir.counts import tensor_list
 from mantile.ir.modules import GroupedMatMul, Indexer, MatMul
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
+from mantile.workbook.layout import lay_out
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -802,19 +804,91 @@ def test_stages_hold_every_layer_once_and_none_more_than_one_above_another(name:
     made = ask(model=name, accelerator="gb200-nvl72")
     plan = made.equations.prefill_workers.plan
     program = Program(
-        [plan.layers, *(figure for figures in plan.stage_layers.values() for figure in figures)]
+        [plan.stages.fullest, *(figure for figures in plan.stages.layers.values() for figure in figures)]
     )
-    total = sum(int(count.value or 0) for count in plan.stage_layers)
+    total = sum(int(count.value or 0) for count in plan.stages.layers)
     for stages in range(1, 9):
         values = program.run(made.inputs(0) | {"inputs.pp": stages})
-        for count, figures in plan.stage_layers.items():
+        for count, figures in plan.stages.layers.items():
             held = [values[figure] for figure in figures]
             assert sum(held) == count.value and not any(held[stages:])
         on_stage = [
-            sum(values[figures[stage]] for figures in plan.stage_layers.values()) for stage in range(stages)
+            sum(values[figures[stage]] for figures in plan.stages.layers.values()) for stage in range(stages)
         ]
         assert sum(on_stage) == total and max(on_stage) - min(on_stage) <= 1
-        assert max(on_stage) == values[plan.layers] == ceil(total / stages)
+        assert max(on_stage) == values[plan.stages.fullest] == ceil(total / stages)
+
+
+SAMPLE = (
+    "llama-3.3-70b",
+    "deepseek-r1",
+    "gemma-3-27b",
+    "deepseek-v4-flash",
+    "nemotron-3-nano",
+    "jamba-v0.1",
+    "kimi-linear-48b-a3b",
+    "mimo-v2-flash",
+)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
+    """Layers go to stages in order and as evenly as can be, the first stages take one more: on every sheet, for every PP."""
+    made = ask(model=name, accelerator="gb200-nvl72")
+    book = lay_out(made)
+    on_sheets = {figure.id: figure for figure in book.addresses if isinstance(figure, Quantity)}
+    sequence = made.model.architecture.sequence()
+    for stages in range(1, 9):
+        values = book.values([made.inputs(0) | {"inputs.pp": stages}])[0]
+        share, more = divmod(len(sequence), stages)
+        sizes = [share + (stage < more) for stage in range(stages)]
+        expected = [stage for stage, size in enumerate(sizes) for _ in range(size)]
+        listed = [values[on_sheets[f"layers.stage.{number}"].body] for number in range(1, len(sequence) + 1)]
+        assert listed == expected
+        held = [
+            sum(
+                values[made.figure(f"plan.{kind.count.id.removeprefix('model.')}.{stage}")]
+                for kind in made.equations.ir.layers
+            )
+            for stage in range(8)
+        ]
+        assert held == [*sizes, *[0] * (8 - stages)]
+        for stage in range(stages):
+            first = expected.index(stage) + 1
+            last = first + sizes[stage] - 1
+            assert values[on_sheets[f"placement.0.layer_count.{stage}"].body] == sizes[stage]
+            assert values[on_sheets[f"placement.0.layers.{stage}"].body] == f"{first} – {last}"
+
+
+@pytest.mark.parametrize("name", [*SAMPLE, "llava-1.5-7b"])
+def test_a_layer_starts_when_all_before_it_have_ended(name: str) -> None:
+    """Layers stand in the order of the model between what runs once before and after them; starts are the running sum of times."""
+    made = ask(model=name, accelerator="gb200-nvl72", tp=2, pp=2)
+    graph = made.equations
+    shown = layers(graph)
+    order = [line.layer.layer.blocks for line in shown.lines if line.layer is not None]
+    assert order == made.model.architecture.sequence()
+    assert shown.lines[0].label == "Step overhead"
+    for phase in (graph.prefill, graph.decode):
+        timings = [line.timings[phase.phase.id] for line in shown.lines if phase.phase.id in line.timings]
+        times, starts = [timing.time for timing in timings], [timing.start for timing in timings]
+        values = Program([*times, *starts, phase.time, shown.passes[phase.phase.id]]).run(made.inputs(0))
+        end = 0.0
+        for time, start in zip(times, starts, strict=True):
+            assert values[start] == pytest.approx(end, rel=1e-12)
+            end += values[time]
+        assert values[shown.passes[phase.phase.id]] == values[phase.time] * 1000
+        assert end == pytest.approx(values[phase.time] * 1000, rel=1e-12)
+        for kinds in shown.steps.values():
+            steps = kinds[phase.phase.id]
+            inside = Program(
+                [steps.time, *(figure for step in steps.steps for figure in (step.start, step.time))]
+            )
+            at = inside.run(made.inputs(0))
+            assert at[steps.steps[0].start] == 0
+            assert at[steps.steps[-1].start] + at[steps.steps[-1].time] == pytest.approx(
+                at[steps.time], rel=1e-12
+            )
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -441,7 +441,7 @@ def _structure(ir: ModelGraph, made: _Sides, side: Workers, done: Pass) -> list[
             f"layers_on_stages.{kind.count.id.removeprefix('model.')}",
             f"Layers on all stages, {kind.name}",
             "layer",
-            sum_range(span(plan.stage_layers[kind.count])),
+            sum_range(span(plan.stages.layers[kind.count])),
         )
         for kind in ir.layers
     ]

@@ -240,6 +240,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.memory.free,
             graph.decode_workers.memory.outside,
+            *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )
     return {name: tuple(_pruned(section, needed) for section in blocks) for name, blocks in sheets.items()}

@@ -174,7 +174,7 @@ def memory(
 
     def on_stage(index: int, what: str, unit: str, sizes: dict[Input, Quantity]) -> Node:
         """What the layers of a stage come to; with many kinds in rows of their own, to keep formulas short."""
-        parts: list[Node] = [plan.stage_layers[kind][index] * size for kind, size in sizes.items()]
+        parts: list[Node] = [plan.stages.layers[kind][index] * size for kind, size in sizes.items()]
         if len(parts) <= _KINDS:
             return sum_of(parts)
         rows = [
@@ -190,7 +190,7 @@ def memory(
         return sum_of(list(rows))
 
     stage_weights: list[Quantity] = []
-    for index, number in enumerate(plan.stage_numbers):
+    for index, number in enumerate(plan.stages.numbers):
         body = on_stage(index, "stage_weights", "B", layer_weights) + where(
             equal(number + 1, inputs.pp), head, 0
         )
@@ -213,7 +213,7 @@ def memory(
             on_stage(index, "stage_kv", "B/request", layer_kv),
             note="layers on the stage × cache and states of a layer",
         )
-        for index in range(len(plan.stage_numbers))
+        for index in range(len(plan.stages.numbers))
     ]
     everything = Quantity(
         "memory.all_weights",

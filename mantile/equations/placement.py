@@ -185,11 +185,11 @@ def placement(side: Workers, ir: ModelGraph, prefix: str, count: int) -> Placeme
         lambda i, gpu: floor(place[i] / (inputs.tp * inputs.attention_dp)),
         "number",
     )
-    kinds = list(plan.stage_layers.values())
+    kinds = list(plan.stages.layers.values())
 
     def layers_before(i: int) -> Node:
         """Layers on the stages before."""
-        return stage[i] * floor(ir.total_layers / inputs.pp) + minimum(stage[i], plan.layers_left)
+        return index(span(plan.stages.before), stage[i] + 1)
 
     def layers_on(i: int) -> Node:
         return sum_of([index(span(figures), stage[i] + 1) for figures in kinds])

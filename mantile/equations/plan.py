@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from mantile.equations.constant import HALF
 from mantile.equations.inputs import ON, Ranks, Workload
 from mantile.graph.quantity import (
     Input,
@@ -21,15 +22,18 @@ from mantile.graph.quantity import (
     equal,
     expression,
     floor,
+    match_at_most,
     maximum,
     minimum,
     remainder,
     round_up,
+    span,
     substitute,
     sum_of,
     where,
 )
-from mantile.ir.modules import Attention, GroupedMatMul, ModelGraph, Module, Split
+from mantile.graph.rows import Rows
+from mantile.ir.modules import Attention, GroupedMatMul, Layer, ModelGraph, Module, Split
 from mantile.library.scenario import MOST_STAGES
 
 Scope = Literal["attention", "stage", "shared", "experts"]
@@ -57,8 +61,7 @@ class Sharding:
     Args:
         rank: what a split dimension is on a rank, by the ranks it is split over.
         copied: KV dimensions as the TP ranks together hold them, copies counted.
-        stage_layers: layers of each kind on each stage, by their count in the model.
-        layers: on the fullest stage, of all kinds.
+        stages: which layers stand on which stage.
         heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
         experts: on a rank; None without experts.
@@ -74,9 +77,7 @@ class Sharding:
     rank: Mapping[Scope, Mapping[Node, Node]]
     copied: Mapping[Node, Node]
     splits: Mapping[Node, Split]
-    stage_numbers: tuple[Input, ...]
-    stage_layers: Mapping[Input, tuple[Quantity, ...]]
-    layers: Quantity
+    stages: Stages
     heads: Quantity | None
     kv_heads: Quantity | None
     kv_copies: Quantity | None
@@ -278,7 +279,6 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         )
         rank["experts"][count] = experts
         rows.append(experts)
-    stage_section, numbers, stage_layers, layers = _stages(ir, inputs)
 
     def remains(split: Split, name: str, label: str, unit: str, note: str = "") -> Quantity | None:
         parts = left[split]
@@ -310,8 +310,8 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         "Layers left over",
         "layer",
         remainder(ir.total_layers, inputs.pp),
-        note="remainder of layers ÷ PP",
     )
+    assigned = stages(ir, inputs, layers_left)
     ranks_left = Quantity(
         "plan.ranks_left",
         "Ranks left over by EP",
@@ -330,9 +330,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         rank,
         copied,
         splits,
-        numbers,
-        stage_layers,
-        layers,
+        assigned,
         by_name.get("plan.heads"),
         by_name.get("plan.kv_heads"),
         most,
@@ -349,7 +347,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         experts_left,
         layers_left,
         ranks_left,
-        (Section("Shards", tuple(rows), "of the fullest rank"), stage_section),
+        (Section("Shards", tuple(rows), "of the fullest rank"), assigned.section),
     )
 
 
@@ -372,75 +370,99 @@ def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
     return list(found)
 
 
-def _stages(
-    ir: ModelGraph, inputs: Workload
-) -> tuple[Section, tuple[Input, ...], dict[Input, tuple[Quantity, ...]], Quantity]:
-    """Layers of each kind on each stage: every stage has its share, and what is left over goes one by one to the stages after."""
-    numbers = tuple(
-        Input(
-            f"plan.stage.{number}",
-            f"Stage {number}",
-            "number",
-            number,
-            "number of a pipeline stage",
-            "definition",
-            "defined",
-            shared=True,
-            fixed=True,
-            name="stage",
+@dataclass(frozen=True)
+class Stages:
+    """Which layers stand on which stage: layers go to the stages in order, the first stages take one more.
+
+    Args:
+        numbers: of the stages there can be, from 0.
+        before: layers on the stages before each.
+        layers: on each stage, of each kind, by their count in the model.
+        fullest: layers on the fullest stage, of all kinds.
+    """
+
+    numbers: tuple[Input, ...]
+    before: tuple[Quantity, ...]
+    layers: Mapping[Input, tuple[Quantity, ...]]
+    fullest: Quantity
+    section: Section
+
+    def of_layer(self, number: Input) -> Node:
+        """The stage of a layer by its number in the model, from 1."""
+        return match_at_most(number - HALF, span(self.before)) - 1
+
+
+def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
+    """The one assignment of layers to stages."""
+    rows = Rows("plan")
+    numbers = tuple(_stage_number(number) for number in range(MOST_STAGES))
+    rows.add(*numbers)
+    before = tuple(
+        rows(
+            f"before.{number.value}",
+            f"Layers before stage {number.value}",
+            "layer",
+            minimum(
+                ir.total_layers, number * floor(ir.total_layers / inputs.pp) + minimum(number, layers_left)
+            ),
+            called="layers before it",
         )
-        for number in range(MOST_STAGES)
+        for number in numbers
     )
-    rows: list[Quantity] = []
-    found: dict[Input, tuple[Quantity, ...]] = {}
-    before: Quantity | None = None
+    layers = _layers(ir, inputs, numbers, rows)
+    fullest = rows("layers", "Layers per stage", "layer", round_up(ir.total_layers / inputs.pp))
+    section = rows.section("Stages", "layers of each kind by pipeline stage; none beyond the last stage")
+    return Stages(numbers, before, layers, fullest, section)
+
+
+def _layers(
+    ir: ModelGraph, inputs: Workload, numbers: tuple[Input, ...], rows: Rows
+) -> dict[Input, tuple[Quantity, ...]]:
+    """Layers of each kind on each stage: its share, and what is left over goes one by one to the stages after."""
+    layers: dict[Input, tuple[Quantity, ...]] = {}
+    taken: Quantity | None = None
     for kind in ir.layers:
-        name = kind.count.id.removeprefix("model.")
-        words = "" if len(ir.layers) == 1 else f", {kind.name}"
-        per_stage = tuple(
-            Quantity(
-                f"plan.{name}.{number.value}",
-                f"Layers on stage {number.value}{words}",
+        turns = [number if taken is None else remainder(number - taken, inputs.pp) for number in numbers]
+        layers[kind.count] = tuple(
+            rows(
+                f"{_identifier(kind)}.{number.value}",
+                f"Layers on stage {number.value}{_of_kind(ir, kind)}",
                 "layer",
-                where(
-                    number < inputs.pp,
-                    floor(
-                        (
-                            kind.count
-                            + inputs.pp
-                            - 1
-                            - (number if before is None else remainder(number - before, inputs.pp))
-                        )
-                        / inputs.pp
-                    ),
-                    0,
-                ),
-                note="layers ÷ PP, and one more on as many stages as the remainder; 0 beyond the last stage",
+                where(number < inputs.pp, floor((kind.count + inputs.pp - 1 - turn) / inputs.pp), 0),
             )
-            for number in numbers
+            for number, turn in zip(numbers, turns, strict=True)
         )
-        found[kind.count] = per_stage
-        rows += per_stage
         if kind is not ir.layers[-1]:
-            extra = remainder(kind.count, inputs.pp)
-            before = Quantity(
-                f"plan.{name}.after",
-                f"Layers left over up to here{words}",
+            left = remainder(kind.count, inputs.pp)
+            taken = rows(
+                f"{_identifier(kind)}.after",
+                f"Layers left over up to here{_of_kind(ir, kind)}",
                 "layer",
-                extra if before is None else before + extra,
-                note="remainder of layers ÷ PP, of all kinds so far: the next kind's go to the stages after",
+                left if taken is None else taken + left,
+                "those of the next kind go to the stages after",
             )
-            rows.append(before)
-    fullest = Quantity(
-        "plan.layers",
-        "Layers per stage",
-        "layer",
-        round_up(ir.total_layers / inputs.pp),
-        note="layers ÷ PP, rounded up: the fullest stage",
+    return layers
+
+
+def _stage_number(number: int) -> Input:
+    return Input(
+        f"plan.stage.{number}",
+        f"Stage {number}",
+        "number",
+        number,
+        "number of a pipeline stage",
+        "definition",
+        "defined",
+        shared=True,
+        fixed=True,
+        name="stage",
     )
-    return (
-        Section("Stages", (*numbers, *rows, fullest), "layers of each kind by pipeline stage"),
-        numbers,
-        found,
-        fullest,
-    )
+
+
+def _identifier(kind: Layer) -> str:
+    return kind.count.id.removeprefix("model.")
+
+
+def _of_kind(ir: ModelGraph, kind: Layer) -> str:
+    """What labels of a kind of layer end in."""
+    return "" if len(ir.layers) == 1 else f", {kind.name}"

@@ -604,7 +604,7 @@ def _held_back(
 def _stage_time(done: Pass, side: Workers, ir: ModelGraph) -> Node:
     """Time of the fullest stage: its share of the layers' time, or the last stage with the LM head where the layers divide."""
     head = next(block for block in done.blocks if block.id == "lm_head")
-    return (done.time - head.time) * side.plan.layers / ir.total_layers + where(
+    return (done.time - head.time) * side.plan.stages.fullest / ir.total_layers + where(
         side.plan.layers_left > 0, 0, head.time
     )
 
