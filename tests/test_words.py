@@ -102,7 +102,15 @@ def test_figures_called_the_same_get_their_labels() -> None:
     """Two times of a block each: the sentence tells them apart."""
     left, right = (_figure(f"Time, {block}", called="time") for block in ("head", "host"))
     assert how_worked_out(Quantity("t.q", "Q", "s", left + right)) == "time, head + time, host"
-    assert how_worked_out(Quantity("t.q", "Q", "s", left + left)) == "time + time"
+    assert how_worked_out(Quantity("t.q", "Q", "s", left + left)) == "time, head + time, head"
+
+
+def test_what_a_block_leaves_out_of_its_names_comes_back_outside() -> None:
+    """Within the block of the head "time" is its time; elsewhere it is the time of the head."""
+    time = _figure("Time, head", called="time")
+    assert how_worked_out(Quantity("t.q", "Share, head", "1", time / C)) == "time ÷ C1"
+    assert how_worked_out(Quantity("t.q", "Share", "1", time / C)) == "time, head ÷ C1"
+    assert how_worked_out(Quantity("t.q", "Time in the pass, Head", "1", time * C)) == "time × C1"
 
 
 def test_a_common_ending_is_left_out() -> None:
@@ -114,7 +122,7 @@ def test_a_common_ending_is_left_out() -> None:
         == "the smaller of limit and limit, decode"
     )
     assert how_worked_out(Quantity("x", "Draw, decode", "1", other + idle)) == "limit + idle"
-    assert how_worked_out(Quantity("x", "Draw", "1", other + idle)) == "limit + idle, decode"
+    assert how_worked_out(Quantity("x", "Draw", "1", other + idle)) == "limit, decode + idle, decode"
     assert how_worked_out(Quantity("x", "Draw, decode", "1", limit + other)) == "limit + limit, decode"
 
 

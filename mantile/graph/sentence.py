@@ -63,7 +63,7 @@ def names(quantity: Quantity) -> dict[Named, str]:
         figure = node.figure if isinstance(node, InCase) else node
         if isinstance(figure, Input | Quantity):
             text = figure.value if isinstance(figure, Input) and figure.fixed else None
-            figures[figure] = f'"{text}"' if isinstance(text, str) else called(figure)
+            figures[figure] = f'"{text}"' if isinstance(text, str) else _in_full(figure, quantity)
     count = Counter(figures.values())
     for figure, name in figures.items():
         if count[name] > 1:
@@ -73,9 +73,17 @@ def names(quantity: Quantity) -> dict[Named, str]:
     return {figure: short[figure] if count[short[figure]] == 1 else name for figure, name in figures.items()}
 
 
-def _ending(quantity: Quantity) -> str:
+def _in_full(figure: Named, quantity: Quantity) -> str:
+    """How a quantity calls a figure: one that leaves out the ending of its block gets it back outside of it."""
+    short, comma, _ = figure.label.rpartition(", ")
+    if comma and figure.name == lowered(short) and _ending(figure).lower() != _ending(quantity).lower():
+        return lowered(figure.label).replace(" + ", " and ")
+    return called(figure)
+
+
+def _ending(figure: Named) -> str:
     """What the labels of a block end in, such as ", QKV projection" or ", decode"."""
-    _, comma, ending = quantity.label.rpartition(", ")
+    _, comma, ending = figure.label.rpartition(", ")
     return (comma + ending).replace(" + ", " and ")
 
 
