@@ -1,0 +1,96 @@
+"""What a quantisation scheme says: formats of matrices, for which modules, and of the KV cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.module_patterns import ModulePatterns
+
+BODY_CLASSES = ("experts", "ffn", "attention")
+"""Classes of matrices inside layers; the first of them that is quantised states the data type of the weights."""
+CLASSES = (*BODY_CLASSES, "head")
+_INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A data type of matrices, and that of the activations: "16" for 16 bit, empty where the scheme leaves it open."""
+
+    weights: str
+    activations: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Matrices of these classes, or the named ones among them, are in a format; None is 16 bit."""
+
+    format: Format | None
+    classes: Sequence[str] = BODY_CLASSES
+    named: ModulePatterns | None = None
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How a checkpoint is quantised.
+
+    Args:
+        source: the field that says so.
+        rules: the first that holds for a matrix decides; a matrix that none holds for is in 16 bit.
+        ignored: modules that stay in 16 bit whatever the rules say; `ignored_source` is the field that names them.
+        kv: data type of the KV cache, if the scheme fixes it.
+    """
+
+    source: str
+    rules: Sequence[Rule]
+    ignored: ModulePatterns | None = None
+    ignored_source: str = ""
+    kv: str = ""
+
+    def format(self, kind: str, names: Sequence[str]) -> Format | None:
+        """The format of a matrix by its class and by the names it may have; None is 16 bit."""
+        if self.ignored is not None and self.ignored.match(names):
+            return None
+        for rule in self.rules:
+            if kind in rule.classes and (rule.named is None or rule.named.match(names)):
+                return rule.format
+        return None
+
+
+def source_of(section: Config, scheme: str) -> str:
+    """The field that a scheme stands in, and what it says."""
+    return f"{section.path.rstrip('.')}: {scheme}"
+
+
+def ignored_modules(section: Config, *fields: str) -> dict[str, Any]:
+    """What stays in 16 bit as arguments of `Scheme`, by the first of the fields that is there."""
+    name = next((name for name in fields if section.has(name)), None)
+    if name is None:
+        return {}
+    field = f"{section.path}{name}"
+    return {"ignored": ModulePatterns(section, field, section.texts(name) or ()), "ignored_source": field}
+
+
+def int4(section: Config, *fields: str) -> str:
+    """The 4 bit integer type by how many values share a scale; -1 is a whole channel."""
+    name = next((name for name in fields if section.has(name)), fields[0])
+    size = section.data.get(name, 128)
+    size = -1 if size is None else size
+    if isinstance(size, bool) or not isinstance(size, int) or size not in _INT4:
+        raise section.invalid(name, "32, 64, 128 or -1")
+    return _INT4[size]
+
+
+def kv_cache_scheme(section: Config) -> str:
+    """The data type of the KV cache by kv_cache_scheme; empty where it is left open."""
+    stated = section.data.get("kv_cache_scheme")
+    if stated is None:
+        return ""
+    if isinstance(stated, str) and stated.upper() == "FP8":
+        return "fp8"
+    scheme = section.section("kv_cache_scheme", "kv")
+    if scheme.data.get("num_bits") != 8 or scheme.data.get("type") != "float":
+        raise section.invalid("kv_cache_scheme", "num_bits 8 and type float")
+    return "fp8"
