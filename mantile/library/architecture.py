@@ -28,8 +28,8 @@ FFN_KINDS = ("ffn", "moe")
 class Fact(Strict):
     """A figure of an architecture.
 
-    `origin` says whether the config states it, the model class implies it, or we worked it out; `source` names the
-    config field, the class, or the arithmetic.
+    `origin` says whether the config states it, the model class implies it, or we worked it out; `source`
+    names the config field, the class, or the arithmetic.
     """
 
     value: int = Field(ge=0, le=2**40)
@@ -48,8 +48,8 @@ class Choice(Strict):
 class Block(Strict):
     """A mixer (attention and its relatives) or an FFN.
 
-    `uses` says which fact plays a role of the block where it is not called as the role is: a layer with a window uses
-    {window: sliding_window}.
+    `uses` says which fact plays a role of the block where it is not called as the role is: a layer with a
+    window uses {window: sliding_window}.
     """
 
     kind: BlockKind
@@ -93,7 +93,10 @@ class Tower(Strict):
 
 
 class Architecture(Strict):
-    """A decoder: facts, blocks, and the stack of layers made of them. Flags are 0 or 1; a window of 0 is none."""
+    """A decoder: facts, blocks, and the stack of layers made of them.
+
+    Flags are 0 or 1; a window of 0 is none.
+    """
 
     model_type: str
     facts: dict[str, Fact]

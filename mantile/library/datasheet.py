@@ -24,15 +24,16 @@ FACTS = {
 FALLBACK = "or null with a note that says what is computed instead"
 
 _HEAD = """\
-# {id}, from its spec sheet. Fill in every null, then run `mantile hardware add {id} --check`: it says what is still missing.
+# {id}, from its spec sheet. Fill in every null, then run `mantile hardware add {id} --check`: it says what is
+# still missing.
 #
 # A figure is a value with its unit and
 #   source      where it stands: the document and its edition, a page, a file and its commit
 #   date        the day it was read there, YYYY-MM-DD
-#   status      datasheet: the vendor states it; measured; fitted: to measurements; assumed: nobody states it; defined: a convention
-#   confidence  high: read in a primary source; medium: at second hand, or worked out from parts; low: an excerpt, from memory, a guess
-#   note        what a reader should know (may stay empty)
-#   others      what other sources state, if they disagree: [{{value: 3072, source: "..."}}]
+#   status      datasheet: the vendor states it; measured; fitted: to measurements; assumed: nobody states it;
+# defined: a convention   confidence  high: read in a primary source; medium: at second hand, or worked out
+# from parts; low: an excerpt, from memory, a guess   note        what a reader should know (may stay empty)
+# others      what other sources state, if they disagree: [{{value: 3072, source: "..."}}]
 id: {id}
 name: null  # as people say it
 vendor: null
@@ -40,14 +41,16 @@ generation: null  # of chips with the same kernels: they share efficiency profil
                   # Any other name will do: the global ones hold then.
 version: "1"  # raise it with every changed figure
 # year: 2026
-# system: my-server  # a file my-server.yaml beside this one, like what `mantile hardware show hgx-h100` shows; without, it works alone
+# system: my-server  # a file my-server.yaml beside this one, like what `mantile hardware show hgx-h100`
+# shows; without, it works alone
 """
 _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     (
         """
-# Peaks, dense: marketed figures are often twice as high because they assume 2:4 sparsity; enter half of those. With fp32 accumulation.
-# A value of null means that there is no native path for the format. The note must then say the fallback: "no fp4 path: fp4 weights
-# are expanded, products run in bf16". A format whose line stays commented out runs like one without a path.
+# Peaks, dense: marketed figures are often twice as high because they assume 2:4 sparsity; enter half of
+# those. With fp32 accumulation. A value of null means that there is no native path for the format. The note
+# must then say the fallback: "no fp4 path: fp4 weights are expanded, products run in bf16". A format whose
+# line stays commented out runs like one without a path.
 """,
         {
             "peak_bf16": "null if there is only fp16",
@@ -62,15 +65,17 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     ),
     (
         """
-# Memory. Capacity in GiB (2^30 B), as the driver reports it. Vendors write GB, but DRAM is built in powers of two: a sheet's 80 GB is
-# mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s). host_bandwidth leads to the memory of the host, per direction:
-# half of a figure that is stated for both; left out where memory is one.
+# Memory. Capacity in GiB (2^30 B), as the driver reports it. Vendors write GB, but DRAM is built in powers of
+# two: a sheet's 80 GB is mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s). host_bandwidth
+# leads to the memory of the host, per direction: half of a figure that is stated for both; left out where
+# memory is one.
 """,
         {"memory_capacity": "", "memory_bandwidth": "", "host_bandwidth": "per direction"},
     ),
     (
         """
-# Power of one accelerator. Its price is given with an estimate: --set hardware.price_cloud=2.5 in USD per hour.
+# Power of one accelerator. Its price is given with an estimate: --set hardware.price_cloud=2.5 in USD per
+# hour.
 """,
         {"tdp": "", "idle": ""},
     ),
@@ -81,7 +86,8 @@ def write_skeleton(identifier: str, path: Path) -> None:
     """Write the skeleton of an accelerator's profile; no file is ever replaced.
 
     Raises:
-        InputError: if the id cannot be one, or is taken in the library, or the file or its folder cannot be written.
+        InputError: if the id cannot be one, or is taken in the library, or the file or its folder cannot be
+            written.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", identifier):
         raise InputError(

@@ -1,6 +1,7 @@
 """YAML and JSON documents to validated objects, with errors that name file, line and field.
 
-PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 on both.
+PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 on
+both.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def parse_json(text: str, name: str) -> Any:
-    """JSON text to plain objects. Infinity and NaN pass, as some config.json hold them in fields we do not read."""
+    """JSON text to plain objects.
+
+    Infinity and NaN pass, as some config.json hold them in fields we do not read.
+    """
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FactKind:
-    """A figure of architectures. `structural` ones decide which tensors and modules exist; `least` is the smallest value."""
+    """A figure of architectures.
+
+    `structural` ones decide which tensors and modules exist; `least` is the smallest value.
+    """
 
     label: str
     unit: str

@@ -22,7 +22,10 @@ class Other(Strict):
 
 
 class Figure(Strict):
-    """One figure and why to believe it. `value` is None where the thing does not exist or nobody states it."""
+    """One figure and why to believe it.
+
+    `value` is None where the thing does not exist or nobody states it.
+    """
 
     value: float | None = Field(ge=0, allow_inf_nan=False)
     unit: str

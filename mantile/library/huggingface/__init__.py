@@ -45,7 +45,7 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
 
 
 def read_config(path: Path) -> Architecture:
-    """A config.json, or the folder it lies in, to an architecture; a quantisation sidecar beside it is read too."""
+    """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too."""
     file = path / "config.json" if path.is_dir() else path
     beside = file.with_name(SIDECAR)
     sidecar = (

@@ -43,8 +43,8 @@ def assemble(
         layers: every layer in order.
         layer_count: how many layers there are, with its source.
         norms: where norms stand: pre, sandwich, post, parallel.
-        norm, activation, positions: what kind of norm, activation and position embedding; hidden_act states the activation
-            where it is None.
+        norm, activation, positions: what kind of norm, activation and position embedding; hidden_act states
+            the activation where it is None.
         pattern: the fields that say what kind each layer is.
         tensor_names: key of the tensor names in `families`, if not the model type.
         prediction_blocks: blocks of a layer that predicts further tokens, where it is not of the last kind.

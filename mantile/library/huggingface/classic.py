@@ -1,4 +1,4 @@
-"""Decoders of the first years, with biases, LayerNorm and a plain FFN: gpt2, gptj, gpt_neox, gpt_bigcode, falcon, phi."""
+"""Decoders of the first years, with biases, LayerNorm and a plain FFN: gpt2 and its like, falcon, phi."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _gpt_activation(config: Config) -> Choice:
 
 
 def _learned_positions(config: Config, default: int) -> Facts:
-    """A table of learned positions, with a row for each; `default` is the class default of the longest context."""
+    """A table of learned positions; `default` is the class default of the longest context."""
     return {
         "learned_positions": config.implied(1, "a table of positions"),
         "position_rows": _gpt_positions(config, default),
@@ -126,8 +126,8 @@ def gpt_neox(config: Config) -> Architecture:
 def falcon(config: Config) -> Architecture:
     """Falcon in both layouts.
 
-    The first has one KV head or as many as query heads, and one norm where mixer and FFN run side by side. The second has
-    groups of heads, and one norm or two.
+    The first has one KV head or as many as query heads, and one norm where mixer and FFN run side by side.
+    The second has groups of heads, and one norm or two.
     """
     hidden = config.integer("n_embed" if config.has("n_embed") else "hidden_size")
     heads = config.integer("num_attention_heads")

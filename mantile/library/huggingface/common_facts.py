@@ -38,8 +38,8 @@ def decoder_facts(
     """Sizes, heads and vocabulary. Flags are those of llama: no bias, no QK norm.
 
     Args:
-        positions, kv_heads, head_dim, tied: class defaults. None: as many KV heads as query heads, and heads that divide
-            the hidden size among them.
+        positions, kv_heads, head_dim, tied: class defaults. None: as many KV heads as query heads, and heads
+            that divide the hidden size among them.
     """
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return {

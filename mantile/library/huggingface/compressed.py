@@ -32,9 +32,9 @@ _PREDICTION = ("sliding", "moe")
 def deepseek_v4(config: Config) -> Architecture:
     """DeepSeek-V4: a window in every layer, in most of them compressed entries too; experts in every layer.
 
-    The first layers choose a token's experts by a stored table. Shapes are those of the class. KV bytes per token are those
-    of its cache, which grows by one entry of a layer every so many tokens. The attention core counts the square of tokens
-    for the window, and entries apart.
+    The first layers choose a token's experts by a stored table. Shapes are those of the class. KV bytes per
+    token are those of its cache, which grows by one entry of a layer every so many tokens. The attention core
+    counts the square of tokens for the window, and entries apart.
     """
     require_off(config, "attention_bias", "mlp_bias")
     for field in ("num_key_value_heads", "n_shared_experts"):
@@ -135,7 +135,7 @@ def _ratio_facts(config: Config, mixers: list[str]) -> Facts:
 
 
 def _mixers(config: Config, count: int) -> list[str]:
-    """The attention of each layer: by layer_types, by compress_ratios, else two heavy ones and then both by turns."""
+    """The attention of each layer: as stated, else two heavy ones and then heavy and sparse by turns."""
     kinds = config.texts("layer_types", count, tuple(_MIXERS))
     if kinds is not None:
         return [_MIXERS[kind] for kind in kinds]

@@ -1,4 +1,4 @@
-"""Checkpoints in the form of compressed-tensors: groups of modules, each with arguments for weights and activations."""
+"""Checkpoints in the form of compressed-tensors: groups of modules, with a data type for each group."""
 
 from __future__ import annotations
 

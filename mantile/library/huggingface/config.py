@@ -1,4 +1,7 @@
-"""Fields of a config.json as facts, each with its origin. A missing key is not null, and no value is guessed."""
+"""Fields of a config.json as facts, each with its origin.
+
+A missing key is not null, and no value is guessed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class Config:
         )
 
     def section(self, field: str, default_type: str = "") -> Config:
-        """A nested mapping of fields, such as text_config; `default_type` is its model_type if it states none.
+        """A nested mapping of fields; `default_type` is its model_type if it states none.
 
         Raises:
             InputError: if it is missing or no mapping, or if nothing says what its model_type is.
@@ -102,7 +105,7 @@ class Config:
         return Fact(value=value, origin="config", source=f"{self.path}{field}")
 
     def optional(self, *fields: str, why: str, value: int = 0) -> Fact:
-        """A whole number that may be missing or null, which then stands for `value`; `why` says what that means."""
+        """A whole number, or `value` where it is missing or null; `why` says what that means."""
         field = next((field for field in fields if self.has(field)), None)
         if field is not None:
             return self.integer(field, least=0)

@@ -1,4 +1,4 @@
-"""DeepSeek's decoders and those that took over their parts: latent attention, and experts after some dense layers.
+"""Decoders of DeepSeek and their relatives: latent attention, and experts after some dense layers.
 
 deepseek_v2, deepseek_v3, deepseek_v32, glm_moe_dsa, glm4_moe_lite; deepseek_v4 is in `compressed`.
 """
@@ -13,7 +13,8 @@ from mantile.library.huggingface.assembly import assemble, block
 from mantile.library.huggingface.common_facts import base_facts, ffn_facts
 from mantile.library.huggingface.config import MAX_LAYERS, Config, Facts
 
-# The indexer of a layer selects the tokens that are attended to. A layer that shares the selection of the one before has none.
+# The indexer of a layer selects the tokens that are attended to. A layer that shares the selection of the one
+# before has none.
 INDEXED = block("latent_attention", selected="index_topk", indexer="index_heads")
 SHARED = block("latent_attention", selected="index_topk")
 
@@ -84,9 +85,11 @@ def assemble_deepseek(
 
     Args:
         facts: of embedding and mixers.
-        mixer_blocks: the mixers by name, latent attention if None. A prediction layer has the one called attention.
+        mixer_blocks: the mixers by name, latent attention if None. A prediction layer has the one called
+            attention.
         mixers: the mixer of each layer, the first one if None.
-        dense_layers: class default of first_k_dense_replace; `dense_layers_fixed` if the class takes no other number.
+        dense_layers: class default of first_k_dense_replace; `dense_layers_fixed` if the class takes no other
+            number.
         per_token, shared_experts: class defaults of the experts of a token, and of the shared experts.
         knows_layer_types: whether the class reads mlp_layer_types.
         correction: whether a stored vector balances the routing.

@@ -1,4 +1,4 @@
-"""Dense decoders whose layers are alike, or differ by a window only: llama, mistral, qwen, phi3, cohere, glm and others."""
+"""Dense decoders whose layers are alike or differ by a window only: llama, mistral, qwen, phi3, glm, ..."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of model types: which reader takes a config, what it nests, what the checkpoint calls its tensors.
+"""The registry of model types: which reader takes a config, what it nests, what its tensors are called.
 
 A new family is entered here and nowhere else.
 """
@@ -37,7 +37,8 @@ class DecoderFamily:
     Args:
         read: its config to an architecture.
         tensors: what its checkpoints call their tensors.
-        layouts: names of checkpoints that are laid out otherwise, by the key that the reader states as `tensor_names`.
+        layouts: names of checkpoints that are laid out otherwise, by the key that the reader states as
+            `tensor_names`.
     """
 
     read: Callable[[Config], Architecture]

@@ -10,14 +10,14 @@ from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.module_patterns import ModulePatterns
 
 BODY_CLASSES = ("experts", "ffn", "attention")
-"""Classes of matrices inside layers; the first of them that is quantised states the data type of the weights."""
+"""Classes of matrices in layers; the first of them that is quantised states the data type of the weights."""
 CLASSES = (*BODY_CLASSES, "head")
 _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 
 @dataclass(frozen=True)
 class Format:
-    """A data type of matrices, and that of the activations: "16" for 16 bit, empty where the scheme leaves it open."""
+    """A data type of matrices, and that of the activations: "16" for 16 bit, empty where it is left open."""
 
     weights: str
     activations: str = ""
@@ -39,7 +39,8 @@ class Scheme:
     Args:
         source: the field that says so.
         rules: the first that holds for a matrix decides; a matrix that none holds for is in 16 bit.
-        ignored: modules that stay in 16 bit whatever the rules say; `ignored_source` is the field that names them.
+        ignored: modules that stay in 16 bit whatever the rules say; `ignored_source` is the field that names
+            them.
         kv: data type of the KV cache, if the scheme fixes it.
     """
 

@@ -40,7 +40,10 @@ def gemma3(config: Config) -> Architecture:
 
 
 def gemma4(config: Config) -> Architecture:
-    """Gemma 4: layers without a window have heads of their own, whose values may be the keys; experts beside a dense FFN."""
+    """Gemma 4, with or without experts, which stand beside a dense FFN.
+
+    Layers without a window have heads of their own, whose keys may serve as values.
+    """
     for field, default in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
         if config.optional(field, why="class default", value=default).value:
             raise config.invalid(
@@ -72,7 +75,10 @@ def gemma4(config: Config) -> Architecture:
 
 
 def _facts(config: Config, positions: int, kv_heads: int) -> Facts:
-    """What the families have in common. Tokens of text look back only; those of an image may see each other."""
+    """What the families have in common.
+
+    Tokens of text look back only; those of an image may see each other.
+    """
     if config.data.get("use_bidirectional_attention") not in (None, False, "vision"):
         raise config.invalid(
             "use_bidirectional_attention", "false, null or vision: tokens of text look back only"

@@ -130,7 +130,7 @@ def _gated_delta_facts(config: Config) -> Facts:
 
 
 def kimi_linear(config: Config) -> Architecture:
-    """Kimi Linear: delta attention and latent attention, neither with positions; experts as DeepSeek has them."""
+    """Kimi Linear: delta and latent attention, neither with positions; experts as DeepSeek has them."""
     if config.flag("tie_word_embeddings", default=False).value:
         raise config.invalid("tie_word_embeddings", "false; the class ties nothing")
     fields = config.data.get("linear_attn_config", {})
@@ -154,7 +154,7 @@ def kimi_linear(config: Config) -> Architecture:
 
 
 def _kimi_mixers(config: Config, linear: Config, count: int) -> list[str]:
-    """Which mixer each layer has: by layer_types, else by two lists, else full attention every fourth after the first."""
+    """Which mixer each layer has: by layer_types, by two lists, else every fourth one full attention."""
     kinds = config.texts("layer_types", count, ("linear_attention", "full_attention"))
     if kinds is not None:
         return ["linear" if kind == "linear_attention" else "attention" for kind in kinds]

@@ -1,4 +1,4 @@
-"""Mixtures of experts over ordinary attention: mixtral, phimoe, qwen2_moe, qwen3_moe, glm4_moe, minimax_m2."""
+"""Mixtures of experts over ordinary attention: mixtral, phimoe, qwen_moe, glm4_moe, minimax_m2."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def qwen2_moe(config: Config) -> Architecture:
 
 
 def qwen3_moe(config: Config) -> Architecture:
-    """Qwen 3 with experts: no shared expert, queries and keys normed; a window, if it is turned on, in every layer."""
+    """Qwen 3 with experts: no shared expert, queries and keys normed.
+
+    If a window is turned on, the class has it in every layer.
+    """
     facts = decoder_facts(config, 32_768, kv_heads=4) | attention_biases(config) | head_norms(config)
     return _qwen(config, facts, per_token=8, has_window=lambda layer: True, shared={})
 
@@ -128,7 +131,7 @@ def _glm(config: Config, facts: Facts) -> Architecture:
 
 
 def minimax_m2(config: Config) -> Architecture:
-    """MiniMax-M2: experts of the intermediate size, one norm over all query heads and one over all key heads."""
+    """MiniMax-M2: experts of the intermediate size; norms over all query heads and over all key heads."""
     kinds = config.integers("attn_type_list", config.layers().value)
     if kinds is not None and set(kinds) != {1}:
         raise config.invalid("attn_type_list", "1 for every layer: full attention")

@@ -1,4 +1,4 @@
-"""Checkpoints that NVIDIA ModelOpt quantised: one algorithm for all matrices, or one for each module that is listed."""
+"""Checkpoints of NVIDIA ModelOpt: one algorithm for all matrices, or one for each module that is listed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from mantile.library.huggingface.formats import (
 )
 from mantile.library.huggingface.module_patterns import ModulePatterns
 
-# ModelOpt's name of an algorithm to our data types of weights and activations, as in `Format`; None is 16 bit.
+# ModelOpt's name of an algorithm to our data types of weights and activations, as in `Format`; None is 16
+# bit.
 _ALGORITHMS: dict[str, tuple[str, str] | None] = {
     "FP8": ("fp8", "fp8"),
     "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", "fp8"),

@@ -15,8 +15,8 @@ class VisionFamily:
     """A model type whose config.json holds a decoder's beside a vision tower's.
 
     Args:
-        decoders: model types that text_config may have, with the class defaults of fields it may leave out; the first is
-            meant where text_config states no model type.
+        decoders: model types that text_config may have, with the class defaults of fields it may leave out;
+            the first is meant where text_config states no model type.
         tower: reads the tower, from the whole config and its vision_config.
         vision_type: model type of a vision_config that states none.
         top, head_prefix: prefixes of the decoder's tensors and of the LM head in checkpoints.
@@ -33,7 +33,9 @@ class VisionFamily:
     default_tower: bool = False
 
     def read(self, config: Config, read_decoder: Callable[[Config], Architecture]) -> Architecture:
-        """The decoder with the tower beside it. tie_word_embeddings at the top level goes before that of the decoder.
+        """The decoder with the tower beside it.
+
+        tie_word_embeddings at the top level goes before that of the decoder.
 
         Args:
             read_decoder: reads a decoder by the model type of its section.

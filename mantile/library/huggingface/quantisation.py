@@ -1,8 +1,8 @@
 """The data types in which a checkpoint stores its matrices, by class, from its quantization_config.
 
-Classes are attention (every mixer), ffn (dense and shared experts), experts, and head (embedding and LM head). Patterns say
-which modules a scheme takes or leaves out. A class of which only some matrices are named counts as most of its weights are.
-Routers, norms and vision towers stay in 16 bit.
+Classes are attention (every mixer), ffn (dense and shared experts), experts, and head (embedding and LM
+head). Patterns say which modules a scheme takes or leaves out. A class of which only some matrices are named
+counts as most of its weights are. Routers, norms and vision towers stay in 16 bit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ Counts = dict[str, Counter[Format | None]]
 def data_types(
     config: Config, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]
 ) -> dict[str, Choice]:
-    """The data type of the matrices and of each class that differs; of activations and KV cache where the scheme fixes them.
+    """The data type of the matrices, and of each class that differs.
+
+    That of activations and KV cache too, where the scheme fixes them.
 
     Args:
         layers: the blocks of each layer.
@@ -97,7 +99,7 @@ def _choice(value: str, source: str, remarks: Iterable[str] = ()) -> Choice:
 
 
 def _remark(scheme: Scheme, counts: Counts, kind: str) -> str:
-    """How much of a class is in another format than the class counts as, or why it is in 16 bit; empty otherwise."""
+    """How much of a class is in another format than it counts as, or why it is in 16 bit; empty otherwise."""
     ranked = counts[kind].most_common()
     total, most = counts[kind].total(), ranked[0][1]
     field = f" ({scheme.ignored_source})" if scheme.ignored_source and kind != "head" else ""
@@ -135,7 +137,7 @@ def _parts(block: Block, facts: Mapping[str, Fact]) -> tuple[str, ...]:
 
 
 def _sizes(part: str, block: Block, facts: Mapping[str, Fact]) -> tuple[int, ...]:
-    """How many columns each matrix of a part has for every channel of the residual stream, in the order of the table."""
+    """Sizes of a part's matrices in the order of the table, each divided by the hidden size."""
 
     def of(role: str, missing: int = 1) -> int:
         name = block.uses.get(role, role)

@@ -27,7 +27,10 @@ _WORDS = {
 
 
 def nemotron_h(config: Config) -> Architecture:
-    """Nemotron-H and Nemotron 3: every layer is one mixer or one FFN. Attention has no positions and no bias."""
+    """Nemotron-H and Nemotron 3: every layer is one mixer or one FFN.
+
+    Attention has no positions and no bias.
+    """
     for field in ("attention_bias", "mamba_proj_bias", "tie_word_embeddings"):
         if config.flag(field, default=False).value:
             raise config.invalid(field, "false; the class has no such bias and ties nothing")
@@ -151,7 +154,10 @@ def _mamba2_facts(config: Config, *, heads: Fact, head_dim: Fact, state: Fact, c
 
 
 def jamba(config: Config) -> Architecture:
-    """Jamba: Mamba 1 with attention every few layers, experts every few layers. Attention has no positions."""
+    """Jamba: Mamba 1 with attention every few layers, experts every few layers.
+
+    Attention has no positions.
+    """
     layer_count, hidden = config.layers(), config.integer("hidden_size")
     heads, experts = config.integer("num_attention_heads"), config.integer("num_experts", "num_local_experts")
     has_attention = _periodic(config, "attn_layer", layer_count.value, period=8, offset=4)
@@ -234,7 +240,7 @@ def _assemble(
     activation: Choice | None = None,
     prediction_blocks: LayerKind = (),
 ) -> Architecture:
-    """An architecture of layers without positions, with the blocks that some layer uses; `mixer` is the kind of Mamba."""
+    """An architecture without positions, with the blocks that its layers use; `mixer` is the kind of Mamba."""
     used = {name for layer in layers for name in layer}
     if prediction_blocks and facts["mtp_layers"].value:
         used |= set(prediction_blocks)

@@ -1,4 +1,7 @@
-"""What checkpoints call their tensors. Keys are ours; the table of a family states what differs from llama's names."""
+"""What checkpoints call their tensors.
+
+Keys are ours; the table of a family states what differs from llama's names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vision-language models: a decoder in text_config, a vision tower in vision_config, and what lies between them."""
+"""Vision towers in vision_config, each with the projector between it and the decoder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mantile.library.errors import InputError
 from mantile.library.huggingface.config import MAX_LAYERS, Config, Facts
 
 Fields = dict[str, tuple[tuple[str, ...], int]]
-"""Our name of a figure to the fields that may state it and the class default."""
+"""Our name of a fact to the fields that may state it, and the class default."""
 
 _ENCODER: Fields = {
     "layers": (("num_hidden_layers",), 12),
@@ -85,21 +85,21 @@ _KIMI: Fields = {
 
 
 def _facts(config: Config, fields: Fields) -> Facts:
-    """The figures of a tower; class defaults are legitimate, as its config may be terse."""
+    """The facts of a tower. All fields have a class default, because a vision_config may leave them out."""
     return {
         name: config.integer(*spellings, default=default, most=MAX_LAYERS if name == "layers" else 10_000_000)
         for name, (spellings, default) in fields.items()
     }
 
 
-def _refuse(config: Config, field: str, expected: bool) -> None:
-    """An error where a switch of structure is not as the class has it by default."""
+def _require(config: Config, field: str, expected: bool) -> None:
+    """Raise where a switch that changes the structure is not as the class has it by default."""
     if bool(config.flag(field, default=expected).value) != expected:
         raise config.invalid(field, f"{str(expected).lower()}: nothing else is supported")
 
 
-def _one_layer(config: Config, default: int) -> None:
-    """An error where the projector takes the features of several layers."""
+def _require_one_layer(config: Config, default: int) -> None:
+    """Raise where the projector takes the features of several layers."""
     value = config.data.get("vision_feature_layer", default)
     if isinstance(value, bool) or not isinstance(value, int):
         raise config.invalid(
@@ -107,52 +107,43 @@ def _one_layer(config: Config, default: int) -> None:
         )
 
 
-def _assumed(config: Config, patches: int, image: str) -> Fact:
-    """Patches of an image where the tower takes any size."""
-    return Fact(
-        value=patches,
-        origin="default",
-        source=f"assumed: {image}; {config.model_type} takes images of any size",
-    )
+def _assumed_patches(config: Config, patches: int, image: str) -> Fact:
+    """Patches of an image for a tower that takes any size; `image` says which one is assumed."""
+    source = f"assumed: {image}; {config.model_type} takes images of any size"
+    return Fact(value=patches, origin="default", source=source)
 
 
-def _encoder(config: Config) -> Tower:
-    """The tower of a model that takes several: CLIP, SigLIP or Pixtral; the projector is added by the outer type."""
+def _encoder(config: Config, projector: str, **facts: Fact) -> Tower:
+    """A tower of a model type that takes several: CLIP, SigLIP or Pixtral, with the projector's facts."""
     match config.model_type:
         case "clip_vision_model":
-            return Tower(kind="clip", projector="", facts=_facts(config, _CLIP))
+            kind, own = "clip", _facts(config, _CLIP)
         case "siglip_vision_model":
             pooled = config.flag("vision_use_head", default=True)
-            return Tower(
-                kind="siglip", projector="", facts=_facts(config, _ENCODER) | {"pooling_head": pooled}
-            )
+            kind, own = "siglip", _facts(config, _ENCODER) | {"pooling_head": pooled}
         case "pixtral":
-            any_size = {"patches_per_image": _assumed(config, 4096, "64 x 64 patches")}
-            return Tower(kind="pixtral", projector="", facts=_facts(config, _PIXTRAL) | any_size)
+            patches = _assumed_patches(config, 4096, "64 x 64 patches")
+            kind, own = "pixtral", _facts(config, _PIXTRAL) | {"patches_per_image": patches}
         case _:
             raise InputError(
-                f"{config.name}: field {config.path}model_type: expected clip_vision_model, siglip_vision_model or pixtral, "
-                f"found {config.model_type!r:.60}"
+                f"{config.name}: field {config.path}model_type: expected clip_vision_model, "
+                f"siglip_vision_model or pixtral, found {config.model_type!r:.60}"
             )
-
-
-def _with_projector(tower: Tower, projector: str, **facts: Fact) -> Tower:
-    return Tower(kind=tower.kind, projector=projector, facts=tower.facts | facts)
+    return Tower(kind=kind, projector=projector, facts=own | facts)
 
 
 def llava(config: Config, vision: Config) -> Tower:
-    """A tower of its own training and a projector of two matrices; every patch is a token."""
-    _one_layer(config, -2)
-    return _with_projector(
-        _encoder(vision), "llava", projector_bias=config.flag("multimodal_projector_bias", default=True)
-    )
+    """CLIP, SigLIP or Pixtral, and a projector of two matrices; every patch is a token."""
+    _require_one_layer(config, -2)
+    bias = config.flag("multimodal_projector_bias", default=True)
+    return _encoder(vision, "llava", projector_bias=bias)
 
 
 def mistral3(config: Config, vision: Config) -> Tower:
     """Pixtral; neighbouring patches are merged before the projector."""
-    _one_layer(config, -1)
-    return _with_projector(
-        _encoder(vision),
+    _require_one_layer(config, -1)
+    return _encoder(
+        vision,
         "mistral3",
         projector_bias=config.flag("multimodal_projector_bias", default=False),
         merge=config.integer("spatial_merge_size", default=2),
@@ -161,18 +152,17 @@ def mistral3(config: Config, vision: Config) -> Tower:
 
 def gemma3(config: Config, vision: Config) -> Tower:
     """SigLIP; patches are averaged to a fixed number of tokens per image."""
-    return _with_projector(
-        _encoder(vision), "gemma3", tokens_per_image=config.integer("mm_tokens_per_image", default=256)
-    )
+    tokens = config.integer("mm_tokens_per_image", default=256)
+    return _encoder(vision, "gemma3", tokens_per_image=tokens)
 
 
 def gemma4(config: Config, vision: Config) -> Tower:
     """A tower with gated FFN and QK norm; square groups of patches are averaged to tokens."""
     if config.has("audio_config"):
         raise config.invalid("audio_config", "null: an audio tower is not supported")
-    _refuse(vision, "attention_bias", expected=False)
-    states = config if config.has("vision_soft_tokens_per_image") else vision
-    tokens = states.integer("vision_soft_tokens_per_image", "default_output_length", default=280)
+    _require(vision, "attention_bias", expected=False)
+    section = config if config.has("vision_soft_tokens_per_image") else vision
+    tokens = section.integer("vision_soft_tokens_per_image", "default_output_length", default=280)
     return Tower(
         kind="gemma4",
         projector="gemma4",
@@ -189,8 +179,17 @@ def gemma4(config: Config, vision: Config) -> Tower:
 
 def llama4(config: Config, vision: Config) -> Tower:
     """A tower on tiles of an image; pixel shuffle joins neighbouring patches."""
-    _refuse(vision, "multi_modal_projector_bias", expected=False)
+    _require(vision, "multi_modal_projector_bias", expected=False)
     facts = _facts(vision, _LLAMA4)
+    adapter_input = facts.pop("adapter_input_size")
+    facts["merge"] = _pixel_shuffle(vision)
+    if adapter_input.value != facts["adapter_size"].value:
+        raise vision.invalid("projector_output_dim", f"projector_input_dim, {adapter_input.value}")
+    return Tower(kind="llama4", projector="llama4", facts=facts)
+
+
+def _pixel_shuffle(vision: Config) -> Fact:
+    """Patches along a side that pixel shuffle joins."""
     ratio = vision.data.get("pixel_shuffle_ratio", 0.5)
     if (
         isinstance(ratio, bool)
@@ -199,101 +198,66 @@ def llama4(config: Config, vision: Config) -> Tower:
         or 1 / ratio != round(1 / ratio)
     ):
         raise vision.invalid("pixel_shuffle_ratio", "1 ÷ a whole number")
-    if facts["adapter_input_size"].value != facts["adapter_size"].value:
-        raise vision.invalid(
-            "projector_output_dim", f"projector_input_dim, {facts['adapter_input_size'].value}"
-        )
-    merge = vision.derived(round(1 / ratio), f"1 ÷ {vision.path}pixel_shuffle_ratio")
-    del facts["adapter_input_size"]
-    return Tower(kind="llama4", projector="llama4", facts=facts | {"merge": merge})
+    return vision.derived(round(1 / ratio), f"1 ÷ {vision.path}pixel_shuffle_ratio")
 
 
 def qwen2_vl(config: Config, vision: Config) -> Tower:
     """A tower for images of any size and for video, two frames at a time; a merger joins 2 x 2 patches."""
     facts = _facts(vision, _QWEN2_VL)
-    ratio = vision.integer("mlp_ratio", default=4)
-    return Tower(
-        kind="qwen2_vl",
-        projector="qwen2_vl",
-        facts=facts
-        | {
-            "ffn_size": vision.derived(
-                facts["hidden_size"].value * ratio.value, f"{facts['hidden_size'].source} × {ratio.source}"
-            ),
-            "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
-        },
-    )
+    hidden, ratio = facts["hidden_size"], vision.integer("mlp_ratio", default=4)
+    facts["ffn_size"] = vision.derived(hidden.value * ratio.value, f"{hidden.source} × {ratio.source}")
+    facts["patches_per_image"] = _assumed_patches(vision, 1024, "32 x 32 patches")
+    return Tower(kind="qwen2_vl", projector="qwen2_vl", facts=facts)
 
 
 def qwen2_5_vl(config: Config, vision: Config) -> Tower:
-    """The same with a gated FFN, RMSNorm, and attention inside windows in most layers."""
+    """As qwen2_vl with a gated FFN, RMSNorm, and attention inside windows in most layers."""
     facts = _facts(vision, _QWEN25_VL)
-    full = vision.integers("fullatt_block_indexes")
-    whole = [7, 15, 23, 31] if full is None else full
-    layers = facts["layers"].value
-    if any(not 0 <= index < layers for index in whole) or len(set(whole)) < len(whole):
+    facts["full_layers"] = _layers_without_window(vision, facts["layers"].value)
+    facts["patches_per_image"] = _assumed_patches(vision, 1024, "32 x 32 patches")
+    return Tower(kind="qwen2_5_vl", projector="qwen2_5_vl", facts=facts)
+
+
+def _layers_without_window(vision: Config, layers: int) -> Fact:
+    """How many layers of the tower attend to the whole image."""
+    stated = vision.integers("fullatt_block_indexes")
+    indexes = [7, 15, 23, 31] if stated is None else stated
+    if any(not 0 <= index < layers for index in indexes) or len(set(indexes)) < len(indexes):
         raise vision.invalid("fullatt_block_indexes", f"different layers from 0 to {layers - 1}")
-    source = f"{vision.path}fullatt_block_indexes"
-    return Tower(
-        kind="qwen2_5_vl",
-        projector="qwen2_5_vl",
-        facts=facts
-        | {
-            "full_layers": Fact(
-                value=len(whole),
-                origin="default" if full is None else "derived",
-                source=f"{vision.model_type} class default of {source}"
-                if full is None
-                else f"length of {source}",
-            ),
-            "patches_per_image": _assumed(vision, 1024, "32 x 32 patches"),
-        },
-    )
+    field = f"{vision.path}fullatt_block_indexes"
+    if stated is not None:
+        return vision.derived(len(indexes), f"length of {field}")
+    source = f"{vision.model_type} class default of {field}"
+    return Fact(value=len(indexes), origin="default", source=source)
 
 
 def qwen3_vl(config: Config, vision: Config) -> Tower:
-    """A tower with a table of positions; mergers at some layers hand features to the first layers of the decoder."""
-    facts = _facts(vision, _QWEN3_VL)
+    """A tower with a table of positions; mergers at some layers feed layers of the decoder (deepstack)."""
     indexes = vision.integers("deepstack_visual_indexes")
-    source = f"{vision.path}deepstack_visual_indexes"
-    count = (
-        vision.implied(3, f"layers 8, 16 and 24 where {source} is not given")
-        if indexes is None
-        else vision.derived(len(indexes), f"length of {source}")
-    )
-    return Tower(
-        kind="qwen3_vl",
-        projector="qwen3_vl",
-        facts=facts
-        | {
-            "deepstack": count,
-            "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
-        },
-    )
+    field = f"{vision.path}deepstack_visual_indexes"
+    if indexes is None:
+        return _qwen3_vl(vision, vision.implied(3, f"layers 8, 16 and 24 where {field} is not given"))
+    return _qwen3_vl(vision, vision.derived(len(indexes), f"length of {field}"))
 
 
 def qwen3_5(config: Config, vision: Config) -> Tower:
-    """The same without deepstack."""
+    """As qwen3_vl without deepstack."""
+    return _qwen3_vl(vision, vision.implied(0, "features of the last layer only"))
+
+
+def _qwen3_vl(vision: Config, deepstack: Fact) -> Tower:
     facts = _facts(vision, _QWEN3_VL)
-    return Tower(
-        kind="qwen3_vl",
-        projector="qwen3_vl",
-        facts=facts
-        | {
-            "deepstack": vision.implied(0, "features of the last layer only"),
-            "patches_per_image": _assumed(vision, facts["positions"].value, "as many patches as positions"),
-        },
+    facts["deepstack"] = deepstack
+    facts["patches_per_image"] = _assumed_patches(
+        vision, facts["positions"].value, "as many patches as positions"
     )
+    return Tower(kind="qwen3_vl", projector="qwen3_vl", facts=facts)
 
 
 def glm4v(config: Config, vision: Config) -> Tower:
     """A tower whose layers have FFNs of the output's width, and a strided convolution before the merger."""
-    facts = _facts(vision, _GLM4V)
-    return Tower(
-        kind="glm4v",
-        projector="glm4v",
-        facts=facts | {"attention_bias": vision.flag("attention_bias", default=False)},
-    )
+    bias = vision.flag("attention_bias", default=False)
+    return Tower(kind="glm4v", projector="glm4v", facts=_facts(vision, _GLM4V) | {"attention_bias": bias})
 
 
 def kimi_k25(config: Config, vision: Config) -> Tower:
@@ -303,17 +267,21 @@ def kimi_k25(config: Config, vision: Config) -> Tower:
     if kernel[0] != kernel[1] or kernel[0] < 1:
         raise vision.invalid("merge_kernel_size", "two equal numbers of at least 1")
     patches = facts["position_rows"].value * facts["position_columns"].value
-    projected = config if "projection_hidden_size" in config.data else vision
+    field = f"{vision.path}merge_kernel_size"
+    merge = (
+        Fact(value=kernel[0], origin="config", source=field)
+        if vision.has("merge_kernel_size")
+        else vision.implied(kernel[0], f"{field} absent")
+    )
+    norm = config if "projection_hidden_size" in config.data else vision
     return Tower(
         kind="kimi_k25",
         projector="kimi_k25",
         facts=facts
         | {
             "channels": vision.implied(3, "red, green and blue"),
-            "merge": Fact(value=kernel[0], origin="config", source=f"{vision.path}merge_kernel_size")
-            if vision.has("merge_kernel_size")
-            else vision.implied(kernel[0], f"{vision.path}merge_kernel_size absent"),
-            "merger_norm_size": projected.integer("projection_hidden_size", "mm_hidden_size", default=1152),
-            "patches_per_image": _assumed(vision, patches, "as many patches as positions"),
+            "merge": merge,
+            "merger_norm_size": norm.integer("projection_hidden_size", "mm_hidden_size", default=1152),
+            "patches_per_image": _assumed_patches(vision, patches, "as many patches as positions"),
         },
     )

@@ -47,7 +47,7 @@ def olmo3(config: Config) -> Architecture:
 
 
 def gpt_oss(config: Config) -> Architecture:
-    """gpt-oss: every other layer has a window; sinks and biases everywhere; experts of the intermediate size."""
+    """gpt-oss: every other layer has a window; sinks and biases everywhere; experts in every layer."""
     mixers = periodic_mixers(config, 2)
     facts = (
         decoder_facts(config, 131_072, kv_heads=8, head_dim=64)
@@ -66,7 +66,7 @@ def gpt_oss(config: Config) -> Architecture:
 
 
 def mimo_v2_flash(config: Config) -> Architecture:
-    """MiMo-V2-Flash: layers with a window have KV heads of their own and sinks; values are narrower than keys."""
+    """MiMo-V2-Flash: layers with a window have own KV heads and sinks; values are narrower than keys."""
     if config.optional("n_shared_experts", why="no shared experts").value:
         raise config.invalid("n_shared_experts", "null; shared experts are not part of this class")
     mixers, ffns = _mimo_mixers(config), _mimo_ffns(config)
