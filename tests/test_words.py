@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from conftest import Make
 from live import loaded
 
+from mantile.equations import prefill
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -192,3 +194,15 @@ def test_sheets_show_the_sentences(make: Make, tmp_path: Path, fields: dict[str,
     expected = {quantity.id: sentence(quantity) for quantity in _quantities(made) if quantity.id in shown}
     assert len(expected) > 500
     assert {identifier: shown[identifier] for identifier in expected} == expected
+
+
+def test_the_table_of_formulas_names_functions_that_are_there() -> None:
+    """In prefill.py: which function has the formula of which id."""
+    named = re.findall(
+        r"\b([a-z]+)\.([a-z_]+)\b(?=[:, ]|$)", prefill.__doc__.partition("---\n")[2], re.MULTILINE
+    )
+    assert len(named) > 20
+    for module, function in named:
+        assert callable(getattr(import_module(f"mantile.equations.{module}"), function)), (
+            f"{module}.{function}"
+        )

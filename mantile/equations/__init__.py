@@ -12,9 +12,10 @@ A newcomer holding a cell finds its formula by its id: the first part of the id 
     model                    mantile/ir for facts and dimensions; graph.py for parameters
     tensor, tensors          tensors.py
     plan, memory, network    of that name; which layers a stage holds: placement.py
-    prefill, decode          of that name: what enters a pass; then forward.py, and for each kind of module
-                               linear.py, moe.py, attention.py, recurrence.py, elementwise.py, vision.py
-                               on roofline.py; messages: collectives.py
+    prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
+                               of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
+                               vision.py on roofline.py; messages: collectives.py. A table in prefill.py
+                               says which function for which id.
     single                   decode, once more for one request (graph.py)
     scheduler, load,         of that name
       serving, cost,

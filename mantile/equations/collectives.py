@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from mantile.equations.constant import RESULT_BYTES, RING_PHASES
 from mantile.equations.network import Collective
+from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
-from mantile.equations.roofline import NETWORK, Block, Phase
+from mantile.equations.roofline import NETWORK, Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,

@@ -1,92 +1,92 @@
-"""Decode: what one step of the running batch brings into a pass."""
+"""Decode: what one step of the running batch brings into a pass.
+
+Which file and function has the formula of an id such as "decode.qkv.time" stands in a table in prefill.py.
+"""
 
 from __future__ import annotations
 
 from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.moe import coverage
-from mantile.equations.roofline import Phase, contexts, tokens_by_scope
+from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, maximum, minimum, where
+from mantile.graph.rows import Rows
 from mantile.ir.modules import AttentionSpan, ModelGraph
 
 
-def decode(side: Workers, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...], Quantity]:
-    """One token for every request of a micro-batch; the phase, its rows, and the number of micro-batches of a pipeline."""
-    inputs = side.inputs
-    parts = Quantity(
-        "decode.microbatches",
+def decode(workers: Workers, ir: ModelGraph) -> tuple[Phase, Quantity]:
+    """One token for every request of a micro-batch; and the number of micro-batches of a pipeline."""
+    inputs, rows = workers.inputs, Rows("decode")
+    parts = microbatches(rows, workers)
+    requests = rows(
+        "requests",
+        "Requests in the pass",
+        "request",
+        maximum(1, workers.memory.batch / parts),
+        "each stage works on one micro-batch at a time",
+    )
+    of_group = rows(
+        "rank_requests",
+        "Requests of an attention group",
+        "request",
+        maximum(1, requests / inputs.attention_dp),
+    )
+    tokens = rows("tokens", "Tokens in the pass", "token", requests * TOKENS_PER_STEP, called="tokens")
+    on_rank = rows(
+        "rank_tokens",
+        "Tokens of a rank in attention",
+        "token",
+        of_group * TOKENS_PER_STEP,
+        called="tokens of a rank",
+    )
+    scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
+    in_norms = norm_tokens(rows, on_rank, workers)
+    length = rows(
+        "length",
+        "Mean length so far",
+        "token/request",
+        inputs.input_tokens + HALF * inputs.output_tokens,
+        "on average half of the output is there",
+    )
+    contexts = context(rows, ir, lambda span, row: mean_context(span, row, length, inputs.cp))
+    touched = coverage(rows, tokens, workers.efficiency, ir)
+    phase = Phase(
+        id="decode",
+        requests=requests,
+        tokens=tokens,
+        rank_requests=of_group,
+        scoped=scoped,
+        norm_tokens=in_norms,
+        contexts=contexts,
+        decode=True,
+        coverage=touched,
+        rows=tuple(rows.rows),
+    )
+    return phase, parts
+
+
+def microbatches(rows: Rows, workers: Workers) -> Quantity:
+    """Into how many parts a pipeline divides the batch."""
+    inputs = workers.inputs
+    return rows(
+        "microbatches",
         "Micro-batches",
         "number",
         where(
             inputs.microbatches > 0,
             inputs.microbatches,
-            minimum(inputs.pp, maximum(1, side.memory.batch / ONE_REQUEST)),
+            minimum(inputs.pp, maximum(1, workers.memory.batch / ONE_REQUEST)),
         ),
-        note="as asked, or as many as stages, at most the batch",
-    )
-    requests = Quantity(
-        "decode.requests",
-        "Requests in the pass",
-        "request",
-        maximum(1, side.memory.batch / parts),
-        note="batch ÷ micro-batches: each stage works on one of them, at least 1 request",
-    )
-    busiest = Quantity(
-        "decode.rank_requests",
-        "Requests of an attention group",
-        "request",
-        maximum(1, requests / inputs.attention_dp),
-        note="requests in the pass ÷ attention-DP, at least 1",
-    )
-    tokens = Quantity(
-        "decode.tokens", "Tokens in the pass", "token", requests * TOKENS_PER_STEP, name="tokens"
-    )
-    on_rank = Quantity(
-        "decode.rank_tokens",
-        "Tokens of a rank in attention",
-        "token",
-        busiest * TOKENS_PER_STEP,
-        name="tokens of a rank",
-    )
-    length = Quantity(
-        "decode.length",
-        "Mean length so far",
-        "token/request",
-        inputs.input_tokens + HALF * inputs.output_tokens,
     )
 
-    def mean(reach: AttentionSpan, row: str, words: str) -> tuple[list[Quantity], Node, str]:
-        limit = reach.length
-        if limit is None:
-            return [], length / inputs.cp, "mean length so far ÷ CP"
-        if reach.kind == "chunked":
-            return (
-                [],
-                where(length <= limit, length, HALF * limit) / inputs.cp,
-                "mean length so far, half a chunk once it is past the first, ÷ CP",
-            )
-        return (
-            [],
-            where(limit > 0, minimum(length, limit), length) / inputs.cp,
-            f"mean length so far, at most the {limit.label.lower()}, ÷ CP",
-        )
 
-    rows, found = contexts("decode", ir, mean)
-    touched = coverage("decode", tokens, side.efficiency, ir)
-    scoped, norms, more = tokens_by_scope("decode", tokens, on_rank, side, ir)
-    phase = Phase("decode", requests, tokens, busiest, scoped, norms, found, decode=True, coverage=touched)
-    return (
-        phase,
-        (
-            parts,
-            requests,
-            busiest,
-            tokens,
-            on_rank,
-            *more,
-            length,
-            *rows,
-            *([touched] if touched is not None else []),
-        ),
-        parts,
-    )
+def mean_context(span: AttentionSpan, _row: SpanRows, length: Node, cp: Node) -> tuple[Node, str]:
+    """Tokens a new token attends to on average, and why."""
+    limit = span.length
+    if limit is None:
+        return length / cp, ""
+    if span.kind == "chunked":
+        return where(
+            length <= limit, length, HALF * limit
+        ) / cp, "past its first chunk a token sees half of one"
+    return where(limit > 0, minimum(length, limit), length) / cp, ""

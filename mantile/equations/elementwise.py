@@ -1,11 +1,11 @@
-"""Norms with their residual, RoPE with the KV write, activations, gates, routing, embedding lookup: small streaming kernels."""
+"""Small streaming kernels: norms with residual, RoPE with KV write, activations, gates, routing, embedding."""
 
 from __future__ import annotations
 
 from mantile.equations.constant import ADD_NORM_PASSES, BOTH_WAYS, RESULT_BYTES, TWO_KERNELS
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.plan import Sharding
-from mantile.equations.roofline import Block, Phase, operation
+from mantile.equations.phase import Phase
+from mantile.equations.roofline import Block, Work, operation, rows_of
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node
 from mantile.ir.modules import Elementwise, Module
 
@@ -20,24 +20,20 @@ _NOTES = {
 }
 
 
-def elementwise(
-    phase: Phase, module: Module, work: Elementwise, efficiency: Efficiency, plan: Sharding
-) -> Block:
+def elementwise(phase: Phase, module: Module, small: Elementwise, workers: Workers) -> Block:
     """One small module: its kernels' overhead plus its bytes at streaming bandwidth."""
-    width = plan.on_rank(work.width, module)
+    efficiency, width = workers.efficiency, workers.plan.on_rank(small.width, module)
     kernels: Node = efficiency["small_kernel"]
     values: Node = BOTH_WAYS * width
-    if work.kind == "norm":
+    if small.kind == "norm":
         values = ADD_NORM_PASSES * width
-    elif work.kind == "activation":
+    elif small.kind == "activation":
         values = width
-    elif work.kind in ("rope", "routing"):
+    elif small.kind in ("rope", "routing"):
         kernels = TWO_KERNELS * kernels
-    return operation(
-        phase,
-        module=module,
+    work = Work(
         launch=kernels,
         traffic=phase.tokens_of(module) * values * RESULT_BYTES,
         bandwidth=efficiency["streaming"],
-        note=_NOTES[work.kind],
     )
+    return operation(rows_of(phase, module), module, work, _NOTES[small.kind])

@@ -1,24 +1,24 @@
-"""A forward pass: every module of the model as a block, then the pass as the sum of its modules, split by what binds."""
+"""A forward pass: every module as a block, then the pass as the sum of its modules, split by what binds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import NO_LINK, ONE_REQUEST
+from mantile.equations.constant import NO_LINK, ONE_REQUEST, defined
 from mantile.equations.elementwise import elementwise
-from mantile.equations.linear import product
+from mantile.equations.linear import linear
 from mantile.equations.moe import experts
+from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
 from mantile.equations.recurrence import recurrence
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, Phase, limited
-from mantile.equations.vision import vision_tower
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.vision import vision
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
-    Named,
     Node,
     Quantity,
     Row,
@@ -32,6 +32,8 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )
+from mantile.graph.rows import Rows
+from mantile.graph.sentence import lowered
 from mantile.ir.modules import (
     Attention,
     Elementwise,
@@ -67,7 +69,7 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ByModule:
-    """Seconds of modules, one below the other, and beside each what the module belongs to, as `group_names` calls it."""
+    """Seconds of modules, one below the other, and beside each its group, as `group_names` calls it."""
 
     figures: tuple[Quantity, ...]
     groups: tuple[Input, ...]
@@ -90,7 +92,7 @@ class Pass:
         time: seconds of the pass, all stages of a pipeline included.
         parts: the same by what binds: compute, memory, network, overhead.
         times: seconds by module, in the order of `blocks`, then the step overhead.
-        shares: what of them compute, memory, network and overhead account for, of the modules for which they can.
+        shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
     """
 
@@ -110,301 +112,291 @@ class Pass:
     sections: tuple[Section, ...]
 
 
-def forward(phase: Phase, workload_rows: tuple[Named, ...], ir: ModelGraph, side: Workers) -> Pass:
-    """The rows of the Prefill or Decode sheet.
-
-    Args:
-        workload_rows: the quantities that say what enters the pass; the first block of the sheet.
-    """
-    inputs, efficiency = side.inputs, side.efficiency
-    blocks = [_block(phase, module, side) for module in ir.modules]
-    if ir.vision is not None and inputs.image_tokens is not None and not phase.decode:
-        blocks.insert(0, vision_tower(phase, ir.vision, inputs, efficiency))
-    sent, after, messages_section = messages(phase, side, ir)
-    blocks += [*sent, _host(phase, side)]
-    step = Quantity(
-        f"{phase.id}.step.time",
-        "Time, step overhead",
-        "s",
-        efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
-        name="step overhead",
-        note="host time per step + host time per request × requests of an attention group",
-    )
-    step_section = Section("Step overhead", (step,), "once per pass: scheduler, sampling", Section.SUBTOTAL)
-
-    named = {block.id: (block.label, block.group) for block in blocks} | {"step": ("Step overhead", "step")}
-    called = group_names(ir)
-
-    def by_module(kind: str, label: str, bodies: Mapping[str, Node | None], note: str) -> ByModule:
-        found = {identifier: body for identifier, body in bodies.items() if body is not None}
-        return ByModule(
-            tuple(
-                Quantity(
-                    f"{phase.id}.{kind}.{identifier}",
-                    f"{label}, {named[identifier][0]}",
-                    "s",
-                    body,
-                    note=note,
-                    name=f"{label.lower()}, {named[identifier][0]}",
-                )
-                for identifier, body in found.items()
-            ),
-            tuple(
-                Input(
-                    f"{phase.id}.{kind}.group.{identifier}",
-                    f"{label}, group of {named[identifier][0]}",
-                    "1",
-                    called[named[identifier][1]],
-                    "what it is shown under on Summary and Layers",
-                    "definition",
-                    "defined",
-                    shared=True,
-                    fixed=True,
-                    name="groups",
-                )
-                for identifier in found
-            ),
-        )
-
-    times = by_module(
-        "pass",
-        "Time in the pass",
-        {**{block.id: block.time for block in blocks}, "step": step},
-        "time of the block above",
-    )
-    launches: dict[str, Node | None] = {
-        block.id: block.launch
-        if block.launch is None or block.repeats is None
-        else block.launch * block.repeats
-        for block in blocks
-    }
-    overhead = by_module(
-        "overhead", "Overhead", {**launches, "step": step}, "launch time × repeats; all of the step overhead"
-    )
-    rest: dict[str, Node] = {
-        block.id: figure for block, figure in zip(blocks, times.figures[:-1], strict=True)
-    }
-    for figure in overhead.figures[:-1]:
-        identifier = figure.id.removeprefix(f"{phase.id}.overhead.")
-        rest[identifier] = rest[identifier] - figure
-    shares = {
-        kind: by_module(
-            kind,
-            kind.capitalize(),
-            {block.id: limited(block, kind, rest[block.id]) for block in blocks},
-            note,
-        )
-        for kind, note in ((COMPUTE, _BOUND), (MEMORY, _BOUND), (NETWORK, "messages between ranks"))
-    } | {OVERHEAD: overhead}
-
-    time = Quantity(
-        f"{phase.id}.time",
-        f"{phase.id.capitalize()} time",
-        "s",
-        sum_range(span(times.figures)),
-        note="sum of the module times",
-        name=f"{phase.id} time",
-    )
-    parts = {
-        kind: Quantity(
-            f"{phase.id}.bound.{kind}",
-            f"{kind.capitalize()} time of {phase.id}",
-            "s",
-            sum_range(span(held.figures)),
-            note=f"sum of the {kind} rows above",
-            name=f"{kind} time",
-        )
-        for kind, held in shares.items()
-    }
-    kinds = tuple(
-        Input(
-            f"{phase.id}.bound_name.{kind}",
-            f"Bound {number}",
-            "1",
-            kind,
-            "name of a limit",
-            "definition",
-            "defined",
-            shared=True,
-            fixed=True,
-            name="limits",
-        )
-        for number, kind in enumerate(parts, 1)
-    )
-    part_span = span(parts.values())
-    bottleneck = Quantity(
-        f"{phase.id}.bottleneck",
-        "Bottleneck",
-        "1",
-        index(span(kinds), match(maximum(part_span), part_span)),
-        note="the limit with the largest time",
-    )
-    computing = [block for block in blocks if block.flops is not None]
-    flops = [
-        Quantity(
-            f"{phase.id}.flops.{block.id}",
-            f"FLOPs in the pass, {block.label}",
-            "FLOP",
-            block.flops * block.repeats if block.repeats is not None else block.flops,  # type: ignore[operator,arg-type]
-            note="FLOPs × repeats",
-        )
-        for block in computing
-    ]
-    all_flops = Quantity(
-        f"{phase.id}.flops",
-        "FLOPs of the pass",
-        "FLOP",
-        sum_range(span(flops)),
-        note="sum of the rows above, per rank",
-    )
-    reading = [
-        Quantity(
-            f"{phase.id}.read.{block.id}",
-            f"Read in the pass, {block.label}",
-            "B",
-            block.reads * block.repeats if block.repeats is not None else block.reads,
-            note="weights, cache or state read × repeats",
-        )
-        for block in blocks
-        if block.reads is not None
-    ]
-    read = Quantity(
-        f"{phase.id}.bytes",
-        "Weights and cache read in the pass",
-        "B",
-        sum_range(span(reading)),
-        name="bytes read",
-        note="sum of the rows above, per rank",
-    )
-    peak = Quantity(
-        f"{phase.id}.peak",
-        "Largest peak of its products",
-        "FLOP/s",
-        maximum(*(kind.linear_peak for name, kind in side.formats.classes.items() if name != "router")),
-    )
-    mfu = Quantity(f"{phase.id}.mfu", "Compute used, MFU", "1", all_flops / (time * peak), name="MFU")
-    mbu = Quantity(
-        f"{phase.id}.mbu",
-        "Bandwidth used, MBU",
-        "1",
-        read / (time * side.hardware.memory_bandwidth),
-        name="MBU",
-    )
-    sections = (
-        Section("What enters", workload_rows, "workload of one pass"),
-        *(block.section for block in blocks),
-        messages_section,
-        step_section,
-        Section(
-            "Time by module",
-            (*times.rows(), time),
-            "every module once; this is the number that Serving uses",
-            Section.TOTAL,
-        ),
-        *(Section(f"Of it {kind}", shares[kind].rows(), words) for kind, words in _LIMITS.items()),
-        Section(
-            "What binds",
-            (*kinds, *parts.values(), bottleneck),
-            "the four add up to the pass",
-            Section.SUBTOTAL,
-        ),
-        Section(
-            "Use of the hardware",
-            (*flops, all_flops, *reading, read, peak, mfu, mbu),
-            "against the datasheet peaks",
-        ),
-    )
-    return Pass(
-        phase,
-        tuple(blocks),
-        time,
-        all_flops,
-        read,
-        mfu,
-        mbu,
-        parts,
-        bottleneck,
-        times,
-        shares,
-        after,
-        peak,
-        sections,
-    )
-
-
-_BOUND = "time in the pass − overhead, where this is the larger time"
-_LIMITS = {
+LIMITS = {
     OVERHEAD: "launch of kernels, host time",
     COMPUTE: "where the peak limits",
     MEMORY: "where bandwidth limits",
     NETWORK: "messages between ranks",
 }
+"""What a pass is split by, and what it says above the rows."""
 
 
-def _block(phase: Phase, module: Module, side: Workers) -> Block:
-    formats, efficiency, plan = side.formats, side.efficiency, side.plan
+def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
+    """The rows of the Prefill or Decode sheet."""
+    blocks = [block(phase, module, workers) for module in ir.modules]
+    if ir.vision is not None and workers.inputs.image_tokens is not None and not phase.decode:
+        blocks.insert(0, vision(phase, ir.vision, workers))
+    sent, after, messages_section = messages(phase, workers, ir)
+    blocks += [*sent, host(phase, workers)]
+    step_overhead, step_section = step(phase, workers)
+    by_module = _TimesByModule(phase.id, blocks, group_names(ir))
+
+    times = by_module(
+        "pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step_overhead}
+    )
+    time_of = dict(zip((block.id for block in blocks), times.figures[:-1], strict=True))
+    shares = by_limit(blocks, by_module, time_of, overhead(blocks, by_module, step_overhead))
+    time = Quantity(
+        f"{phase.id}.time",
+        f"{phase.id.capitalize()} time",
+        "s",
+        sum_range(span(times.figures)),
+        name=f"{phase.id} time",
+    )
+    parts, bottleneck, binds = bound(phase, shares)
+    use = mfu(phase, blocks, workers, time)
+    return Pass(
+        phase=phase,
+        blocks=tuple(blocks),
+        time=time,
+        flops=use.flops,
+        bytes=use.bytes,
+        mfu=use.mfu,
+        mbu=use.mbu,
+        parts=parts,
+        bottleneck=bottleneck,
+        times=times,
+        shares=shares,
+        after=after,
+        peak=use.peak,
+        sections=(
+            Section("What enters", phase.rows, "workload of one pass"),
+            *(block.section for block in blocks),
+            messages_section,
+            step_section,
+            Section(
+                "Time by module",
+                (*times.rows(), time),
+                "every module once; this is the number that Serving uses",
+                Section.TOTAL,
+            ),
+            *(Section(f"Of it {limit}", shares[limit].rows(), title) for limit, title in LIMITS.items()),
+            binds,
+            use.section,
+        ),
+    )
+
+
+def block(phase: Phase, module: Module, workers: Workers) -> Block:
+    """A module of the decoder, by what kind of operation it is."""
     match module.operation:
-        case MatMul() as work:
-            return product(phase, module, work, formats, efficiency, plan)
-        case GroupedMatMul() as work:
-            return experts(phase, module, work, formats, efficiency, plan)
-        case Attention() as work:
-            return attention(phase, module, work, formats, efficiency, plan)
-        case LatentAttention() as work:
-            return latent_attention(phase, module, work, formats, efficiency, plan)
-        case Indexer() as work:
-            return indexer(phase, module, work, formats, efficiency, plan)
-        case Recurrence() as work:
-            return recurrence(phase, module, work, side.memory.caches.states[module.id], efficiency, plan)
-        case Elementwise() as work:
-            return elementwise(phase, module, work, efficiency, plan)
+        case MatMul() as operation:
+            return linear(phase, module, operation, workers)
+        case GroupedMatMul() as operation:
+            return experts(phase, module, operation, workers)
+        case Attention() as operation:
+            return attention(phase, module, operation, workers)
+        case LatentAttention() as operation:
+            return latent_attention(phase, module, operation, workers)
+        case Indexer() as operation:
+            return indexer(phase, module, operation, workers)
+        case Recurrence() as operation:
+            return recurrence(phase, module, operation, workers)
+        case Elementwise() as operation:
+            return elementwise(phase, module, operation, workers)
         case Vision():
             raise AssertionError("the vision tower is no module of the decoder")
 
 
-def _host(phase: Phase, side: Workers) -> Block:
+def host(phase: Phase, workers: Workers) -> Block:
     """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass."""
-    held, rate = side.memory, side.efficiency["host_bytes"]
-
-    def row(name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(
-            f"{phase.id}.host.{name}", f"{title}, host memory", unit, body, note=note, name=title.lower()
-        )
-
-    moved = row(
-        "bytes",
-        "Bytes",
-        "B",
-        held.host_weights * side.inputs.pp + held.host_kv
-        if phase.decode
-        else held.host_weights * side.inputs.pp,
-        "weights on the host, of all stages" + (", and KV cache on the host" if phase.decode else ""),
+    memory, rate = workers.memory, workers.efficiency["host_bytes"]
+    rows = Rows(f"{phase.id}.host", ", host memory")
+    weights = memory.host_weights * workers.inputs.pp
+    moved = rows(
+        "bytes", "Bytes", "B", weights + memory.host_kv if phase.decode else weights, "of all stages"
     )
-    slope = row(
-        "per_byte",
-        "Time per byte",
-        "s/B",
-        where(rate > 0, 1 / rate, NO_LINK),
-        "1 ÷ host link bandwidth reached",
-    )
-    bound = row("bound", "Bound by", "1", as_node(MEMORY), "the host link")
-    time = row("time", "Time", "s", moved * slope)
+    slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK))
+    limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
+    time = rows("time", "Time", "s", moved * slope, called="time of the host memory")
     return Block(
-        "host",
-        "Host memory",
-        Section(
-            "Host memory",
-            (moved, slope, bound, time),
-            "nothing unless weights or KV cache are offloaded",
-            Section.SUBTOTAL,
+        id="host",
+        label="Host memory",
+        section=rows.section(
+            "Host memory", "nothing unless weights or KV cache are offloaded", Section.SUBTOTAL
         ),
-        time,
-        bound,
-        time,
-        None,
-        None,
-        time,
-        None,
-        None,
-        None,
+        time=time,
+        bound=limit,
+        layer_time=time,
+        launch=None,
+        compute=None,
+        memory=time,
+        flops=None,
+        bytes=None,
+        repeats=None,
     )
+
+
+def step(phase: Phase, workers: Workers) -> tuple[Quantity, Section]:
+    """Scheduler, sampling and other host time of a pass."""
+    rows = Rows(f"{phase.id}.step")
+    efficiency = workers.efficiency
+    time = rows(
+        "time",
+        "Time, step overhead",
+        "s",
+        efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
+        called="step overhead",
+    )
+    return time, rows.section("Step overhead", "once per pass: scheduler, sampling", Section.SUBTOTAL)
+
+
+class _TimesByModule:
+    """Makes seconds by module.
+
+    Args:
+        phase: "prefill" or "decode".
+        blocks: of the pass; the step overhead comes behind them.
+        groups: what a group is called, as `group_names` says.
+    """
+
+    def __init__(self, phase: str, blocks: Sequence[Block], groups: Mapping[str, str]) -> None:
+        self.phase, self.groups = phase, groups
+        self.labels = {block.id: (block.label, block.group) for block in blocks}
+        self.labels["step"] = ("Step overhead", "step")
+
+    def __call__(self, kind: str, label: str, bodies: Mapping[str, Node]) -> ByModule:
+        """One row for each body, by the module's id."""
+        rows = Rows(f"{self.phase}.{kind}")
+        groups: list[Input] = []
+        figures: list[Quantity] = []
+        for module, body in bodies.items():
+            of, group = self.labels[module]
+            figures.append(rows(module, f"{label}, {lowered(of)}", "s", body))
+            groups.append(
+                defined(
+                    f"{self.phase}.{kind}.group.{module}",
+                    f"{label}, group of {of}",
+                    "1",
+                    self.groups[group],
+                    "what it is shown under on Summary and Layers",
+                    called="groups",
+                )
+            )
+        return ByModule(tuple(figures), tuple(groups))
+
+
+def overhead(blocks: Sequence[Block], by_module: _TimesByModule, step_overhead: Quantity) -> ByModule:
+    """Launch time of every module in the pass, and the step overhead."""
+    launches = {
+        block.id: block.launch if block.repeats is None else block.launch * block.repeats
+        for block in blocks
+        if block.launch is not None
+    }
+    return by_module("overhead", "Overhead", {**launches, "step": step_overhead})
+
+
+def by_limit(
+    blocks: Sequence[Block], by_module: _TimesByModule, time_of: Mapping[str, Quantity], launches: ByModule
+) -> dict[str, ByModule]:
+    """What compute, memory, network and overhead account for of the time of every module."""
+    rest: dict[str, Node] = dict(time_of)
+    for figure in launches.figures[:-1]:
+        module = figure.id.split(".", 2)[-1]
+        rest[module] = rest[module] - figure
+    shares = {}
+    for limit in (COMPUTE, MEMORY, NETWORK):
+        bodies = {block.id: limited(block, limit, rest[block.id]) for block in blocks}
+        shares[limit] = by_module(
+            limit,
+            limit.capitalize(),
+            {module: body for module, body in bodies.items() if body is not None},
+        )
+    return shares | {OVERHEAD: launches}
+
+
+def bound(phase: Phase, shares: Mapping[str, ByModule]) -> tuple[dict[str, Quantity], Quantity, Section]:
+    """The pass by what binds, and the limit that takes most of it."""
+    rows = Rows(phase.id)
+    limits = tuple(
+        defined(
+            f"{phase.id}.bound_name.{limit}",
+            f"Bound {number}",
+            "1",
+            limit,
+            "name of a limit",
+            called="limits",
+        )
+        for number, limit in enumerate(shares, 1)
+    )
+    rows.add(*limits)
+    parts = {
+        limit: rows(
+            f"bound.{limit}",
+            f"{limit.capitalize()} time of {phase.id}",
+            "s",
+            sum_range(span(of_modules.figures)),
+            called=f"{limit} time",
+        )
+        for limit, of_modules in shares.items()
+    }
+    times = span(parts.values())
+    bottleneck = rows("bottleneck", "Bottleneck", "1", index(span(limits), match(maximum(times), times)))
+    return parts, bottleneck, rows.section("What binds", "the four add up to the pass", Section.SUBTOTAL)
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a pass uses an accelerator: FLOPs and bytes of a rank, shares of peak and bandwidth."""
+
+    flops: Quantity
+    bytes: Quantity
+    peak: Quantity
+    mfu: Quantity
+    mbu: Quantity
+    section: Section
+
+
+def mfu(phase: Phase, blocks: Sequence[Block], workers: Workers, time: Quantity) -> Use:
+    """FLOPs and bytes read by module, MFU and MBU."""
+    rows = Rows(phase.id)
+    all_flops, read = flops(rows, blocks), bytes_read(rows, blocks)
+    classes = workers.formats.classes
+    peak = rows(
+        "peak",
+        "Largest peak of its products",
+        "FLOP/s",
+        maximum(*(formats.linear_peak for name, formats in classes.items() if name != "router")),
+    )
+    bandwidth = workers.hardware.memory_bandwidth
+    compute_used = rows("mfu", "Compute used, MFU", "1", all_flops / (time * peak), called="MFU")
+    bandwidth_used = rows("mbu", "Bandwidth used, MBU", "1", read / (time * bandwidth), called="MBU")
+    return Use(
+        flops=all_flops,
+        bytes=read,
+        peak=peak,
+        mfu=compute_used,
+        mbu=bandwidth_used,
+        section=rows.section("Use of the hardware", "against the datasheet peaks"),
+    )
+
+
+def flops(rows: Rows, blocks: Sequence[Block]) -> Quantity:
+    """FLOPs of a rank, by module and of the pass."""
+    by_block = [
+        rows(
+            f"flops.{block.id}",
+            f"FLOPs in the pass, {block.label}",
+            "FLOP",
+            block.flops if block.repeats is None else block.flops * block.repeats,
+        )
+        for block in blocks
+        if block.flops is not None
+    ]
+    return rows("flops", "FLOPs of the pass", "FLOP", sum_range(span(by_block)), "of one rank")
+
+
+def bytes_read(rows: Rows, blocks: Sequence[Block]) -> Quantity:
+    """Weights, cache and states that a rank reads, by module and of the pass."""
+    by_block = [
+        rows(
+            f"read.{block.id}",
+            f"Read in the pass, {block.label}",
+            "B",
+            block.reads if block.repeats is None else block.reads * block.repeats,
+        )
+        for block in blocks
+        if block.reads is not None
+    ]
+    body = sum_range(span(by_block))
+    return rows("bytes", "Weights and cache read in the pass", "B", body, "of one rank", called="bytes read")

@@ -133,11 +133,10 @@ def build_graph(
     defaults["activation_dtype"] = prefill_workers.formats.activation_default
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     size = model(ir)
-    phase, rows = prefill(prefill_workers, ir)
-    prefill_pass = forward(phase, rows, ir, prefill_workers)
-    phase, rows, microbatches = decode(decode_workers, ir)
-    decode_pass = forward(phase, rows, ir, decode_workers)
-    single_pass = single(decode_workers, rows, decode_pass) if open_loop else None
+    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
+    phase, microbatches = decode(decode_workers, ir)
+    decode_pass = forward(phase, ir, decode_workers)
+    single_pass = single(decode_workers, decode_pass) if open_loop else None
     served = serving(
         ir,
         library,

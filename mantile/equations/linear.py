@@ -3,81 +3,60 @@
 from __future__ import annotations
 
 from mantile.equations.constant import FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.formats import Formats
+from mantile.equations.phase import Phase
 from mantile.equations.plan import Sharding, scope
-from mantile.equations.roofline import Block, Phase, operation
-from mantile.graph.quantity import Apply, Node, Quantity
-from mantile.ir.modules import MatMul, Module
+from mantile.equations.roofline import Block, Work, operation, rows_of
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Apply, Node
+from mantile.graph.rows import Rows
+from mantile.ir.modules import GroupedMatMul, MatMul, Module
 
 
-def product(
-    phase: Phase, module: Module, work: MatMul, formats: Formats, efficiency: Efficiency, plan: Sharding
-) -> Block:
+def linear(phase: Phase, module: Module, product: MatMul, workers: Workers) -> Block:
     """Rows of tokens with a matrix of outputs x inputs channels, on each rank what it holds of both.
 
     2 x tokens x parameters FLOPs against weights read once, input and result moved once.
     """
-    prefix = f"{phase.id}.{module.id}"
-    held = formats.classes[work.weights]
-    rows = phase.rank_requests * TOKENS_PER_STEP if work.rows == "requests" else phase.tokens_of(module)
-    inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
-    parameters = Quantity(
-        f"{prefix}.parameters",
-        f"Parameters per rank, {module.label}",
-        "parameter",
-        inputs * outputs,
-        name="parameters",
-    )
-    weights = Quantity(
-        f"{prefix}.weight_bytes",
-        f"Weight bytes, {module.label}",
-        "B",
-        parameters * held.bytes,
-        name="weight bytes",
-    )
-    return operation(
-        phase,
-        module=module,
-        launch=efficiency[f"gemm_launch_time.{work.weights}"],
-        flops=FLOPS_PER_MAC * rows * parameters,
-        rate=efficiency[f"gemm_flops.{work.weights}"],
-        traffic=weights + rows * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
-        bandwidth=efficiency[f"gemm_bytes.{work.weights}"],
-        setup=(*channels, parameters, weights),
+    efficiency, weights_class = workers.efficiency, product.weights
+    formats = workers.formats.classes[weights_class]
+    tokens = phase.rank_requests * TOKENS_PER_STEP if product.rows == "requests" else phase.tokens_of(module)
+    rows = rows_of(phase, module)
+    inputs, outputs = channels_on_rank(rows, module, product, workers.plan)
+    parameters = rows("parameters", "Parameters per rank", "parameter", inputs * outputs, called="parameters")
+    weights = rows("weight_bytes", "Weight bytes", "B", parameters * formats.bytes)
+    work = Work(
+        launch=efficiency[f"gemm_launch_time.{weights_class}"],
+        flops=FLOPS_PER_MAC * tokens * parameters,
+        rate=efficiency[f"gemm_flops.{weights_class}"],
+        traffic=weights + tokens * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),
+        bandwidth=efficiency[f"gemm_bytes.{weights_class}"],
         reads=weights,
-        note=_sharded(module, work, plan),
     )
+    return operation(rows, module, work, _sharded(module, product, workers.plan))
 
 
 def channels_on_rank(
-    prefix: str, module: Module, plan: Sharding, inputs: Node, outputs: Node
-) -> tuple[Node, Node, tuple[Quantity, ...]]:
-    """Channels in and out on a rank; rows for those that are made of several dimensions."""
-    found: list[Node] = []
-    rows: list[Quantity] = []
-    for name, label, whole in (("inputs", "Channels in", inputs), ("outputs", "Channels out", outputs)):
-        here = plan.on_rank(whole, module)
-        if isinstance(here, Apply):
-            rows.append(
-                Quantity(
-                    f"{prefix}.{name}",
-                    f"{label} per rank, {module.label}",
-                    "channel",
-                    here,
-                    name=label.lower(),
-                )
-            )
-            here = rows[-1]
-        found.append(here)
-    return found[0], found[1], tuple(rows)
+    rows: Rows, module: Module, product: MatMul | GroupedMatMul, plan: Sharding
+) -> tuple[Node, Node]:
+    """Channels in and out on a rank; a row where they are made of several dimensions."""
 
+    def channels(name: str, label: str, dimension: Node) -> Node:
+        on_rank = plan.on_rank(dimension, module)
+        if not isinstance(on_rank, Apply):
+            return on_rank
+        return rows(name, f"{label} per rank", "channel", on_rank, called=label.lower())
 
-def _sharded(module: Module, work: MatMul, plan: Sharding) -> str:
-    words = "last token of every request; " if work.rows == "requests" else ""
-    among = {"attention": "the TP ranks", "stage": "the ranks of a stage"}.get(
-        scope(module), "the ranks that share it"
+    return channels("inputs", "Channels in", product.inputs), channels(
+        "outputs", "Channels out", product.outputs
     )
-    if plan.splits_of(work.outputs):
-        return f"{words}columns split over {among}"
-    return words + (f"rows split over {among}" if plan.splits_of(work.inputs) else "the same on every rank")
+
+
+def _sharded(module: Module, product: MatMul, plan: Sharding) -> str:
+    prefix = "last token of every request; " if product.rows == "requests" else ""
+    ranks = {"attention": "the TP ranks", "stage": "the ranks of a stage"}
+    among = ranks.get(scope(module), "the ranks that share it")
+    if plan.splits_of(product.outputs):
+        return f"{prefix}columns split over {among}"
+    if plan.splits_of(product.inputs):
+        return f"{prefix}rows split over {among}"
+    return f"{prefix}the same on every rank"

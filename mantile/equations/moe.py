@@ -4,84 +4,68 @@ from __future__ import annotations
 
 from mantile.equations.constant import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.formats import Formats
 from mantile.equations.linear import channels_on_rank
-from mantile.equations.plan import Sharding
-from mantile.equations.roofline import Block, Phase, operation
+from mantile.equations.phase import Phase
+from mantile.equations.roofline import Block, Work, operation, rows_of
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, minimum
+from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
 
-def coverage(phase: str, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
+def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
     """Share of a layer's experts that at least one token of a pass goes through: 1 - (1 - k/E)^(T^spread).
 
-    A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed. None in a
-    model without experts.
+    A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed.
+    None in a model without experts.
     """
-    found = next(
-        (module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul)), None
-    )
-    if found is None:
+    routed = [module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul)]
+    if not routed:
         return None
-    chosen = 1 - found.per_token / found.count
-    counted = minimum(
-        (tokens / ONE_TOKEN) ** efficiency["routing_spread"], SATURATED * found.count / found.per_token
+    per_token, count = routed[0].per_token, routed[0].count
+    missed = 1 - per_token / count
+    draws = minimum(
+        (tokens / ONE_TOKEN) ** efficiency["routing_spread"], SATURATED * count / per_token
     )  # LibreOffice knows no smaller power
-    return Quantity(
-        f"{phase}.coverage",
+    return rows(
+        "coverage",
         "Share of the experts touched",
         "1",
-        1 - chosen**counted,
-        name="expert coverage",
-        note="1 − (1 − experts per token ÷ experts) to the power (tokens to the power routing spread)",
+        1 - missed**draws,
+        "a token misses an expert by chance; skewed routing counts as fewer tokens",
+        called="expert coverage",
     )
 
 
-def experts(
-    phase: Phase,
-    module: Module,
-    work: GroupedMatMul,
-    formats: Formats,
-    efficiency: Efficiency,
-    plan: Sharding,
-) -> Block:
+def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Workers) -> Block:
     """One of the two grouped products of a layer; the launch of the pair is shared between them."""
+    efficiency, plan, formats = workers.efficiency, workers.plan, workers.formats.classes["experts"]
     assert phase.coverage is not None and plan.experts is not None
-    prefix = f"{phase.id}.{module.id}"
-    held = formats.classes["experts"]
-    inputs, outputs, channels = channels_on_rank(prefix, module, plan, work.inputs, work.outputs)
-    routed = Quantity(
-        f"{prefix}.rows",
-        f"Tokens times experts on a rank, {module.label}",
+    rows = rows_of(phase, module)
+    inputs, outputs = channels_on_rank(rows, module, product, plan)
+    routed = rows(
+        "rows",
+        "Tokens times experts on a rank",
         "token",
-        phase.tokens_of(module) * work.per_token,
-        name="routed tokens",
-        note="tokens a rank's experts work on × experts per token",
+        phase.tokens_of(module) * product.per_token,
+        called="routed tokens",
     )
-    parameters = Quantity(
-        f"{prefix}.parameters",
-        f"Parameters of an expert per rank, {module.label}",
+    parameters = rows(
+        "parameters",
+        "Parameters of an expert per rank",
         "parameter",
         inputs * outputs,
-        name="parameters of an expert",
+        called="parameters of an expert",
     )
-    weights = Quantity(
-        f"{prefix}.weight_bytes",
-        f"Weight bytes, {module.label}",
-        "B",
-        phase.coverage * plan.experts * parameters * held.bytes,
-        name="weight bytes",
-        note="expert coverage × experts per rank × parameters of an expert × bytes per weight",
+    weights = rows(
+        "weight_bytes", "Weight bytes", "B", phase.coverage * plan.experts * parameters * formats.bytes
     )
-    return operation(
-        phase,
-        module=module,
+    work = Work(
         launch=HALF * efficiency["moe_launch_time"],
         flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
         rate=efficiency["moe_flops"],
-        traffic=weights + routed * (inputs * held.activation_bytes + outputs * RESULT_BYTES),
+        traffic=weights + routed * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),
         bandwidth=efficiency["moe_bytes"],
-        setup=(*channels, routed, parameters, weights),
         reads=weights,
-        note="experts divided over EP, each split over the ranks that share it",
     )
+    return operation(rows, module, work, "experts divided over EP, each split over the ranks that share it")

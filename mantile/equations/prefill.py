@@ -1,87 +1,115 @@
-"""Prefill: what one prompt for every attention group, or a static batch of prompts, brings into a pass."""
+"""Prefill: what one prompt for every attention group, or a static batch of prompts, brings into a pass.
+
+Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" is ".MODULE.time"):
+
+    id behind "prefill" or "decode"              formula
+    ------------------------------------------   -------------------------------------------------------------
+    .requests .rank_requests .tokens             prefill.prefill, decode.decode: what enters the pass
+      .rank_tokens .length
+    .microbatches                                decode.microbatches
+    .context .window .last_chunk                 phase.context, of prefill.mean_context, decode.mean_context
+    .norm_tokens                                 phase.norm_tokens
+    .shared_tokens .expert_tokens                phase.tokens_by_scope
+    .coverage                                    moe.coverage
+    .MODULE.flops .bytes .compute_time           roofline.operation: every module is a block of this form,
+      .memory_time .launch_time .limit             of the work that the function for its kind hands over:
+      .layer_time .bound .time
+    .qkv .output .ffn_up .ffn_down .router       linear.linear: matrix products, with .inputs .outputs
+      .lm_head .latent_in .linear_in ...           .parameters .weight_bytes
+    .experts_up .experts_down                    moe.experts: grouped matrix products, with .rows
+    .attention                                   attention.attention, attention.latent_attention,
+                                                   with .cache_bytes
+    .indexer                                     attention.indexer
+    .linear_core .mamba_core ...                 recurrence.recurrence, with .macs .state_moved
+    .embedding .ffn_norm .rope .activation ...   elementwise.elementwise
+    .vision                                      vision.vision
+    .all_reduce .sequence .gather .dispatch      collectives.messages: messages between ranks, of the fixed
+      .combine .context .p2p .after                times and times per byte that network.network works out
+    .host .step                                  forward.host, forward.step
+    .pass .time                                  forward.forward: seconds by module, and their sum
+    .overhead                                    forward.overhead
+    .compute .memory .network                    forward.by_limit
+    .bound .bottleneck                           forward.bound
+    .flops .read .bytes                          forward.flops, forward.bytes_read
+    .peak .mfu .mbu                              forward.mfu
+
+Which module is of which kind says `forward.block`; what modules a model has, mantile/ir.
+"""
 
 from __future__ import annotations
 
 from mantile.equations.constant import HALF, ONE_REQUEST
 from mantile.equations.moe import coverage
-from mantile.equations.roofline import Phase, contexts, tokens_by_scope
+from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, floor, maximum, minimum, remainder, where
+from mantile.graph.rows import Rows
 from mantile.ir.modules import AttentionSpan, ModelGraph
 
 
-def prefill(side: Workers, ir: ModelGraph) -> tuple[Phase, tuple[Quantity, ...]]:
-    """A prompt for each attention group in continuous batching; all prompts of the batch together in static batching."""
-    inputs, held = side.inputs, side.memory
-    prompts = Quantity(
-        "prefill.requests",
-        "Prompts in the pass",
-        "request",
-        where(
-            side.ranks.continuous > 0, minimum(inputs.attention_dp * ONE_REQUEST, held.requests), held.batch
-        ),
-        note="one for every attention-DP group in continuous batching, the whole batch in static batching",
-    )
-    busiest = Quantity(
-        "prefill.rank_requests",
+def prefill(workers: Workers, ir: ModelGraph) -> Phase:
+    """Continuous batching: a prompt for each attention group. Static batching: all prompts of the batch."""
+    inputs, rows = workers.inputs, Rows("prefill")
+    prompts = requests(rows, workers)
+    of_group = rows(
+        "rank_requests",
         "Prompts of an attention group",
         "request",
         maximum(1, prompts / inputs.attention_dp),
-        note="prompts in the pass ÷ attention-DP, at least 1",
     )
-    tokens = Quantity(
-        "prefill.tokens", "Tokens in the pass", "token", prompts * inputs.input_tokens, name="tokens"
-    )
-    on_rank = Quantity(
-        "prefill.rank_tokens",
+    tokens = rows("tokens", "Tokens in the pass", "token", prompts * inputs.input_tokens, called="tokens")
+    on_rank = rows(
+        "rank_tokens",
         "Tokens of a rank in attention",
         "token",
-        busiest * inputs.input_tokens / inputs.cp,
-        name="tokens of a rank",
-        note="prompts of an attention group × input tokens ÷ CP",
+        of_group * inputs.input_tokens / inputs.cp,
+        called="tokens of a rank",
     )
-    length = inputs.input_tokens
+    scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
+    in_norms = norm_tokens(rows, on_rank, workers)
+    contexts = context(rows, ir, lambda span, row: mean_context(span, row, inputs.input_tokens))
+    touched = coverage(rows, tokens, workers.efficiency, ir)
+    return Phase(
+        id="prefill",
+        requests=prompts,
+        tokens=tokens,
+        rank_requests=of_group,
+        scoped=scoped,
+        norm_tokens=in_norms,
+        contexts=contexts,
+        decode=False,
+        coverage=touched,
+        rows=tuple(rows.rows),
+    )
 
-    def mean(reach: AttentionSpan, row: str, words: str) -> tuple[list[Quantity], Node, str]:
-        limit = reach.length
-        if limit is None:
-            return [], HALF * length, "half the prompt: every token attends to all before it"
-        if reach.kind == "chunked":
-            rest = Quantity(
-                f"prefill.last_chunk{row}",
-                f"Length of the last chunk{words}",
-                "token/request",
-                remainder(length, limit),
-            )
-            full = floor(length / limit)
-            return (
-                [rest],
-                HALF * (full * limit * limit + rest * rest) / length,
-                "half of a chunk, by what each token has of its own",
-            )
-        window = Quantity(
-            f"prefill.window{row}",
-            f"Reach of attention{words}",
-            "token/request",
-            where(limit > 0, minimum(limit, length), length),
-            note=f"the prompt, at most the {limit.label.lower()}",
-        )
+
+def requests(rows: Rows, workers: Workers) -> Quantity:
+    """Prompts in the pass."""
+    memory = workers.memory
+    return rows(
+        "requests",
+        "Prompts in the pass",
+        "request",
+        where(
+            workers.ranks.continuous > 0,
+            minimum(workers.inputs.attention_dp * ONE_REQUEST, memory.requests),
+            memory.batch,
+        ),
+        "continuous batching prefills one prompt for each attention group, static batching the whole batch",
+    )
+
+
+def mean_context(span: AttentionSpan, row: SpanRows, prompt: Node) -> tuple[Node, str]:
+    """Tokens a token of the prompt attends to on average, and why."""
+    limit = span.length
+    if limit is None:
+        return HALF * prompt, "every token attends to all before it"
+    if span.kind == "chunked":
+        rest = row("last_chunk", "Length of the last chunk", remainder(prompt, limit))
+        full = floor(prompt / limit)
         return (
-            [window],
-            window * (1 - HALF * window / length),
-            "reach × (1 − half × reach ÷ prompt): the first tokens see less",
+            HALF * (full * limit * limit + rest * rest) / prompt,
+            "every token attends to those before it in its chunk",
         )
-
-    rows, found = contexts("prefill", ir, mean)
-    touched = coverage("prefill", tokens, side.efficiency, ir)
-    scoped, norms, more = tokens_by_scope("prefill", tokens, on_rank, side, ir)
-    phase = Phase("prefill", prompts, tokens, busiest, scoped, norms, found, decode=False, coverage=touched)
-    return phase, (
-        prompts,
-        busiest,
-        tokens,
-        on_rank,
-        *more,
-        *rows,
-        *([touched] if touched is not None else []),
-    )
+    window = row("window", "Reach of attention", where(limit > 0, minimum(limit, prompt), prompt))
+    return window * (1 - HALF * window / prompt), "the first tokens see less than the window"

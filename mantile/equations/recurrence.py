@@ -1,55 +1,41 @@
-"""Layers with a state that does not grow: gated delta rule, KDA, Mamba. In chunks in prefill, one update a token in decode."""
+"""Layers with a state that does not grow: gated delta rule, KDA, Mamba.
+
+A prompt is worked on in chunks; decode updates the state once per token.
+"""
 
 from __future__ import annotations
 
-from mantile.equations.constant import (
-    BOTH_WAYS,
-    FLOPS_PER_MAC,
-    RESULT_BYTES,
-)
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.memory import State
-from mantile.equations.plan import Sharding
-from mantile.equations.roofline import Block, Phase, operation
-from mantile.graph.quantity import Node, Quantity, as_node, substitute
+from mantile.equations.constant import BOTH_WAYS, FLOPS_PER_MAC, RESULT_BYTES
+from mantile.equations.phase import Phase
+from mantile.equations.roofline import Block, Work, operation, rows_of
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Node, as_node, substitute
 from mantile.ir.modules import Module, Recurrence
 
 
-def recurrence(
-    phase: Phase, module: Module, work: Recurrence, kept: State, efficiency: Efficiency, plan: Sharding
-) -> Block:
+def recurrence(phase: Phase, module: Module, core: Recurrence, workers: Workers) -> Block:
     """Convolution and state update of one layer."""
-    prefix = f"{phase.id}.{module.id}"
-    here: dict[Node, Node] = {work.state: kept.values, work.conv: kept.conv}
-    if phase.decode and work.chunk is not None:
-        here[work.chunk] = as_node(1)  # a chunk of one token
-    macs = plan.on_rank(substitute(work.macs, here), module)
-    products = Quantity(
-        f"{prefix}.macs",
-        f"Products per token and rank, {module.label}",
+    state, efficiency = workers.memory.caches.states[module.id], workers.efficiency
+    rows = rows_of(phase, module)
+    here: dict[Node, Node] = {core.state: state.values, core.conv: state.conv}
+    if phase.decode and core.chunk is not None:
+        here[core.chunk] = as_node(1)  # a chunk of one token
+    products = rows(
+        "macs",
+        "Products per token and rank",
         "channel",
-        macs,
-        name="products",
-        note="multiply-adds of one token, by itself"
-        if phase.decode
-        else "multiply-adds of one token in the chunked form",
+        workers.plan.on_rank(substitute(core.macs, here), module),
+        "a token by itself" if phase.decode else "the chunked form",
+        called="products",
     )
-    moved = Quantity(
-        f"{prefix}.state_moved",
-        f"States read and written, {module.label}",
-        "B",
-        BOTH_WAYS * phase.rank_requests * kept.bytes,
-        name="states read and written",
-    )
-    return operation(
-        phase,
-        module=module,
+    moved = rows("state_moved", "States read and written", "B", BOTH_WAYS * phase.rank_requests * state.bytes)
+    work = Work(
         launch=efficiency["state_launch_time"],
-        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + kept.conv * work.kernel),
+        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + state.conv * core.kernel),
         rate=efficiency["attention_flops"],
-        traffic=moved + phase.rank_tokens * kept.conv * BOTH_WAYS * RESULT_BYTES,
+        traffic=moved + phase.rank_tokens * state.conv * BOTH_WAYS * RESULT_BYTES,
         bandwidth=efficiency["state_bytes"],
-        setup=(products, moved),
         reads=moved,
-        note="one update of the state per token" if phase.decode else "the prompt in chunks",
     )
+    note = "one update of the state per token" if phase.decode else "the prompt in chunks"
+    return operation(rows, module, work, note)

@@ -7,24 +7,21 @@ from dataclasses import replace
 from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Named, Quantity, Section, ancestors
+from mantile.graph.quantity import Quantity, Section, ancestors
 from mantile.graph.rewrite import GraphRewrite
 
 SINGLE = "single."
 
 
-def single(workers: Workers, rows: tuple[Named, ...], step: Pass) -> Pass:
+def single(workers: Workers, step: Pass) -> Pass:
     """The step of one request, for the line between it and the full batch on which a request rate lies.
 
     Args:
         workers: those that decode.
-        rows: what enters the step of the batch.
         step: of the batch.
     """
     figures = [figure for section in step.sections for figure in section.figures()]
-    rewrite = GraphRewrite(
-        {workers.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", (*rows, *figures)
-    )
+    rewrite = GraphRewrite({workers.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", tuple(figures))
     alone = rewrite.rewrite(step)
     needed = [
         node

@@ -27,7 +27,8 @@ class Operation:
     Args:
         numpy: function of scalars or arrays; a span arrives as a list.
         excel: template with {0}, {1}, ... or {all} for any number of arguments.
-        sentence: the same in words. A function gets brackets in {0}, all but a name in {0:atom}, nothing in {0:bare}.
+        sentence: the same in words. Brackets go round a function in {0}, round all but a name in {0:atom},
+            round nothing in {0:bare}.
         precedence: of the printed form; arguments that bind less tightly get brackets.
         unit: name of the rule by which its unit follows from its arguments' units.
     """
@@ -177,7 +178,7 @@ def _round_up(value: Any, _digits: int) -> Any:
 
 
 def format_text(value: float, form: str) -> str:
-    """A number in one of the formats "0", "0.0", "#,##0.00", "0%", ..., rounded half away from zero as Excel does."""
+    """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does."""
     if not math.isfinite(value):
         return "#N/A"
     if abs(value) >= 1e20:  # beyond anything a text should show, and beyond Decimal's default precision

@@ -1,4 +1,4 @@
-"""Quantities made one after the other: a row each, ids under one prefix, in the order in which a reader meets them."""
+"""Quantities made one after the other: a row each, ids under one prefix, in the order of the sheet."""
 
 from __future__ import annotations
 

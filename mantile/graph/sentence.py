@@ -1,8 +1,8 @@
 """Graph to words: how a quantity is worked out, in one sentence that names everything it follows from.
 
-The sentence of an operation stands in the table of `operations`. Some combinations read better in other words: a
-choice ("A if X, B if Y, else C"), a lookup by key, the larger of two, a bound ("at least 1"), a text put together.
-Those forms are the functions below `_FORMS`.
+The sentence of an operation stands in the table of `operations`. Some combinations read better otherwise:
+a choice ("A if X, B if Y, else C"), a lookup by key, the larger of two, a bound ("at least 1"), a text put
+together. Those are the functions listed in `_FORMS`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _ending(figure: Named) -> str:
 
 
 def lowered(label: str) -> str:
-    """A label without the capital of an ordinary first word: "Weights read" is "weights read", "KV cache" stays."""
+    """A label without the capital of an ordinary first word: "weights read", but "KV cache"."""
     head = label.split(" ", 1)[0]
     ordinary = head[:1].isupper() and (head[1:].islower() or head == "A")
     return label[0].lower() + label[1:] if ordinary else label
@@ -98,8 +98,8 @@ def lowered(label: str) -> str:
 class _Phrase:
     """Words for a node, and how tightly they bind.
 
-    In a template of the table, `{0}` gets brackets where a function stands, `{0:atom}` where anything but a name
-    stands, and `{0:bare}` never.
+    In a template of the table, `{0}` gets brackets where a function stands, `{0:atom}` where anything but a
+    name stands, and `{0:bare}` never.
     """
 
     text: str
@@ -170,7 +170,7 @@ class _Printer:
         return self.phrase(node)
 
     def flag(self, node: Node) -> _Phrase | None:
-        """What holds where a node is 1 and does not where it is 0; None for a node that counts or measures."""
+        """What holds where a node is 1 and not where it is 0; None for a node that counts or measures."""
         if isinstance(node, Input | Quantity):
             return _Phrase(self.names[node]) if _is_flag(node) else None
         if not isinstance(node, Apply):
@@ -213,7 +213,7 @@ class _Printer:
         return None if flag is None else self.combined("or", [first, (_subject(otherwise), flag)])
 
     def combined(self, word: str, conditions: list[tuple[Node | None, _Phrase]]) -> _Phrase:
-        """Conditions that hold together or one of which does: "A is set and above 0" says the subject once."""
+        """Conditions of which all or one hold; "A is set and above 0" says the subject once."""
         texts: list[str] = []
         before: Node | None = None
         for subject, condition in conditions:
@@ -239,7 +239,7 @@ class _Printer:
         return texts[0] if len(texts) == 1 else f"{separator.join(texts[:-1])} and {texts[-1]}"
 
     def members(self, span: Span) -> str:
-        """All members of a span by name, what they have in common said once; nothing where they do not fit a line."""
+        """All members of a span by name, what they share said once; "" where they do not fit a line."""
         texts = self._members(span.members)
         if len(texts) == 1:
             return texts[0]

@@ -1,0 +1,133 @@
+"""What enters a forward pass, on each rank: the part that prefill and decode have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mantile.equations.plan import Scope, scope
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Node, Quantity, Row, where
+from mantile.graph.rows import Rows
+from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, ModelGraph, Module
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A forward pass: prefill or decode.
+
+    Args:
+        id: prefix of its quantities.
+        requests: requests in the pass of a replica.
+        tokens: tokens that enter the pass, of all attention groups.
+        rank_requests: requests of the busiest attention group.
+        scoped: tokens that a rank works on, by the ranks a module is spread over.
+        norm_tokens: the same of a norm between mixer and FFN.
+        contexts: mean number of tokens a token attends to, per request, by attention span.
+        decode: keys and values come from the cache; in prefill they are still on chip.
+        rows: of these figures, in the order in which they are shown.
+        coverage: share of a layer's experts that some token goes through; None in a model without experts.
+    """
+
+    id: str
+    requests: Quantity
+    tokens: Quantity
+    rank_requests: Quantity
+    scoped: Mapping[Scope, Quantity]
+    norm_tokens: Quantity
+    contexts: Mapping[AttentionSpan, Quantity]
+    decode: bool
+    rows: tuple[Row, ...]
+    coverage: Quantity | None = None
+
+    @property
+    def rank_tokens(self) -> Quantity:
+        """Tokens that a rank of an attention group works on."""
+        return self.scoped["attention"]
+
+    def tokens_of(self, module: Module) -> Quantity:
+        """Tokens that a rank works on in a module."""
+        if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
+            return self.norm_tokens
+        return self.scoped[scope(module)]
+
+
+@dataclass(frozen=True)
+class SpanRows:
+    """Where the rows of one attention span go.
+
+    Args:
+        rows: of the pass.
+        id_suffix, label_suffix: what tells the span from others of the model; empty where there is one only.
+    """
+
+    rows: Rows
+    id_suffix: str
+    label_suffix: str
+
+    def __call__(self, name: str, label: str, body: Node, note: str = "", called: str = "") -> Quantity:
+        """A row of tokens per request."""
+        return self.rows(
+            f"{name}{self.id_suffix}",
+            f"{label}{self.label_suffix}",
+            "token/request",
+            body,
+            note,
+            called=f"{called}{self.label_suffix}" if called else "",
+        )
+
+
+def context(
+    rows: Rows, ir: ModelGraph, mean: Callable[[AttentionSpan, SpanRows], tuple[Node, str]]
+) -> dict[AttentionSpan, Quantity]:
+    """Mean number of tokens attended to, for every span of a model's attention and indexers.
+
+    Args:
+        rows: of the pass; gets the rows.
+        mean: for a span, the expression and why it is so; it may add rows of its own before.
+    """
+    spans = list(ir.spans())
+    if Indexer in ir.operations() and FULL not in spans:
+        spans.append(FULL)
+    contexts: dict[AttentionSpan, Quantity] = {}
+    for span in spans:
+        row = SpanRows(rows, "", "")
+        if len(spans) > 1 and span.length is None:
+            row = SpanRows(rows, f".{span.kind}", ", full")
+        elif len(spans) > 1 and span.length is not None:
+            row = SpanRows(
+                rows, f".{span.length.id.removeprefix('model.')}", f", {span.length.label.lower()}"
+            )
+        body, why = mean(span, row)
+        contexts[span] = row("context", "Mean tokens attended to", body, why, called="mean context")
+    return contexts
+
+
+def tokens_by_scope(
+    rows: Rows, tokens: Quantity, on_rank: Quantity, workers: Workers, ir: ModelGraph
+) -> dict[Scope, Quantity]:
+    """Tokens that a rank works on, by the ranks a module is spread over; adds rows for experts."""
+    scopes = {scope(module) for module in ir.modules}
+    plan = workers.plan
+    scoped: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
+    if "shared" in scopes and plan.sends_tokens is not None:
+        scoped["shared"] = rows(
+            "shared_tokens",
+            "Tokens of a rank in shared experts",
+            "token",
+            where(plan.sends_tokens > 0, on_rank, tokens),
+        )
+    if "experts" in scopes and plan.expert_groups is not None:
+        scoped["experts"] = rows(
+            "expert_tokens",
+            "Tokens of a rank's experts",
+            "token",
+            tokens / plan.expert_groups,
+            "experts are chosen evenly",
+        )
+    return scoped
+
+
+def norm_tokens(rows: Rows, on_rank: Quantity, workers: Workers) -> Quantity:
+    """Tokens of a rank in the norms between mixer and FFN."""
+    return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.plan.sequence)
