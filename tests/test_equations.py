@@ -383,23 +383,14 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
 
 
 def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, float, int]:
-    """The profile row whose figure is used: its id, its figure and its level. Of those for the formats and ranks at hand."""
-    values, at = made.values(), look(made)
-    ranks = max((n for n in (2, 4, 8) if n <= at("inputs.tp")), default=2)
-    condition = {kind.name: kind.condition for kind in KINDS}[factor]
-    suffix = {
-        "format": f".{at(f'hardware.{weights}.kernel_format')}",
-        "kv": f".{at('hardware.kv_format')}",
-        "ranks": f".tp{ranks}",
-    }
-    levels = {
-        figure: made.equations.prefill_workers.efficiency.level(key, values)
-        for figure, key in made.equations.prefill_workers.efficiency.in_use[factor]
-        if figure.id.endswith(suffix.get(condition or "", ""))
-    }
-    assert sorted(levels.values())[-2:-1] != [max(levels.values())], "two profiles of one level"
-    best = max(levels, key=lambda figure: levels[figure])
-    return best.id.removeprefix(f"efficiency.{factor}."), float(values[best]), levels[best]
+    """The profile row whose figure is used: its id, its figure and the level of its profile."""
+    values, in_use = made.values(), made.equations.prefill_workers.efficiency.in_use[factor]
+    user = weights if weights in in_use.by_user else next(iter(in_use.by_user))
+    figure = in_use.library_figure(in_use.by_user[user], values)
+    levels = {profile.key: profile.level for profile in made.library.efficiency}
+    row = figure.id.removeprefix(f"efficiency.{factor}.")
+    key = max((key for key in levels if row == key or row.startswith(f"{key}.")), key=len)
+    return row, float(values[figure]), levels[key]
 
 
 @pytest.mark.parametrize(
@@ -505,8 +496,8 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         return ({"framework"} if framework else set()) | ({"accelerator"} if place != "global" else set())
 
     needed = {
-        name: {field for _, key in found for field in named(key)}
-        for name, found in equations.prefill_workers.efficiency.in_use.items()
+        name: {field for table in factor.tables for key in table.figures for field in named(key)}
+        for name, factor in equations.prefill_workers.efficiency.in_use.items()
     }
     of_class = {
         name: {"weights_dtype", f"{name}_dtype", "activation_dtype"}

@@ -19,6 +19,7 @@ from mantile.estimate.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
+from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, profile_keys
 from mantile.library.errors import InputError
 from mantile.library.facts import VISION_FACTS, fact_kind
 from mantile.library.huggingface import parse_config, read_config
@@ -235,6 +236,46 @@ def test_the_library_is_consistent(library: Library) -> None:
         ValueError, match=r"accelerator h100-sxm: field system: expected a system .* found 'hgx-b200'"
     ):
         Library.model_validate(library.model_dump() | {"accelerators": wrong})
+
+
+def test_the_fallback_chain_is_from_wide_to_specific(library: Library) -> None:
+    """Eight levels; every profile of the library is of one of them, and the last that holds for its own case."""
+    chip, system = library.accelerator("dgx-spark-gb10"), library.system("spark-10gbe")
+    case = {
+        "framework": "vllm",
+        "generation": chip.generation,
+        "accelerator": chip.id,
+        "topology": system.topology,
+        "link": system.link,
+    }
+    assert profile_keys(case) == [
+        "global",
+        "global/vllm",
+        chip.generation,
+        f"{chip.generation}/vllm",
+        f"topology/{system.topology}",
+        chip.id,
+        f"{chip.id}/vllm",
+        f"link/{system.link}",
+    ]
+    assert profile_keys({"framework": "vllm", "accelerator": None}) == ["global", "global/vllm"]
+    for profile in library.efficiency:
+        assert profile.key == profile_keys(profile.case)[-1]
+        assert FALLBACK_CHAIN[profile.level - 1].of_links == (profile.key.startswith(("topology/", "link/")))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"generation": "hopper", "accelerator": "h100-sxm"},
+        {"topology": "mesh", "framework": "vllm"},
+        {"topology": "mesh", "link": "ethernet-10g"},
+    ],
+)
+def test_a_profile_is_of_one_level(case: dict[str, str]) -> None:
+    """Fields that no level has together are refused, by name."""
+    with pytest.raises(ValueError, match=rf"{' and '.join(case)}: expected one of framework, generation, "):
+        EfficiencyProfile.model_validate({"id": "odd", "version": "1", "factors": (), **case})
 
 
 @pytest.mark.parametrize(

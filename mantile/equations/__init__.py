@@ -8,19 +8,20 @@ A newcomer holding a cell finds its formula by its id: the first part of the id 
     library, system,         of that name: what profiles state of accelerators, systems,
       framework, datatype      serving frameworks and data types
     hardware                 hardware.py: accelerator and system in use; about data types: formats.py
-    efficiency               efficiency.py; the factors there are: factors.py
-    model                    mantile/ir for facts and dimensions; graph.py for parameters
+    efficiency               efficiency.py; which profile holds: fallback.py; efficiency.fraction and
+                               efficiency.rate: rates.py; the factors there are: factors.py
+    model                    model.py; facts and dimensions: mantile/ir
     tensor, tensors          tensors.py
     plan, memory, network    of that name; which layers a stage holds: placement.py
     prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
                                of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
                                vision.py on roofline.py; messages: collectives.py. A table in prefill.py
                                says which function for which id.
-    single                   decode, once more for one request (graph.py)
+    single                   single.py: decode, once more for one request
     scheduler, load,         of that name
       serving, cost,
       evidence, measured,
-      checks
+      checks, stamp
     floor                    mantile/floors.py
 
 What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode workers.

@@ -242,6 +242,12 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )
+    needed |= {
+        choice.profile
+        for workers in graph.workers
+        for choice in workers.efficiency.choices
+        if choice.place in needed
+    }
     return {name: tuple(_pruned(section, needed) for section in blocks) for name, blocks in sheets.items()}
 
 

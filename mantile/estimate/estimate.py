@@ -94,13 +94,13 @@ class Estimate:
 
     @cached_property
     def program(self) -> Program:
-        """Every figure of the graph, every check, and the profiles that hold for each side, ready to run."""
+        """Every figure of the graph, every check, and the efficiency profiles in use, ready to run."""
         equations = self.equations
         return Program(
             [
                 *equations.figures.values(),
                 *(check.result for check in equations.checks.checks),
-                *(link for side in equations.workers for link in side.efficiency.chain),
+                *(choice.profile for side in equations.workers for choice in side.efficiency.choices),
             ]
         )
 

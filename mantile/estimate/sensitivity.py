@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mantile.equations.efficiency import Efficiency
 from mantile.equations.sensitivity import SIGN, SensitivityInput, input_values, range_percent, results
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Quantity
+from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError, unknown
 
 MEANING = "Effect = change of the result from the low to the high end of its range"
@@ -148,37 +147,22 @@ def _factors(estimate: Estimate) -> Iterator[SensitivityInput]:
     equations = estimate.equations
     seen: set[Quantity] = set()
     for workers in equations.workers:
-        efficiency = workers.efficiency
         prefix, suffix = ("", "") if workers is equations.prefill_workers else ("decode.", ", decode")
-        for kind in efficiency.kinds():
-            main = efficiency.factors[kind.name]
+        for name, factor in workers.efficiency.in_use.items():
+            main = factor.main
             if main.id not in equations.figures or main in seen:
                 continue
-            users = [
-                figure
-                for (name, _), figure in efficiency.by_user.items()
-                if name == kind.name and figure.id in equations.figures
-            ]
+            users = [quantity for quantity in factor.by_user.values() if quantity.id in equations.figures]
             seen |= {main, *users}
-            status, _, source = _in_use(estimate, efficiency, kind.name, main).source.partition(": ")
-            identifier = f"{prefix}efficiency.{kind.name}"
+            figure = factor.library_figure(main, estimate.values())
+            identifier = f"{prefix}efficiency.{name}"
             yield SensitivityInput(
                 id=identifier,
                 label=main.label.partition(" in use")[0] + suffix,
                 figures=tuple(dict.fromkeys((main, *users))),
-                status=status.split(" ")[0],
-                source=source,
-                range_percent=_range_percent(estimate, identifier, status.split(" ")[0]),
-                at_most_one=kind.fraction,
-                at_least_one=kind.low >= 1,
+                status=figure.status,
+                source=figure.source.partition(": ")[2],
+                range_percent=_range_percent(estimate, identifier, figure.status),
+                at_most_one=factor.kind.fraction,
+                at_least_one=factor.kind.low >= 1,
             )
-
-
-def _in_use(estimate: Estimate, efficiency: Efficiency, name: str, figure: Quantity) -> Input:
-    """The library figure behind a factor of the base scenario: of those equal to it, the one of the highest level."""
-    values = estimate.values()
-    scale = {"s": 1e6, "B": 1e-9, "B/s": 1e-9}.get(figure.unit, 1.0)
-    rows = efficiency.in_use[name]
-    value = float(values[figure]) * scale
-    fitting = [row for row in rows if abs(float(row[0].value or 0) - value) <= 1e-9 * abs(value)]
-    return max(fitting or rows, key=lambda row: efficiency.level(row[1], values))[0]

@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from string import Formatter
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict
 from mantile.library.figure import Profile, Status, Topology
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the fallback chain: for which cases its profiles hold.
+
+    Args:
+        name: as ids have it.
+        label: what a profile of this level is of.
+        key: by which a case finds its profile; in braces the fields that profile and case have in common.
+    """
+
+    name: str
+    label: str
+    key: str
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, str | None], ...]:
+        """What the key is made of: texts, each with the field that follows it."""
+        return tuple((text, field) for text, field, _, _ in Formatter().parse(self.key))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields that a profile of this level states."""
+        return frozenset(field for _, field in self.parts if field is not None)
+
+    @property
+    def of_links(self) -> bool:
+        """Whether its profiles are about the links between accelerators only."""
+        return bool(self.fields & {"topology", "link"})
+
+
+FALLBACK_CHAIN = (
+    Level("global", "everything", "global"),
+    Level("framework", "framework", "global/{framework}"),
+    Level("generation", "generation", "{generation}"),
+    Level("generation_framework", "generation and framework", "{generation}/{framework}"),
+    Level("topology", "topology", "topology/{topology}"),
+    Level("accelerator", "accelerator", "{accelerator}"),
+    Level("accelerator_framework", "accelerator and framework", "{accelerator}/{framework}"),
+    Level("link", "kind of link", "link/{link}"),
+)
+"""From wide to specific. Of the profiles that hold for a case and have a factor, the one of the last level is used."""
+
+
+def profile_keys(case: Mapping[str, str | None]) -> list[str]:
+    """Keys of the efficiency profiles that hold for a case, from wide to specific.
+
+    Args:
+        case: framework, generation, accelerator, topology and kind of link, as far as they are known.
+
+    Example:
+        profile_keys({"framework": "vllm", "generation": "hopper"})
+        ["global", "global/vllm", "hopper", "hopper/vllm"]
+    """
+    stated = {field: value for field, value in case.items() if value}
+    return [level.key.format(**stated) for level in FALLBACK_CHAIN if level.fields <= stated.keys()]
 
 
 class Factor(Strict):
@@ -61,8 +122,9 @@ class FitReport(Strict):
 
 
 class EfficiencyProfile(Profile):
-    """How much of the hardware is reached, for everything (`global`), a generation or an accelerator, with or without
-    a framework, a topology or a kind of link. A factor that a profile lacks is taken from the next wider one."""
+    """How much of the hardware is reached in the cases of one level of the fallback chain: for everything (`global`), a
+    generation or an accelerator, with or without a framework, for a topology or a kind of link. A factor that a profile
+    lacks is taken from the next wider one that holds."""
 
     generation: str | None = None
     accelerator: str | None = None
@@ -73,18 +135,29 @@ class EfficiencyProfile(Profile):
     fit: FitReport | None = None
 
     @model_validator(mode="after")
-    def _one_place(self) -> EfficiencyProfile:
-        places = [name for name in ("generation", "accelerator", "topology", "link") if getattr(self, name)]
-        if len(places) > 1:
-            raise ValueError(f"{' and '.join(places)}: expected one of them")
-        if self.framework and places and places[0] in ("topology", "link"):
-            raise ValueError(f"framework: expected none beside {places[0]}")
+    def _of_one_level(self) -> EfficiencyProfile:
+        if all(level.fields != self.case.keys() for level in FALLBACK_CHAIN):
+            levels = ", ".join(level.label for level in FALLBACK_CHAIN[1:])
+            raise ValueError(f"{' and '.join(self.case)}: expected one of {levels}, or none of them")
         return self
 
     @property
+    def case(self) -> dict[str, str]:
+        """The fields that it states."""
+        fields = ("generation", "accelerator", "topology", "link", "framework")
+        return {field: value for field in fields if (value := getattr(self, field))}
+
+    @property
+    def level(self) -> int:
+        """The number of its level in the fallback chain, from 1."""
+        return next(n for n, level in enumerate(FALLBACK_CHAIN, 1) if level.fields == self.case.keys())
+
+    @property
+    def of_links(self) -> bool:
+        """Whether it is about the links between accelerators only."""
+        return FALLBACK_CHAIN[self.level - 1].of_links
+
+    @property
     def key(self) -> str:
-        """What a case must have in its chain for the profile to apply."""
-        if self.topology or self.link:
-            return f"topology/{self.topology}" if self.topology else f"link/{self.link}"
-        place = self.accelerator or self.generation or "global"
-        return f"{place}/{self.framework}" if self.framework else place
+        """What a case must have in its chain for the profile to hold."""
+        return FALLBACK_CHAIN[self.level - 1].key.format(**self.case)

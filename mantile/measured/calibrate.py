@@ -150,8 +150,6 @@ def calibrate(
 
 def usual_factors(matched: MatchedRuns, metrics: Sequence[str]) -> list[FittedFactor]:
     """The factors that are fitted to metrics unless others are asked for, by accelerator and framework."""
-    needed = {
-        kind.name for batch in matched.batches for kind in batch.equations.prefill_workers.efficiency.kinds()
-    }
+    needed = {name for batch in matched.batches for name in batch.equations.prefill_workers.efficiency.in_use}
     names = dict.fromkeys(name for metric in metrics for name in USUAL_FACTORS[metric] if name in needed)
     return [FittedFactor(name, scope="pair") for name in names]

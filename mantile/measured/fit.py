@@ -15,7 +15,7 @@ from mantile.graph.quantity import Input, Node
 from mantile.library.profiles import Library
 from mantile.measured.match import Batch, MatchedRuns
 from mantile.measured.metrics import Array, errors
-from mantile.measured.profile_versions import Fit, FittedFactor, Scope, profile_keys
+from mantile.measured.profile_versions import Fit, FittedFactor, Scope, matching_keys
 from mantile.measured.runs import Run
 
 Loss = Literal["soft_l1", "cauchy"]
@@ -161,7 +161,7 @@ class FitProblem:
     @cached_property
     def matching_profiles(self) -> set[str]:
         """Keys of the profiles that hold for some run: only their figures bound how far a factor may change."""
-        return {key for run in self.runs for key in profile_keys(run, self.library)}
+        return {key for run in self.runs for key in matching_keys(run, self.library)}
 
     @cached_property
     def measured(self) -> Array:

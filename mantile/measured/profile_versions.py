@@ -11,7 +11,7 @@ import numpy as np
 
 from mantile.equations.factors import DOMAINS, KINDS
 from mantile.graph.quantity import Input
-from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Moved
+from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Moved, profile_keys
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM
@@ -106,7 +106,7 @@ class Change:
     at_bound: bool
 
 
-def profile_keys(run: Run, library: Library) -> set[str]:
+def matching_keys(run: Run, library: Library) -> set[str]:
     """Keys of the efficiency profiles that hold for a run."""
     accelerator = library.accelerator(str(run.accelerator))
     system = (
@@ -114,13 +114,17 @@ def profile_keys(run: Run, library: Library) -> set[str]:
         if run.system not in (None, DEFAULT_SYSTEM)
         else library.usual_system(accelerator.id)
     )
-    places = ("global", accelerator.generation, accelerator.id)
-    return {
-        *places,
-        *(f"{place}/{run.framework or 'vllm'}" for place in places),
-        f"topology/{system.topology}",
-        f"link/{system.link}",
-    }
+    return set(
+        profile_keys(
+            {
+                "framework": run.framework or "vllm",
+                "generation": accelerator.generation,
+                "accelerator": accelerator.id,
+                "topology": system.topology,
+                "link": system.link,
+            }
+        )
+    )
 
 
 def updated_profiles(
@@ -227,20 +231,12 @@ class _Versions:
 
     def _wider(self, profile: EfficiencyProfile) -> list[EfficiencyProfile]:
         """Profiles that hold wherever this one does, the nearest first."""
-        generation = (
-            self.library.accelerator(profile.accelerator).generation
-            if profile.accelerator
-            else profile.generation
-        )
-        keys = [
-            profile.accelerator,
-            f"{generation}/{profile.framework}",
-            generation,
-            f"global/{profile.framework}",
-            "global",
-        ]
+        case = profile.case
+        if profile.accelerator:
+            case["generation"] = self.library.accelerator(profile.accelerator).generation
         by_key = {other.key: other for other in self.profiles.values()}
-        return [by_key[key] for key in keys if key in by_key and by_key[key].id != profile.id]
+        nearest_first = reversed(profile_keys(case))
+        return [by_key[key] for key in nearest_first if key in by_key and key != profile.key]
 
 
 def _rounded(value: float) -> float:

@@ -97,7 +97,7 @@ _MAX_RANGE, _MAX_NESTING = 100_000, 64
 OUTPUTS = re.compile(
     r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
     r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
-    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.profile_in_use|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
 )
 # Of a model of states only, without caches and FFNs.

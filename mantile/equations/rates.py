@@ -1,0 +1,246 @@
+"""What factors and hardware come to, rows "efficiency.fraction" and "efficiency.rate": times, FLOP/s and B/s that are reached.
+
+A fraction is a factor of a peak times what serving runs make of it: what the checks look at. A rate is a fraction
+times the datasheet figure, worked out once for all blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mantile.equations.factors import KINDS
+from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import EARLY, Workload
+from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
+from mantile.graph.rows import Rows
+
+_LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What is reached.
+
+    Args:
+        by_name: times in s, FLOP/s and B/s, by the end of their ids.
+        largest, smallest: of all fractions of a peak.
+        fractions, rates: their blocks.
+    """
+
+    by_name: dict[str, Quantity]
+    largest: Quantity
+    smallest: Quantity
+    fractions: Section
+    rates: Section
+
+
+def rates(
+    factors: Mapping[str, Quantity],
+    by_user: Mapping[tuple[str, str], Quantity],
+    inputs: Workload,
+    hardware: Hardware,
+    formats: Formats,
+) -> Rates:
+    """What the factors of a model come to on its hardware.
+
+    Args:
+        factors: by name.
+        by_user: by name and the class of matrices or group of ranks that uses it.
+    """
+    rows = _Rates(factors, by_user, inputs, hardware, formats)
+    rows.gemm()
+    if "moe_launch" in factors:
+        rows.experts()
+    rows.attention()
+    if "latent_launch" in factors:
+        rows.latent_attention()
+    if "state_launch" in factors:
+        rows.states()
+    rows.memory()
+    rows.links()
+    largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(rows.fractions)))
+    smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(rows.fractions)))
+    return Rates(
+        by_name=rows.by_name,
+        largest=largest,
+        smallest=smallest,
+        fractions=Section(
+            "Fractions of a peak",
+            (*rows.scales, *rows.fractions, largest, smallest),
+            "factor × scale; what the checks look at",
+        ),
+        rates=rows.rates.section("What is reached", "fraction × datasheet figure"),
+    )
+
+
+class _Rates:
+    """The rows of fractions and rates while they are made.
+
+    Args:
+        factors, by_user: as for `rates`.
+    """
+
+    def __init__(
+        self,
+        factors: Mapping[str, Quantity],
+        by_user: Mapping[tuple[str, str], Quantity],
+        inputs: Workload,
+        hardware: Hardware,
+        formats: Formats,
+    ) -> None:
+        self.factors, self.by_user = factors, by_user
+        self.inputs, self.hardware, self.formats = inputs, hardware, formats
+        self.bandwidth = hardware.memory_bandwidth
+        self.scales: list[Quantity] = []
+        self.fractions: list[Quantity] = []
+        self.rates = Rows("efficiency.rate")
+        self.by_name: dict[str, Quantity] = {}
+
+    def rate(self, name: str, label: str, unit: str, body: Node) -> None:
+        """Add a time or a rate."""
+        self.by_name[name] = self.rates(name, label, unit, body)
+
+    def fraction(self, name: str, label: str, body: Node) -> Quantity:
+        """Add a fraction of a peak."""
+        quantity = Quantity(
+            f"efficiency.fraction.{name}", f"Fraction, {label}", "1", body, name=f"{label} fraction"
+        )
+        self.fractions.append(quantity)
+        return quantity
+
+    def users(self, factor: str) -> list[tuple[str, Quantity]]:
+        """The classes of matrices or groups of ranks that use a factor, and the factor of each."""
+        return [(user, quantity) for (name, user), quantity in self.by_user.items() if name == factor]
+
+    def gemm(self) -> None:
+        """Matrix products, by class of matrices."""
+        for name, factor in self.users("gemm_launch"):
+            self.rate(
+                f"gemm_launch_time.{name}",
+                f"GEMM launch time, {CLASSES[name]}",
+                "s",
+                factor * self.factors["launch_scale"],
+            )
+        for name, factor in self.users("gemm_compute"):
+            share = self.fraction(f"gemm_compute.{name}", f"GEMM compute, {CLASSES[name]}", factor)
+            self.rate(
+                f"gemm_flops.{name}",
+                f"GEMM FLOP/s reached, {CLASSES[name]}",
+                "FLOP/s",
+                share * self.formats.classes[name].linear_peak,
+            )
+        for name, factor in self.users("gemm_bandwidth"):
+            share = self.fraction(
+                f"gemm_bandwidth.{name}",
+                f"GEMM bandwidth, {CLASSES[name]}",
+                factor * self.factors["gemm_bandwidth_scale"],
+            )
+            self.rate(
+                f"gemm_bytes.{name}",
+                f"GEMM bandwidth reached, {CLASSES[name]}",
+                "B/s",
+                share * self.bandwidth,
+            )
+
+    def experts(self) -> None:
+        """Grouped products of experts, slower in early engines."""
+        assert self.inputs.release is not None
+        slower = Quantity(
+            "efficiency.moe_slower",
+            "Expert kernels against current ones",
+            "1",
+            where(equal(self.inputs.release, EARLY), self.factors["moe_early"], 1),
+        )
+        self.scales.append(slower)
+        self.rate(
+            "moe_launch_time",
+            "Expert launch time",
+            "s",
+            self.factors["moe_launch"] * self.factors["moe_launch_scale"] * slower,
+        )
+        compute = self.fraction("moe_compute", "expert compute", self.factors["moe_compute"] / slower)
+        peak = self.formats.classes["experts"].linear_peak
+        self.rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", compute * peak)
+        streaming = self.fraction(
+            "moe_bandwidth",
+            "expert bandwidth",
+            self.factors["moe_bandwidth"] * self.factors["moe_bandwidth_scale"] / slower,
+        )
+        self.rate("moe_bytes", "Expert bandwidth reached", "B/s", streaming * self.bandwidth)
+
+    def attention(self) -> None:
+        """Attention in prefill and decode."""
+        prefill = self.fraction(
+            "attention_prefill",
+            "prefill attention",
+            self.factors["attention_prefill"] * self.factors["attention_prefill_scale"],
+        )
+        peak = self.formats.sixteen_peak
+        self.rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", prefill * peak)
+        if "attention_launch" in self.factors:
+            self.rate(
+                "attention_launch_time",
+                "Attention launch time",
+                "s",
+                self.factors["attention_launch"] * self.factors["launch_scale"],
+            )
+        if "attention_decode" in self.factors:
+            decode = self.fraction(
+                "attention_decode",
+                "decode attention",
+                self.factors["attention_decode"] * self.factors["attention_decode_scale"],
+            )
+            self.rate("kv_read", "KV cache bandwidth reached", "B/s", decode * self.bandwidth)
+
+    def latent_attention(self) -> None:
+        """Attention over latents."""
+        decode = self.fraction(
+            "latent_decode",
+            "latent attention",
+            self.factors["latent_decode"] * self.factors["attention_decode_scale"],
+        )
+        self.rate(
+            "latent_launch_time",
+            "Latent attention launch time",
+            "s",
+            self.factors["latent_launch"] * self.factors["launch_scale"],
+        )
+        self.rate("latent_read", "Latent bandwidth reached", "B/s", decode * self.bandwidth)
+        compute = self.fraction("latent_compute", "latent attention compute", self.factors["latent_compute"])
+        peak = self.formats.sixteen_peak
+        self.rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", compute * peak)
+
+    def states(self) -> None:
+        """Recurrent states."""
+        self.rate(
+            "state_launch_time",
+            "State update launch time",
+            "s",
+            self.factors["state_launch"] * self.factors["launch_scale"],
+        )
+        share = self.fraction("state_bandwidth", "state update", self.factors["state_bandwidth"])
+        self.rate("state_bytes", "State bandwidth reached", "B/s", share * self.bandwidth)
+
+    def memory(self) -> None:
+        """Elementwise kernels, memory that the engine takes, and the link to the host."""
+        streaming = self.fraction("elementwise", "elementwise", self.factors["elementwise_bandwidth"])
+        self.rate("streaming", "Elementwise bandwidth reached", "B/s", streaming * self.bandwidth)
+        self.fraction("memory_usable", "usable memory", self.factors["memory_usable"])
+        host = self.fraction("host_link", "host link", self.factors["host_link"])
+        self.rate("host_bytes", "Host link bandwidth reached", "B/s", host * self.hardware.host_bandwidth)
+
+    def links(self) -> None:
+        """Links between accelerators, by group of ranks where factors differ."""
+        for kind in KINDS:
+            if not kind.fraction or kind.name.removesuffix("_bandwidth") not in _LINKS:
+                continue
+            label = kind.label.removesuffix(" efficiency").lower()
+            alike = len(kind.groups) == 1 or kind.condition is None
+            for user, factor in self.users(kind.name):
+                self.fraction(
+                    kind.name if alike else f"{kind.name}.{user}",
+                    label if alike else f"{label}, {user}",
+                    factor,
+                )
