@@ -4,34 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mantile.graph.quantity import Input, Node, Section, Value
-
-
-def defined(
-    identifier: str,
-    label: str,
-    unit: str,
-    value: Value,
-    note: str,
-    source: str = "definition",
-    *,
-    called: str = "",
-    status: str = "defined",
-) -> Input:
-    """A figure that belongs to the structure: the same for all scenarios and not for editing.
-
-    Args:
-        identifier, label, unit, value, note, source, status: as for `Input`.
-        called: how sentences call it; the label where empty.
-    """
-    return Input(identifier, label, unit, value, note, source, status, shared=True, fixed=True, name=called)
-
+from mantile.graph.quantity import Input, Node, Section, defined
 
 _ALL: list[Input] = []
 
 
 def _constant(name: str, label: str, unit: str, value: float, note: str, called: str = "") -> Input:
-    constant = defined(f"constant.{name}", label, unit, value, note, called=called)
+    constant = defined(f"constant.{name}", label, unit, value, note, name=called)
     _ALL.append(constant)
     return constant
 

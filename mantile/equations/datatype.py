@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import defined
 from mantile.equations.library import FactKind, text_rows
-from mantile.graph.quantity import Input, Section
+from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
 
 _KERNELS = "which row of the efficiency tables applies"
@@ -56,7 +55,7 @@ def datatypes(library: Library) -> DataTypes:
                 kind.id,
                 kind.name,
                 kind.source,
-                called="data types",
+                name="data types",
             )
             for kind in kinds
         ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mantile.equations.constant import GIGA, MICRO, defined
+from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
 from mantile.equations.fallback import Choice, Fallback, LibraryFigures
 from mantile.equations.formats import CLASSES, Formats
@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    defined,
     index,
     is_number,
     match,
@@ -209,7 +210,7 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
             "rank",
             number,
             "collectives are measured on this many ranks",
-            called="measured ranks",
+            name="measured ranks",
         )
         for number in RANKS
     )
@@ -256,7 +257,7 @@ def _labels(what: str, label: str, names: Iterable[str]) -> tuple[Input, ...]:
             "1",
             name,
             "a figure may hold for this only",
-            called=name,
+            name=name,
         )
         for name in names
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import defined
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
     Section,
+    defined,
     index,
     join,
     minimum,
@@ -58,7 +58,7 @@ def evidence(
     level, of_disaggregated = _level(of_pair, of_framework, disaggregated, levels)
     names = tuple(
         defined(
-            f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", called="words for levels"
+            f"evidence.name.{number}", f"Level {number}", "1", name, "words for it", name="words for levels"
         )
         for number, name in enumerate(levels.values(), 1)
     )
@@ -116,7 +116,7 @@ def _fact(kind: str, pair: Pair, label: str, value: float | str, base: EvidenceB
         value,
         note,
         base.source,
-        called=called,
+        name=called,
         status="measured" if kind == "runs" else "defined",
     )
 
@@ -145,7 +145,7 @@ def _level(
                 "number",
                 len(levels),
                 "whatever was measured",
-                called="level where decode is apart",
+                name="level where decode is apart",
             ),
         )
         body = body * (1 - disaggregated) + last[0] * disaggregated

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.constant import defined
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
@@ -19,6 +18,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     as_node,
+    defined,
     index,
     is_number,
     join,
@@ -159,7 +159,7 @@ class Fallback:
                 "1",
                 key,
                 "a profile that has the figures",
-                called=f"profiles of choice {number}",
+                name=f"profiles of choice {number}",
             )
             for key in keys
         ]
@@ -212,5 +212,5 @@ def _profile_key(profile: EfficiencyProfile) -> Input:
         profile.key,
         "holds where the fallback chain has its name",
         f"version {profile.version}",
-        called="profiles",
+        name="profiles",
     )

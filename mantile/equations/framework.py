@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.equations.constant import defined
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Input, defined
 from mantile.library.profiles import Library
 
 
@@ -18,14 +17,12 @@ def pairs(library: Library) -> tuple[tuple[Input, ...], tuple[Input, ...]]:
             key,
             "framework/maker of the chip",
             "framework's documentation",
-            called="the pair",
+            name="the pair",
         )
         for key in keys
     )
     ones = tuple(
-        defined(
-            f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", called="1 for a pair"
-        )
+        defined(f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", name="1 for a pair")
         for key in keys
     )
     return names, ones
@@ -41,7 +38,7 @@ def names(library: Library) -> tuple[Input, ...]:
             framework.id,
             "has the scheduler of the same place below",
             framework.source,
-            called="frameworks",
+            name="frameworks",
         )
         for framework in library.frameworks
     )
@@ -57,7 +54,7 @@ def schedulers(library: Library) -> tuple[Input, ...]:
             framework.scheduler,
             "by default",
             framework.source,
-            called="schedulers of the frameworks",
+            name="schedulers of the frameworks",
         )
         for framework in library.frameworks
     )

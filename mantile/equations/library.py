@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import defined
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Input, defined
 from mantile.graph.sentence import lowered
 from mantile.library.figure import Figure
 from mantile.library.profiles import Library
@@ -65,7 +64,7 @@ def accelerators(library: Library) -> tuple[Input, ...]:
             chip.id,
             chip.name if chip.name.startswith(chip.vendor) else f"{chip.vendor} {chip.name}",
             f"version {chip.version}",
-            called="accelerators",
+            name="accelerators",
         )
         for chip in library.accelerators
     )
@@ -104,7 +103,7 @@ def peak_keys() -> tuple[Input, ...]:
             kind,
             "name of the peak in the data types below",
             "library",
-            called=kind,
+            name=kind,
         )
         for place, kind in enumerate(PEAKS, 1)
     )
@@ -120,7 +119,7 @@ def text_rows(prefix: str, kind: FactKind, values: Mapping[str, str]) -> tuple[I
             value,
             kind.note,
             "library",
-            called=f"{lowered(kind.label)} in the library",
+            name=f"{lowered(kind.label)} in the library",
         )
         for key, value in values.items()
     )
@@ -136,7 +135,7 @@ def flag_rows(prefix: str, kind: FactKind, values: Mapping[str, bool]) -> tuple[
             int(value),
             kind.note,
             "library",
-            called=f"{lowered(kind.label)} in the library",
+            name=f"{lowered(kind.label)} in the library",
         )
         for key, value in values.items()
     )

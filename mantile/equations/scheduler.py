@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations import framework
-from mantile.equations.constant import defined
 from mantile.equations.inputs import Workload
-from mantile.graph.quantity import Input, Node, Quantity, Section, equal, index, match, span, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, defined, equal, index, match, span, where
 from mantile.library.profiles import SCHEDULERS, Library
 from mantile.library.scenario import DEFAULT
 
@@ -92,7 +91,7 @@ def scheduler(library: Library, inputs: Workload) -> Scheduler:
     """Which scheduler a framework has, or the one asked for, and its figures."""
     names, defaults = framework.names(library), framework.schedulers(library)
     kinds = tuple(
-        defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, called="schedulers")
+        defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, name="schedulers")
         for kind, meaning in SCHEDULERS.items()
     )
     in_use = Quantity(

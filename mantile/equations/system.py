@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mantile.equations.constant import defined
 from mantile.equations.library import FactKind, fact_rows, flag_rows, text_rows
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Input, defined
 from mantile.library.profiles import Library
 
 ACCELERATOR = FactKind("of_accelerator", "Accelerator of the system", "1", "which chip it holds")
@@ -43,7 +42,7 @@ def systems(library: Library) -> tuple[Input, ...]:
             system.id,
             system.name,
             f"version {system.version}",
-            called="systems",
+            name="systems",
         )
         for system in library.systems
     )

@@ -236,9 +236,19 @@ class Section:
         return tuple(figure for row in self.rows for figure in (row if isinstance(row, tuple) else (row,)))
 
 
-def defined(id: str, label: str, unit: str, value: Value, note: str = "", *, name: str = "") -> Input:
-    """A figure that holds by definition: the same in all cases, not for editing."""
-    return Input(id, label, unit, value, note, "definition", "defined", shared=True, fixed=True, name=name)
+def defined(
+    id: str,
+    label: str,
+    unit: str,
+    value: Value,
+    note: str = "",
+    source: str = "definition",
+    *,
+    status: str = "defined",
+    name: str = "",
+) -> Input:
+    """A figure that belongs to the structure: the same in all cases, not for editing."""
+    return Input(id, label, unit, value, note, source, status, shared=True, fixed=True, name=name)
 
 
 def as_node(operand: Operand) -> Node:
