@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES, defined
+from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
 from mantile.equations.datatype import DataTypes, datatypes
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     as_node,
+    defined,
     equal,
     index,
     join,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import NO_LINK, ONE_REQUEST, defined
+from mantile.equations.constant import NO_LINK, ONE_REQUEST
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
 from mantile.equations.moe import experts
@@ -24,6 +24,7 @@ from mantile.graph.quantity import (
     Row,
     Section,
     as_node,
+    defined,
     index,
     match,
     maximum,
@@ -270,7 +271,7 @@ class _TimesByModule:
                     "1",
                     self.groups[group],
                     "what it is shown under on Summary and Layers",
-                    called="groups",
+                    name="groups",
                 )
             )
         return ByModule(tuple(figures), tuple(groups))
@@ -315,7 +316,7 @@ def bound(phase: Phase, shares: Mapping[str, ByModule]) -> tuple[dict[str, Quant
             "1",
             limit,
             "name of a limit",
-            called="limits",
+            name="limits",
         )
         for number, limit in enumerate(shares, 1)
     )
