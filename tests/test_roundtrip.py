@@ -134,7 +134,7 @@ def _imported(file: File, monkeypatch: pytest.MonkeyPatch) -> Imported:
     return import_workbook(file.path)
 
 
-# Figures that mean something only together with others, and those that make another projection the widest: typed alone they may be refused.
+# Figures that mean something only together with others: typed alone they may be refused.
 TOGETHER = (
     ".pair_bandwidth",
     ".torus_axes",
@@ -144,10 +144,6 @@ TOGETHER = (
     "model.kv_heads",
     "model.experts_per_token",
     "model.experts",
-    "model.hidden_size",
-    "model.head_dim",
-    "model.ffn_size",
-    "model.expert_ffn_size",
 )
 
 
@@ -532,10 +528,6 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
             r"Hardware!G\d+ \(system\.hgx-h100\.pair_bandwidth\): .*expected exactly where topology is mesh",
         ),
         (_at("model.kv_heads", 64), r"Model!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
-        (
-            _at("model.hidden_size", 20_000),
-            r"Model!G\d+ \(model\.hidden_size\): holds 20000; such a model .* other formulas .*memory\.mixer_width",
-        ),
         (_at("model.layers", 2.5), r"Model!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
         (_at("inputs.tp", 4, 3), r"Inputs!K4: holds None; expected a heading of its own"),
         (_at("efficiency.step_host.override", 4, 3), r"Inputs!K4: holds None; expected a heading of its own"),
@@ -577,6 +569,26 @@ def test_what_cannot_be_carried_is_refused_by_cell(
     file = files("variants")
     with pytest.raises(InputError, match=r"run\.xlsx: .*" + words):
         _imported(typed_into(file, typed(file.book)), monkeypatch)
+
+
+def test_a_fact_that_makes_another_projection_the_widest_comes_back(
+    files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two experts hand back twice the hidden size: with 20,000 channels that is more than their 22,528 columns.
+
+    The formulas of the workbook, the native engine and an estimate built anew have the same width and the same memory.
+    """
+    file = files("experts")
+    assert file.book.estimate.values(0)[file.book.estimate.figure("memory.ffn_width")] == 22_528
+    typed = {place(file.book, "model.hidden_size"): 20_000}
+    found = _imported(typed_into(file, typed), monkeypatch)
+    made = read_bundle(found.write(tmp_path / "run.yaml", bundle=True)).estimate()
+    _require_same(typed_into(file, typed), made)
+    edited = _saved(write_workbook(file.book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", typed)
+    values = with_formulas(read_cells(edited), ("Memory",))
+    for name, expected in (("memory.ffn_width", 40_000), ("memory.mixer_width", 1_280)):
+        sheet, row = _row(file.book, name)
+        assert values[sheet][row, FIRST] == made.values(0)[made.figure(name)] == expected
 
 
 def test_a_scenario_is_written_only_where_it_suffices(

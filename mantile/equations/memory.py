@@ -19,9 +19,8 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
-from mantile.equations.plan import Sharding
+from mantile.equations.plan import Sharding, scope
 from mantile.equations.tensors import VECTORS, Tensors
-from mantile.graph.evaluate import Program
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -243,7 +242,7 @@ def memory(
         maximum(span(stage_kv)),
         note="largest of the stages",
     )
-    widths = _widest(ir, plan)
+    widths = _widths(ir, plan)
     widest = Quantity(
         "memory.activation_width",
         "Channels in memory per token",
@@ -493,31 +492,33 @@ def _caches(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, 
     return Caches(tuple(caches), states, by_kind, per_token, rows)
 
 
-def _widest(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
-    """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any."""
-    mixers: dict[Node, Module] = {}
-    ffns: dict[Node, Module] = {}
+def _widths(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
+    """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any.
+
+    Projections back to the hidden size are left out: the hidden size is counted beside them. What experts hand back is not,
+    as it is there once for every expert of a token.
+    """
+    mixers: dict[object, Node] = {}
+    ffns: dict[object, Node] = {}
+    hidden = ir.facts["hidden_size"]
     for module in ir.modules:
         work = module.operation
-        if isinstance(work, MatMul) and module.layers is not None:
-            (mixers if work.weights == "attention" else ffns)[work.outputs] = module
-        elif isinstance(work, GroupedMatMul):
-            ffns[work.outputs * work.per_token] = module
-    values = Program([*mixers, *ffns]).run({})
-    rows = []
-    for name, words, outputs in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns)):
-        if outputs:
-            widest = max(outputs, key=lambda node: float(values[node]))
-            rows.append(
-                Quantity(
-                    f"memory.{name}_width",
-                    f"Widest projection of {words} per rank",
-                    "channel",
-                    plan.on_rank(widest, outputs[widest]),
-                    name=f"widest {name} projection",
-                )
-            )
-    return rows
+        key = (getattr(work, "outputs", None), scope(module))
+        if isinstance(work, GroupedMatMul):
+            ffns[key] = plan.on_rank(work.outputs * work.per_token, module)
+        elif isinstance(work, MatMul) and module.layers is not None and work.outputs is not hidden:
+            (mixers if work.weights == "attention" else ffns)[key] = plan.on_rank(work.outputs, module)
+    return [
+        Quantity(
+            f"memory.{name}_width",
+            f"Widest projection of {words} per rank",
+            "channel",
+            maximum(*widths.values()) if len(widths) > 1 else next(iter(widths.values())),
+            name=f"widest {name} projection",
+        )
+        for name, words, widths in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns))
+        if widths
+    ]
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.explain import formulas
 from mantile.graph.evaluate import agree
 from mantile.library.dump import dump_scenario, replacing
 from mantile.library.errors import InputError
@@ -17,7 +16,7 @@ from mantile.library.scenario import Scenario, Version
 from mantile.roundtrip.edits import edited
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.cell_diff import diff_cells, require_own_formulas
-from mantile.workbook.read import File, open_file
+from mantile.workbook.read import open_file
 from mantile.workbook.sheets.frame import cut
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
@@ -126,7 +125,6 @@ def import_workbook(path: str | Path) -> Imported:
             update={"versions": (*then.scenario.versions, _version(then)), "why": why}
         )
     made = then.again(scenario, now.library, str(path))
-    _require_same_shape(file, made, now.changes)
     return Imported(
         Path(path),
         made,
@@ -135,28 +133,6 @@ def import_workbook(path: str | Path) -> Imported:
         tuple({"cell": item["cell"], "found": item["found"]} for item in [*texts.labels, *texts.notes]),
         tuple(map(_change, now.library_cells)),
     )
-
-
-def _require_same_shape(file: File, made: Estimate, changes: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse facts of the model with which it would be laid out in other formulas than the workbook has, such as another widest projection."""
-    facts = [change for change in changes if change["id"].startswith("model.")]
-    if not facts:
-        return
-    then, now = (formulas(of.equations) for of in (file.book.estimate, made))
-    other = next(
-        (
-            identifier
-            for identifier in dict.fromkeys((*then, *now))
-            if then.get(identifier) != now.get(identifier)
-        ),
-        None,
-    )
-    if other is not None:
-        cells = ", ".join(f"{change['cell']} ({change['id']}): holds {change['found']:g}" for change in facts)
-        raise InputError(
-            f"{file.path}: {cells}; such a model is laid out in other formulas than this workbook has (see {other}): "
-            "expected a scenario with that override, built anew"
-        )
 
 
 def _version(made: Estimate) -> Version:
