@@ -288,6 +288,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.logarithm(ZERO), math.nan),
         (q.logarithm(B - A), math.nan),
     ],
+    "exponential": [(q.exponential(ZERO), 1.0), (q.exponential(q.logarithm(A)), 3.0)],
     "round_up": [(q.round_up(A / B), 2.0), (q.round_up(B / A - B), -2.0), (q.round_up(A), 3.0)],
     "floor": [(q.floor(A / B), 1.0), (q.floor(A), 3.0)],
     "remainder": [(q.remainder(A, B), 1.0), (q.remainder(A, C), 0.0)],
@@ -307,11 +308,25 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.sum_where(NUMBERS, WORDS, WORD), 4.0),
         (q.sum_where(NUMBERS, WORDS, "delta"), 0.0),
         (q.sum_where(NUMBERS, NUMBERS, A + 1), 8.0),
+        (q.sum_where(NUMBERS, WORDS, WORD, NUMBERS, A + 1), 4.0),
+        (q.sum_where(NUMBERS, WORDS, WORD, NUMBERS, A), 0.0),
+        (q.sum_where(WORDS, NUMBERS, A + 1), 0.0),
+        (q.sum_where(q.span((TEXTS[3], *COLUMN[:3])), NUMBERS, q.at_least(0)), 14.0),
     ],
     "count_where": [
         (q.count_where(NUMBERS, A + 1), 2.0),
         (q.count_where(NUMBERS, A), 0.0),
         (q.count_where(WORDS, "BETA"), 1.0),
+        (q.count_where(WORDS, "beta", NUMBERS, A + 1), 1.0),
+    ],
+    "at_least": [
+        (q.count_where(NUMBERS, q.at_least(A + 1)), 3.0),
+        (q.sum_where(NUMBERS, NUMBERS, q.at_least(A)), 16.0),
+        (q.count_where(WORDS, q.at_least(0)), 0.0),
+    ],
+    "below": [
+        (q.count_where(NUMBERS, q.below(A + 1)), 1.0),
+        (q.count_where(NUMBERS, q.below(A + A), NUMBERS, q.at_least(A)), 2.0),
     ],
     "nth_largest": [
         (q.nth_largest(NUMBERS, 1), 8.0),

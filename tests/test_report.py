@@ -20,7 +20,7 @@ from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.profiles import Library, load_library
 from mantile.measured.load import load_measurements
 from mantile.measured.reconcile import Reconciliation, reconcile
-from mantile.measured.report import write_report
+from mantile.measured.report.write import write_report
 from mantile.measured.runs import Measurements
 
 run = test_cli.run
@@ -231,7 +231,11 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
     ]
     runs = formulas["Runs"]
     measured, predicted, error = (cells(runs, head, "TPOT") for head in ("measured", "predicted", "error"))
-    assert all(cell.value.startswith("=IF(ISNUMBER(") for cell in error)
+    ratio = cells(runs, "ratio", "TPOT")
+    assert [cell.value for cell in ratio] == [
+        f"={after.coordinate}/{before.coordinate}" for before, after in zip(measured, predicted, strict=True)
+    ]
+    assert [cell.value for cell in error] == [f"={cell.coordinate}-1" for cell in ratio]
     off = [abs(after.value / before.value - 1) for before, after in zip(measured, predicted, strict=True)]
     mape = sum(off) / len(off)
     assert mape == pytest.approx(found["metrics"]["tpot"]["mape"], rel=1e-12)
@@ -253,6 +257,28 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
+def test_errors_by_group_are_those_of_json(made: list[dict[str, Any]], tmp_path: Path) -> None:
+    """The formulas of Groups come to what NumPy works out; a metric that was not measured has no error, nor 0."""
+    reconciliation = compared(made)
+    sheet = openpyxl.load_workbook(write_report(reconciliation, tmp_path / "report.xlsx"), data_only=True)[
+        "Groups"
+    ]
+    heads = {"MAPE": "mape", "median *": "median", "p90 *": "p90", "bias": "bias", "symmetric": "symmetric"}
+    rows, names = 0, {"TPOT": "tpot", "TTFT": "ttft", "Throughput": "throughput"}
+    for row in sheet.iter_rows(min_row=6):
+        kind, key, _, *_ = (cell.value for cell in row)
+        key = key.replace(" in, ", "/").removesuffix(" out") if kind == "lengths" else key
+        metrics, metric = reconciliation.groups()[kind][str(key)], ""
+        for cell, title, head in zip(row[3:], sheet[4][3:], sheet[5][3:], strict=True):
+            metric = names[title.value] if title.value else metric
+            figures = metrics.get(metric, {"n": 0} | dict.fromkeys(heads.values()))
+            expected = figures["n" if head.value == "runs" else heads[head.value]]
+            assert cell.value == (None if expected is None else pytest.approx(expected, rel=1e-12, abs=1e-12))
+        rows += 1
+    assert rows == sum(len(groups) for groups in reconciliation.groups().values())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None:
     """Another engine works out every formula of a report to the value it carries."""
     from mantile.verify.engines import soffice, with_libreoffice
@@ -271,7 +297,7 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
                     continue
                 stored, found = (
                     values[sheet.title][cell.coordinate].value,
-                    worked[sheet.title].get((cell.row - 1, cell.scenario - 1)),
+                    worked[sheet.title].get((cell.row - 1, cell.column - 1)),
                 )
                 compared_cells += 1
                 if isinstance(stored, float | int):
@@ -283,6 +309,8 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
                 else:
                     assert (found or "") == (stored or ""), (sheet.title, cell.coordinate, cell.value)
     assert compared_cells > 200
+    extremes = values["Best and worst"]
+    assert any(cell.value is None for cell in extremes["M"][5:15])  # the run without a TTFT
 
 
 def test_calibrate(run: Any, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def reconcile(
         raise _none_predicted(path, reconciliation.rows, reconciliation.rejected)
     for file in reports:
         with working(f"writing {file.name}"):
-            from mantile.measured.report import write_report, write_table
+            from mantile.measured.report.write import write_report, write_table
 
             (write_report if file.suffix == ".xlsx" else write_table)(reconciliation, file)
     if as_json:

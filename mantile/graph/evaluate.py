@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mantile.graph.operations import OPERATIONS
+from mantile.graph.operations import OPERATIONS, Members
 from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, ancestors, children
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
@@ -28,8 +28,8 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, str) else float(value)
 
 
-def _as_list(*members: Any) -> list[Any]:
-    return list(members)
+def _as_members(*members: Any) -> Members:
+    return Members(members)
 
 
 def _itself(value: Any) -> Any:
@@ -61,7 +61,7 @@ class Program:
             elif isinstance(node, Apply):
                 self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
             elif isinstance(node, Span | Quantity):
-                self.steps.append((node, _as_list if isinstance(node, Span) else _itself, children(node)))
+                self.steps.append((node, _as_members if isinstance(node, Span) else _itself, children(node)))
 
     def run(self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]] = ()) -> dict[Node, Any]:
         """Values of all nodes.

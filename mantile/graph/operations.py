@@ -8,10 +8,11 @@ LibreOffice and the `formulas` package agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from functools import reduce
+from functools import cached_property, reduce
+from operator import and_, ge, lt
 from string import Formatter
 from typing import Any
 
@@ -25,7 +26,7 @@ class Operation:
     """How one operation computes, prints, reads, binds and what its unit is.
 
     Args:
-        numpy: function of scalars or arrays; a span arrives as a list.
+        numpy: function of scalars or arrays; a span arrives as a list, `Members`.
         excel: template with {0}, {1}, ... or {all} for any number of arguments.
         sentence: the same in words. Brackets go round a function in {0}, round all but a name in {0:atom},
             round nothing in {0:bare}.
@@ -144,12 +145,84 @@ def _match_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
     return np.where(count > 0, count, np.nan)[()]
 
 
-def _sum_where(values: list[Any], keys: list[Any], key: Any) -> Any:
-    return reduce(np.add, (np.multiply(value, _same(k, key)) for value, k in zip(values, keys, strict=True)))
+@dataclass(frozen=True, slots=True)
+class _Criterion:
+    """What a number must be to be counted: at least, or below, a bound."""
+
+    compare: Callable[[Any, Any], Any]
+    bound: Any
 
 
-def _count_where(keys: list[Any], key: Any) -> Any:
-    return _sum_where([1] * len(keys), keys, key)
+def _at_least(bound: Any) -> _Criterion:
+    return _Criterion(ge, bound)
+
+
+def _below(bound: Any) -> _Criterion:
+    return _Criterion(lt, bound)
+
+
+class Members(list[Any]):
+    """The values of a span; what look-ups need of scalars is worked out once."""
+
+    @cached_property
+    def scalars(self) -> bool:
+        """Whether no member is an array over cases."""
+        return not any(isinstance(member, np.ndarray) for member in self)
+
+    @cached_property
+    def are_texts(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Whether each member is a text."""
+        return np.array([isinstance(member, str) for member in self], bool)
+
+    @cached_property
+    def texts(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Texts as Excel compares them, without case; empty where there is a number."""
+        return np.array([member.lower() if isinstance(member, str) else "" for member in self], str)
+
+    @cached_property
+    def numbers(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Numbers; NaN where there is a text."""
+        return np.array([np.nan if isinstance(member, str) else member for member in self], float)
+
+
+def _flags(keys: Members, key: Any) -> Any:
+    """Whether each member is the key or meets a criterion, which a text never does: an array, or a list where there are cases."""
+    criterion = key if isinstance(key, _Criterion) else None
+    if keys.scalars and np.ndim(key if criterion is None else criterion.bound) == 0:
+        if criterion is not None:
+            return criterion.compare(keys.numbers, criterion.bound)
+        return keys.are_texts & (keys.texts == key.lower()) if isinstance(key, str) else keys.numbers == key
+    if criterion is None:
+        return [_same(member, key) for member in keys]
+    return [not isinstance(member, str) and criterion.compare(member, criterion.bound) for member in keys]
+
+
+def _conditions(pairs: Sequence[Any]) -> Any:
+    """Whether all conditions hold, each a span and what its member must be: as `_flags`."""
+    flags = [_flags(keys, key) for keys, key in zip(pairs[::2], pairs[1::2], strict=True)]
+    if all(isinstance(flag, np.ndarray) for flag in flags):
+        return reduce(and_, flags)
+    return [reduce(and_, holds) for holds in zip(*flags, strict=True)]
+
+
+def _sum_where(values: Members, *pairs: Any) -> Any:
+    """The sum of the numbers for which all conditions hold; texts do not count."""
+    flags = _conditions(pairs)
+    if isinstance(flags, np.ndarray) and values.scalars:
+        return float(values.numbers[flags & ~values.are_texts].sum())
+    return _total(
+        *(
+            np.where(flag, value, 0)
+            for value, flag in zip(values, flags, strict=True)
+            if not isinstance(value, str)
+        )
+    )
+
+
+def _count_where(*pairs: Any) -> Any:
+    """How often all conditions hold."""
+    flags = _conditions(pairs)
+    return float(flags.sum()) if isinstance(flags, np.ndarray) else _total(*map(np.float64, flags))
 
 
 def _is_number(value: Any) -> Any:
@@ -235,14 +308,17 @@ _TABLE = (
     Operation("total",         _total,                     "SUM({all})",          "sum of {0}",                         ATOM,       "same"),
     Operation("absolute",      np.abs,                     "ABS({0})",            "size of {0:atom}",                   ATOM,       "same"),
     Operation("logarithm",     _logarithm,                 "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number"),
+    Operation("exponential",   np.exp,                     "EXP({0})",            "e to the power {0:atom}",            ATOM,       "number"),
     Operation("round_up",      _round_up,                  "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first"),
     Operation("floor",         np.floor,                   "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
     Operation("remainder",     np.mod,                     "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
     Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first"),
     Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number"),
     Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),
-    Operation("sum_where",     _sum_where,                 "SUMIFS({0},{1},{2})", "sum of {0} where {1} is {2}",        ATOM,       "first"),
-    Operation("count_where",   _count_where,               "COUNTIFS({0},{1})",   "number of {0} that are {1}",         ATOM,       "number"),
+    Operation("sum_where",     _sum_where,                 "SUMIFS({all})",       "sum of {0} where {1} is {2}",        ATOM,       "first"),
+    Operation("count_where",   _count_where,               "COUNTIFS({all})",     "number of {0} that are {1}",         ATOM,       "number"),
+    Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first"),
+    Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
     Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
     Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),

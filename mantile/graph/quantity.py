@@ -338,14 +338,30 @@ def match_at_most(key: Operand, members: Span) -> Apply:
     return apply("match_at_most", key, members, 1)
 
 
-def sum_where(values: Span, keys: Span, key: Operand) -> Apply:
-    """The sum of the values whose key equals the given one."""
-    return apply("sum_where", values, keys, key)
+def sum_where(values: Span, *conditions: Operand) -> Apply:
+    """The sum of the values for which all conditions hold.
+
+    Args:
+        values: the numbers.
+        conditions: in pairs: keys, a span with as many members as `values`, and what its member must be: a text, a whole
+            number, or a criterion: `at_least` or `below` a figure.
+    """
+    return apply("sum_where", values, *conditions)
 
 
-def count_where(keys: Span, key: Operand) -> Apply:
-    """How many of the keys equal the given one."""
-    return apply("count_where", keys, key)
+def count_where(*conditions: Operand) -> Apply:
+    """How often all conditions hold; in pairs as for `sum_where`."""
+    return apply("count_where", *conditions)
+
+
+def at_least(bound: Operand) -> Apply:
+    """A criterion of `sum_where` and `count_where`: a number from this on."""
+    return apply("at_least", bound)
+
+
+def below(bound: Operand) -> Apply:
+    """A criterion of `sum_where` and `count_where`: a number smaller than this."""
+    return apply("below", bound)
 
 
 def is_number(operand: Operand) -> Apply:
@@ -363,6 +379,11 @@ def if_error(operand: Operand, otherwise: Operand) -> Apply:
 def logarithm(operand: Operand) -> Apply:
     """Natural logarithm of a plain number above 0."""
     return apply("logarithm", operand)
+
+
+def exponential(operand: Operand) -> Apply:
+    """e to the power of a plain number."""
+    return apply("exponential", operand)
 
 
 def absolute(operand: Operand) -> Apply:

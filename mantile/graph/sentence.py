@@ -332,6 +332,22 @@ def _is_extreme(key: Node, members: Span) -> bool:
     return isinstance(among, Span) and among.members == members.members
 
 
+def _sum_where(words: _Printer, values: Span, *pairs: Node) -> _Phrase:
+    """ "sum of the values where the keys are K and other keys at least B"."""
+    return _Phrase(f"sum of {words.ends(values)} where {_conditions(words, pairs)}", PHRASE)
+
+
+def _count_where(words: _Printer, *pairs: Node) -> _Phrase | None:
+    """ "how often the keys are K and other keys at least B"; one condition as in the table."""
+    return _Phrase(f"how often {_conditions(words, pairs)}", PHRASE) if len(pairs) > 2 else None
+
+
+def _conditions(words: _Printer, pairs: tuple[Node, ...]) -> str:
+    """Spans and what their members are, in pairs."""
+    texts = [words.phrase(node) for node in pairs]
+    return " and ".join(f"{keys} is {key}" for keys, key in zip(texts[::2], texts[1::2], strict=True))
+
+
 def _join(words: _Printer, left: Node, right: Node) -> _Phrase:
     """A text with what is put in between square brackets: "in [data type]"."""
     return _Phrase(f'"{_inside(words, left)}{_inside(words, right)}"')
@@ -353,6 +369,8 @@ _FORMS: dict[str, Form] = {
     "total": _total,
     "index": _index,
     "match": _match,
+    "sum_where": _sum_where,
+    "count_where": _count_where,
     "join": _join,
 }
 

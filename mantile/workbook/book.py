@@ -163,6 +163,7 @@ class Book:
         self.own_inputs: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.names: dict[str, str] = {}
         self.cases: list[Case] = []
+        self._blocks: dict[Span, tuple[CellAddress, CellAddress]] = {}
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of cells that an input is chosen from; None for inputs with a list of their own."""
@@ -265,6 +266,25 @@ class Book:
             str(xl_col_to_name(case.column)) if address.sheet == case.sheet else f"${xl_col_to_name(FIRST)}"
         )
 
+    def block(self, members: Span) -> tuple[CellAddress, CellAddress]:
+        """Where the first and the last figure of a span stand, the others between them, below or beside each other."""
+        if members not in self._blocks:
+            addresses = [self.addresses[member] for member in members.members]
+            first = addresses[0]
+            block = {
+                (address.sheet, address.absolute, address.row - step, address.column)
+                for step, address in enumerate(addresses)
+            }
+            row = {
+                (address.sheet, address.absolute, address.row, (address.column or 0) - step)
+                for step, address in enumerate(addresses)
+            }
+            if len(block) > 1 and (len(row) > 1 or first.column is None):
+                ends = f"{members.members[0].id} … {members.members[-1].id}"
+                raise AssertionError(f"{ends} stand neither below nor beside each other")
+            self._blocks[members] = (first, addresses[-1])
+        return self._blocks[members]
+
     def formula_text(self, sheet: Sheet, cell: Cell) -> str:
         """The formula text of a cell."""
         assert cell.expression is not None
@@ -326,29 +346,13 @@ class _Cells:
         return self.book.reference_to(node.figure, node.case, self.sheet)
 
     def range(self, members: Span) -> str:
-        book = self.book
-        addresses = [book.addresses[member] for member in members.members]
-        first, last = addresses[0], addresses[-1]
-        places = [
-            (
-                address.row - first.row,
-                None if address.column is None else address.column - (first.column or 0),
-            )
-            for address in addresses
-        ]
-        below, beside = (
-            [(step, places[0][1]) for step in range(len(addresses))],
-            [(0, step) for step in range(len(addresses))],
-        )
-        if any(
-            (address.sheet, address.absolute) != (first.sheet, first.absolute) for address in addresses
-        ) or places not in (below, beside):
-            raise AssertionError(
-                f"{members.members[0].id} … {members.members[-1].id} stand neither below nor beside each other"
-            )
-        fixed = "$" if first.absolute else ""
+        first, last = self.book.block(members)
+        elsewhere = (
+            first.sheet != self.sheet and first.column is not None
+        )  # the same block, wherever it is copied to
+        fixed = "$" if first.absolute or elsewhere else ""
         text = ":".join(
-            f"{fixed}{book.column_letter(address, self.column)}{fixed}{address.row + 1}"
+            f"{fixed}{self.book.column_letter(address, self.column)}{fixed}{address.row + 1}"
             for address in (first, last)
         )
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"

@@ -30,7 +30,7 @@ class Chart:
     legend: dict[str, Any] = field(default_factory=lambda: {"none": True})
 
 
-_AXIS_FONT = {"name": "Calibri", "size": 8, "color": style.GREY}
+AXIS_FONT = {"name": "Calibri", "size": 8, "color": style.GREY}
 _CATEGORY_FONT = {"name": "Calibri", "size": 9, "color": style.INK}
 _GRID = {"visible": True, "line": {"color": style.GRID, "width": 0.5}}
 _NO_LINE = {"none": True}
@@ -47,9 +47,10 @@ def cell(sheet: str, row: int, column: int) -> str:
     return f"='{sheet}'!${xl_col_to_name(column)}${row + 1}"
 
 
-def _value_axis(unit: str, **more: Any) -> dict[str, Any]:
+def value_axis(unit: str, **more: Any) -> dict[str, Any]:
+    """An axis of numbers from 0, with grid lines and without a line of its own."""
     return {
-        "num_font": _AXIS_FONT,
+        "num_font": AXIS_FONT,
         "num_format": f'#,##0" {unit}"' if unit else "#,##0",
         "major_gridlines": _GRID,
         "line": _NO_LINE,
@@ -59,7 +60,7 @@ def _value_axis(unit: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def _category_axis(**more: Any) -> dict[str, Any]:
+def category_axis(**more: Any) -> dict[str, Any]:
     """Top to bottom, with the value axis kept at the bottom."""
     return {
         "reverse": True,
@@ -97,8 +98,8 @@ def bars(
             }
             for colour, values in series
         ],
-        x_axis=_value_axis(unit),
-        y_axis=_category_axis(),
+        x_axis=value_axis(unit),
+        y_axis=category_axis(),
     )
 
 
@@ -137,7 +138,7 @@ def singled_out(
             for colour, values in ((style.OVERHEAD, others), (style.COMPUTE, best))
         ],
         x_axis={"visible": False, "min": 0, "major_gridlines": {"visible": False}},
-        y_axis=_category_axis(),
+        y_axis=category_axis(),
     )
 
 
@@ -171,7 +172,7 @@ def split(
             for colour, text, values in series
         ],
         x_axis={"visible": False, "major_gridlines": {"visible": False}},
-        y_axis=_category_axis(),
+        y_axis=category_axis(),
     )
 
 
@@ -197,7 +198,7 @@ def stack(
             }
             for colour, name, values in series
         ],
-        x_axis=_value_axis("GB") | {"major_gridlines": {"visible": False}},
+        x_axis=value_axis("GB") | {"major_gridlines": {"visible": False}},
         y_axis={"visible": False, "major_gridlines": {"visible": False}},
         legend={"position": "bottom", "font": {"name": "Calibri", "size": 8, "color": style.GREY}},
     )
@@ -255,7 +256,7 @@ def roofline(
     axis = {
         "log_base": 10,
         "crossing": 1,
-        "num_font": _AXIS_FONT,
+        "num_font": AXIS_FONT,
         "num_format": "#,##0",
         "major_gridlines": _GRID,
         "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False},
@@ -290,12 +291,12 @@ def lines(
             for place, values in enumerate(series)
         ],
         x_axis={
-            "num_font": _AXIS_FONT,
+            "num_font": AXIS_FONT,
             "line": {"color": style.GRID},
             "major_tick_mark": "none",
             "major_gridlines": {"visible": False},
         },
-        y_axis=_value_axis("", num_format="General"),
+        y_axis=value_axis("", num_format="General"),
     )
 
 
@@ -335,7 +336,7 @@ def curves(
     made += [mark(name, x, y, 5, "above", style.COMPUTE) for name, x, y in notes]
     made.append(mark("now", *now, 10, "right", style.NAVY))
     axis = {
-        "num_font": _AXIS_FONT,
+        "num_font": AXIS_FONT,
         "num_format": "#,##0",
         "major_gridlines": _GRID,
         "min": 0,
@@ -409,7 +410,7 @@ def tornado(
             for values in room
         ],
         x_axis={"visible": False, "major_gridlines": {"visible": False}},
-        y_axis=_category_axis(label_position="low", line={"color": style.SECOND}),
+        y_axis=category_axis(label_position="low", line={"color": style.SECOND}),
     )
 
 

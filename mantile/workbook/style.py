@@ -138,6 +138,7 @@ FRONT = {
     "share": "[>=0.07]0%;;",
     # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the figure.
     "percent1": "0.0%",
+    "percent1_signed": '+0.0%;"−"0.0%;0.0%',
     "rate": "[<10]0.00;#,##0",
     "money": '[=0]"–";[<1]0.000;#,##0.00',
     "bill": '#,##0;-#,##0;"–"',

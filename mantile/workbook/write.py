@@ -119,7 +119,7 @@ class _Writer:
         if sheet.autofilter:
             worksheet.autofilter(*sheet.autofilter)
         if sheet.protected:
-            worksheet.protect("", _PROTECTED)
+            worksheet.protect("", _PROTECTED | {"autofilter": True} if sheet.autofilter else _PROTECTED)
         worksheet.ignore_errors({"number_stored_as_text": _ALL_CELLS, "formula_unlocked": _ALL_CELLS})
         self._page(worksheet, sheet)
 
