@@ -252,6 +252,9 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
             for cell in row
             if cell.data_type == "e" or str(cell.value).startswith("#")
         ]
+    with (tmp_path / "table.csv").open(newline="") as lines:
+        row = next(csv.DictReader(lines))
+    assert row["id"] == "'=1+1" and row["source"].startswith("'=HYPERLINK")  # no formula where it is opened
     run("reconcile", str(file), "-o", "report.xlsx")
     assert (tmp_path / "report.xlsx").read_bytes() == first
 

@@ -1,4 +1,4 @@
-"""Large tables to files, a piece at a time: CSV, or Parquet with a row group for each piece."""
+"""Tables to files, a piece at a time: CSV without formulas in it, or Parquet with a row group for each piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pandas as pd
 from mantile.library.dump import replacing
 from mantile.library.errors import InputError
 
-REPEATED = 4  # rows for each value of a column from which on its values are put into words once
+REPEATED = 4  # rows for each value of a column from which on each value is made a text once
+RISKY = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets take a text that begins so for a formula
 
 
 @contextmanager
@@ -41,21 +42,31 @@ def table_file(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
 @contextmanager
 def _csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     with path.open("w", encoding="utf-8", newline="") as file:
-        yield lambda table: pd.DataFrame({key: _worded(table[key]) for key in table}).to_csv(
-            file, index=False, header=file.tell() == 0
-        )
+
+        def append(table: pd.DataFrame) -> None:
+            texts = pd.DataFrame({name: _as_texts(table[name]) for name in table})
+            texts.to_csv(file, index=False, header=file.tell() == 0)
+
+        yield append
 
 
-def _worded(column: pd.Series) -> Any:
-    """A column, as texts where its values repeat: putting numbers into words is what takes the time."""
+def _as_texts(column: pd.Series) -> Any:
+    """A column for CSV: no text that is read as a formula, and texts where values repeat, as formatting numbers is slow."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return column
+        return column.cat.rename_categories(_harmless)
+    if not pd.api.types.is_numeric_dtype(column):
+        return column.map(_harmless, na_action="ignore")
     places, values = pd.factorize(column)
     return (
         pd.Categorical.from_codes(places, pd.Index(values).astype(str))
         if len(values) * REPEATED < len(column)
         else column
     )
+
+
+def _harmless(value: Any) -> Any:
+    """A value with an apostrophe in front, if it is a text that spreadsheets would take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(RISKY) else value
 
 
 @contextmanager

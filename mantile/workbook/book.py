@@ -52,8 +52,7 @@ class Cell:
     looks across all of them. `entry` is the input that a user may type here. `reference` is printed instead of the
     expression where a cell repeats the cell in which the input is typed: the selector on Summary, or the base's column,
     until somebody types over it; `follows` says which input of which scenario that is. `note` shows when the pointer
-    rests on the cell. `formula` is for tables whose rows are no quantities, such as thousands of measured runs: the text of
-    a formula, whose value as stored is `number` or `text`.
+    rests on the cell.
     """
 
     style: Style
@@ -66,7 +65,6 @@ class Cell:
     follows: tuple[str, int] | None = None
     link: str | None = None
     note: str | None = None
-    formula: str | None = None
 
 
 @dataclass

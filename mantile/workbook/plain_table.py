@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mantile.library.dump import replacing
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Document, Sheet
 from mantile.workbook.write import write_workbook
 
-_RISKY = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets take a text that begins so for a formula
 _HEAD = style.HEADER.but(wrap=True)
 _TEXT = style.LABEL.but(size=9, wrap=True, valign="top")
 _NUMBER = style.VALUE.but(size=9, valign="top")
@@ -35,17 +32,13 @@ def write_csv(table: Table, path: Path) -> Path:
     Raises:
         InputError: if the file cannot be written; nothing half-written stays behind.
     """
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(table.heads)
-        writer.writerows([_text(value) for value in row] for row in table.rows)
+    import pandas as pd
+
+    from mantile.estimate.tables import table_file
+
+    with table_file(path) as append:
+        append(pd.DataFrame(list(table.rows), columns=list(table.heads), dtype=object))
     return path
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(_RISKY) else value
-    return "" if value is None else value
 
 
 def write_tables(tables: Mapping[str, Table], path: Path, title: str, footer: str) -> Path:

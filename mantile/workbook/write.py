@@ -130,9 +130,6 @@ class _Writer:
         if cell.expression is not None:
             text = self.book.formula_text(sheet, cell)
             worksheet.write_formula(row, column, text, look, self._stored(cell))
-        elif cell.formula is not None:
-            value = cell.text if cell.number is None else cell.number
-            worksheet.write_formula(row, column, cell.formula, look, "" if value is None else value)
         elif cell.number is not None:
             worksheet.write_number(row, column, cell.number, look)
         elif cell.text:
