@@ -150,7 +150,12 @@ def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, ty
         "activation_basis_number", "Place of the format followed", "number", match(basis, span(types.ids))
     )
     key, peak = _peak(rows, "activation_basis", "activations by default", number, hardware, types)
-    native = where(peak > 0, index(span(types.activations), number), "bf16")
+    native = rows(
+        "activation_native",
+        "Activations where there is a path",
+        "1",
+        where(peak > 0, index(span(types.activations), number), "bf16"),
+    )
     rows("activation_default", "Activations by default", "1", where(equal(key, "bf16"), "bf16", native))
     return rows
 
