@@ -178,18 +178,22 @@ CONV_BYTES = _constant(
 LOGIT_BYTES = _constant(
     "logit_bytes", "Bytes of a logit", "B/token", 4, "samplers work in 32 bit", "logit bytes"
 )
-ONE_REQUEST = _constant("one_request", "One request", "request", 1, "turns requests into a plain number", "1")
+ONE_REQUEST = _constant(
+    "one_request", "One request", "request", 1, "turns requests into a plain number", "1 request"
+)
 ONE_TOKEN = _constant(
     "one_token", "One token", "token", 1, "activations and KV values are counted per token", "1 token"
 )
 BITS_PER_BYTE = _constant("bits_per_byte", "Bits per byte", "bit/B", 8, "definition", "bits per byte")
-HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600")
+HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600 s per h")
 YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 days", "hours per year")
 MONTH = _constant(
     "days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month"
 )
-KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "definition", "1000")
-MEGA = _constant("tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6")
+KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "definition", "1000 W per kW")
+MEGA = _constant(
+    "tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6 tokens per million"
+)
 SLACK = _constant(
     "slack",
     "Rounding in a sum of memory",
@@ -198,12 +202,14 @@ SLACK = _constant(
     "what a batch that fills the room exactly may be off by",
     "slack",
 )
-GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9")
-GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30")
-TERA = _constant("flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12")
-MICRO = _constant("us_per_s", "Microseconds per second", "us/s", 1e6, "definition", "1E6")
+GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9 B per GB")
+GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30 B per GiB")
+TERA = _constant(
+    "flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12 FLOP per TFLOP"
+)
+MICRO = _constant("us_per_s", "Microseconds per second", "us/s", 1e6, "definition", "1E6 us per s")
 MILLI = _constant(
-    "ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000"
+    "ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000 ms per s"
 )
 
 

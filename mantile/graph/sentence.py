@@ -260,16 +260,16 @@ class _Printer:
 Form = Callable[..., _Phrase | None]
 
 
-def _where(words: _Printer, test: Node, then: Node, otherwise: Node) -> _Phrase:
+def _where(printer: _Printer, test: Node, then: Node, otherwise: Node) -> _Phrase:
     """ "A if X, B if Y, else C"; what is asked about the result itself leaves it out: "A if set, else B"."""
-    condition = words.condition(test).text
-    result = words.phrase(then)
+    condition = printer.condition(test).text
+    result = printer.phrase(then)
     subject = f"{result} "
     if isinstance(test, Apply) and test.arguments[0] is then and condition.startswith(f"{subject}is "):
         condition = condition.removeprefix(f"{subject}is ")
-    rest = words.phrase(otherwise)
+    rest = printer.phrase(otherwise)
     chained = (
-        isinstance(otherwise, Apply) and otherwise.operation == "where" and words.flag(otherwise) is None
+        isinstance(otherwise, Apply) and otherwise.operation == "where" and printer.flag(otherwise) is None
     )
     return _Phrase(
         f"{result} if {condition}, " + (rest.text if chained else f"else {rest}"),
@@ -277,51 +277,53 @@ def _where(words: _Printer, test: Node, then: Node, otherwise: Node) -> _Phrase:
     )
 
 
-def _all_of(words: _Printer, *conditions: Node) -> _Phrase:
+def _all_of(printer: _Printer, *conditions: Node) -> _Phrase:
     """ "A is set and above 0"."""
-    return words.combined("and", [(_subject(node), words.condition(node)) for node in conditions])
+    return printer.combined("and", [(_subject(node), printer.condition(node)) for node in conditions])
 
 
 def _extreme(more: str, most: str, bound: str) -> Form:
     """ "A, at least 1", "the larger of A and B", "the largest of A, B and C"."""
 
-    def form(words: _Printer, *nodes: Node) -> _Phrase:
+    def form(printer: _Printer, *nodes: Node) -> _Phrase:
         if len(nodes) == 1 and not isinstance(nodes[0], Span):
-            return words.phrase(nodes[0])
+            return printer.phrase(nodes[0])
         if len(nodes) == 2:
             for limit, other in (nodes, nodes[::-1]):
                 if isinstance(limit, Literal) and not isinstance(other, Span):
-                    return _Phrase(f"{words.phrase(other)}, {bound} {limit.value}", PHRASE)
+                    return _Phrase(f"{printer.phrase(other)}, {bound} {limit.value}", PHRASE)
         two = len(nodes) == 2 and not any(isinstance(node, Span) for node in nodes)
-        return _Phrase(f"the {more if two else most} of {words.listed(nodes)}", PHRASE)
+        return _Phrase(f"the {more if two else most} of {printer.listed(nodes)}", PHRASE)
 
     return form
 
 
-def _total(words: _Printer, *nodes: Node) -> _Phrase:
+def _total(printer: _Printer, *nodes: Node) -> _Phrase:
     """ "sum of A, B and C"; one part is that part."""
     if len(nodes) == 1 and (not isinstance(nodes[0], Span) or len(nodes[0].members) == 1):
-        return words.phrase(nodes[0])
-    return _Phrase(f"sum of {words.listed(nodes)}", PHRASE)
+        return printer.phrase(nodes[0])
+    return _Phrase(f"sum of {printer.listed(nodes)}", PHRASE)
 
 
-def _index(words: _Printer, members: Span, position: Node) -> _Phrase:
+def _index(printer: _Printer, members: Span, position: Node) -> _Phrase:
     """ "A … B, looked up for K in the keys"; "A … B at the place of the largest of the keys"."""
     if isinstance(position, Apply) and position.operation == "match":
         key, keys, _ = position.arguments
         if isinstance(keys, Span) and not _is_extreme(key, keys):
-            looked_up = f"{words.phrase(members)}, looked up for {words.phrase(key)} in {words.ends(keys)}"
+            looked_up = (
+                f"{printer.phrase(members)}, looked up for {printer.phrase(key)} in {printer.ends(keys)}"
+            )
             return _Phrase(looked_up, COMPARISON)
-    place = words.phrase(position)
+    place = printer.phrase(position)
     article = "the " if place.text.startswith("place ") else ""
-    return _Phrase(f"{words.phrase(members)} at {article}{place:bare}", COMPARISON)
+    return _Phrase(f"{printer.phrase(members)} at {article}{place:bare}", COMPARISON)
 
 
-def _match(words: _Printer, key: Node, members: Span, _exact: Node) -> _Phrase:
+def _match(printer: _Printer, key: Node, members: Span, _exact: Node) -> _Phrase:
     """ "place of K in the keys", "place of the largest of the keys"."""
     if _is_extreme(key, members):
-        return _Phrase(f"place of {words.phrase(key):bare}", PHRASE)
-    return _Phrase(f"place of {words.phrase(key)} in {words.ends(members)}", PHRASE)
+        return _Phrase(f"place of {printer.phrase(key):bare}", PHRASE)
+    return _Phrase(f"place of {printer.phrase(key)} in {printer.ends(members)}", PHRASE)
 
 
 def _is_extreme(key: Node, members: Span) -> bool:
@@ -332,33 +334,33 @@ def _is_extreme(key: Node, members: Span) -> bool:
     return isinstance(among, Span) and among.members == members.members
 
 
-def _sum_where(words: _Printer, values: Span, *pairs: Node) -> _Phrase:
+def _sum_where(printer: _Printer, values: Span, *pairs: Node) -> _Phrase:
     """ "sum of the values where the keys are K and other keys at least B"."""
-    return _Phrase(f"sum of {words.ends(values)} where {_conditions(words, pairs)}", PHRASE)
+    return _Phrase(f"sum of {printer.ends(values)} where {_conditions(printer, pairs)}", PHRASE)
 
 
-def _count_where(words: _Printer, *pairs: Node) -> _Phrase | None:
+def _count_where(printer: _Printer, *pairs: Node) -> _Phrase | None:
     """ "how often the keys are K and other keys at least B"; one condition as in the table."""
-    return _Phrase(f"how often {_conditions(words, pairs)}", PHRASE) if len(pairs) > 2 else None
+    return _Phrase(f"how often {_conditions(printer, pairs)}", PHRASE) if len(pairs) > 2 else None
 
 
-def _conditions(words: _Printer, pairs: tuple[Node, ...]) -> str:
+def _conditions(printer: _Printer, pairs: tuple[Node, ...]) -> str:
     """Spans and what their members are, in pairs."""
-    texts = [words.phrase(node) for node in pairs]
+    texts = [printer.phrase(node) for node in pairs]
     return " and ".join(f"{keys} is {key}" for keys, key in zip(texts[::2], texts[1::2], strict=True))
 
 
-def _join(words: _Printer, left: Node, right: Node) -> _Phrase:
+def _join(printer: _Printer, left: Node, right: Node) -> _Phrase:
     """A text with what is put in between square brackets: "in [data type]"."""
-    return _Phrase(f'"{_inside(words, left)}{_inside(words, right)}"')
+    return _Phrase(f'"{_inside(printer, left)}{_inside(printer, right)}"')
 
 
-def _inside(words: _Printer, node: Node) -> str:
+def _inside(printer: _Printer, node: Node) -> str:
     if isinstance(node, Literal):
         return str(node.value)
     if isinstance(node, Apply) and node.operation == "join":
-        return "".join(_inside(words, part) for part in node.arguments)
-    return f"[{words.phrase(node).text}]"
+        return "".join(_inside(printer, part) for part in node.arguments)
+    return f"[{printer.phrase(node).text}]"
 
 
 _FORMS: dict[str, Form] = {
