@@ -148,7 +148,7 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
         inputs["inputs.concurrency"] * ramp,
         rtol=1e-12,
     )
-    named = sum(figure(part.id) for part in made.equations.serving.ttft_parts.values())
+    named = sum(figure(part.id) for part in made.equations.serving.ttft_parts)
     np.testing.assert_allclose(named, figure("serving.ttft"), rtol=1e-12)
     for late, early in (
         ("ttft_p95", "ttft_p50"),

@@ -1,7 +1,7 @@
-"""Power and cost: what an accelerator draws and costs per hour, and the whole deployment per token, hour, day and month.
+"""Power and cost: of an accelerator per hour, of the whole deployment per token, hour, day and month.
 
-USD per million tokens = USD per hour ÷ (utilisation × tokens per second × 3600) × 1e6, the InferenceX convention where
-utilisation is 1.
+USD per million tokens = USD per hour ÷ (utilisation × tokens per second × 3600) × 1e6. With a utilisation
+of 1 this is the InferenceX convention.
 """
 
 from __future__ import annotations

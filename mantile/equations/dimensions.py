@@ -1,4 +1,4 @@
-"""What the independent floors are made of: tensors as stored and figures of datasheets, not the products of the equations."""
+"""What the independent floors are made of: tensors as stored and datasheets, no products of the equations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def dimensions(
     """The model, the machines of both phases and the workload, for `mantile.floors`.
 
     Args:
-        decode: the step in which the floor of TPOT holds: of the batch, or of one request where the batch is not known.
+        decode: the step for which the floor of TPOT holds: of the batch, or of one request at a request rate.
     """
     inputs, formats = prefill_workers.inputs, prefill_workers.formats
     return Dimensions(
@@ -39,7 +39,7 @@ def dimensions(
 
 
 def _weights(ir: ModelGraph, workers: Workers) -> Iterator[Weights]:
-    """Matrices of the layers that a token is multiplied with, by module; of experts the share it goes through."""
+    """Matrices of the layers that a token is multiplied with; of the experts the share it goes through."""
     for module in ir.modules:
         matrices = [tensor for tensor in module.tensors if tensor.matrix and tensor.layers is not None]
         if not matrices:
@@ -65,7 +65,7 @@ def _cores(ir: ModelGraph) -> Iterator[Core]:
 
 
 def _machine(ir: ModelGraph, workers: Workers, ranks: Node) -> Machine:
-    """The best peak of any class of matrices in the layers, the memory bandwidth, and the ranks that work at once."""
+    """The best peak of any matrices in the layers, the memory bandwidth, the ranks that work at once."""
     peaks = [
         workers.formats.classes[name].linear_peak
         for name in ir.weight_classes()

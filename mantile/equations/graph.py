@@ -40,7 +40,7 @@ class EstimateGraph:
     Args:
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked.
-        decode: a step of the running batch; `single` one with one request, where requests may arrive at a rate.
+        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
     """
 
     ir: ModelGraph
@@ -101,7 +101,7 @@ class EstimateGraph:
 
     @cached_property
     def replaceable(self) -> dict[str, Input]:
-        """What an override may name, by id: what has an override cell, and what all scenarios share and no profile states."""
+        """What an override may name: figures with an override cell, shared ones that no profile states."""
         cells = {
             figure.id.removesuffix(OVERRIDE): figure
             for figure in self.all_inputs()
@@ -125,7 +125,7 @@ def build_graph(
 
     Args:
         disaggregated: whether decode workers are described apart from those that prefill.
-        open_loop: whether requests may arrive at a rate; the Decode sheet then has a step with one request as well.
+        open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
     """
     defaults: dict[str, Named] = {}
     inputs, ranks, input_sections = workload(library, ir, defaults, disaggregated, open_loop)
@@ -229,7 +229,7 @@ def _figures(sheets: Sheets, *names: str) -> list[Named]:
 
 
 def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
-    """Blocks without what neither prefill nor decode workers need: decode has no use for prefill's factors."""
+    """Blocks without what neither prefill nor decode workers need, such as factors of the other phase."""
     needed = set(
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),

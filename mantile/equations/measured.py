@@ -1,4 +1,4 @@
-"""What was measured of a scenario beside what is predicted: ratios, and how far off all of it is, in one figure that a solver can make small."""
+"""What was measured beside what is predicted: ratios, and one error that a solver can make small."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def model(ir: ModelGraph) -> ModelSize:
 
 
 def size(rows: Rows, module: Module) -> Quantity | None:
-    """Parameters of a module in all its layers: its matrices, and its norms and biases in rows of their own where they are many.
+    """Parameters of a module in all its layers; many norms and biases get rows of their own.
 
     Returns:
         the row of the module; None if it has no parameters, or none beside those rows.

@@ -1,8 +1,8 @@
-"""From passes to what users see: TTFT, TPOT, end to end, throughput, at a fixed concurrency or a request rate.
+"""From passes to what users see: TTFT, TPOT, end to end, throughput, at a concurrency or a request rate.
 
-Continuous batching: decode is interrupted by other requests' prefills, a new request waits behind them and, where
-memory holds fewer requests than there are, for a seat. Static batching: a batch prefills together, then decodes alone.
-Disaggregated: decode is not interrupted; a request passes a prefill worker, hands its KV cache over, and decodes elsewhere.
+Continuous batching: prompts of other requests interrupt decode. A new request waits behind them and, where
+memory holds fewer requests than there are, for a batch slot. Static batching: a batch prefills together, then
+decodes. Disaggregated: nothing interrupts decode; the KV cache of a prompt goes from one worker to another.
 """
 
 from __future__ import annotations
@@ -18,20 +18,28 @@ from mantile.equations.constant import (
     SMALLEST,
     TOKENS_PER_STEP,
 )
+from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals, arrivals
+from mantile.equations.memory import Memory
 from mantile.equations.roofline import OVERHEAD
-from mantile.equations.scheduler import scheduler
+from mantile.equations.scheduler import Scheduler, scheduler
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, span, sum_range, where
-from mantile.ir.modules import FULL, ModelGraph
+from mantile.graph.rows import Rows
+from mantile.ir.modules import FULL, ModelGraph, Module
 from mantile.library.profiles import Library
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Headline results: seconds, requests per second, tokens per second."""
+    """Headline results: seconds, requests per second, tokens per second.
+
+    Args:
+        ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
+        load: the state under a request rate; None where none may be given.
+    """
 
     ttft: Quantity
     tpot: Quantity
@@ -42,7 +50,7 @@ class Serving:
     output_tokens_per_s_per_accelerator: Quantity
     total_tokens_per_s: Quantity
     accelerators: Quantity
-    ttft_parts: dict[str, Quantity]
+    ttft_parts: tuple[Quantity, ...]
     tpot_parts: tuple[Quantity, ...]
     ttft_p50: Quantity
     ttft_p95: Quantity
@@ -52,728 +60,919 @@ class Serving:
     load: Arrivals | None = None
 
 
+@dataclass(frozen=True)
+class _Setting:
+    """What serves: the workers that prefill and those that decode, their passes, and the scheduler."""
+
+    ir: ModelGraph
+    prefill_workers: Workers
+    decode_workers: Workers
+    prefill: Pass
+    decode: Pass
+    scheduler: Scheduler
+
+    @property
+    def inputs(self) -> Workload:
+        """What is asked."""
+        return self.prefill_workers.inputs
+
+    @property
+    def memory(self) -> Memory:
+        """Memory of the workers that hold the batch."""
+        return self.decode_workers.memory
+
+    @property
+    def efficiency(self) -> Efficiency:
+        """Factors of the workers that prefill."""
+        return self.prefill_workers.efficiency
+
+    @property
+    def continuous(self) -> Quantity:
+        """1 in continuous batching, 0 in static."""
+        return self.prefill_workers.ranks.continuous
+
+    @property
+    def disaggregated(self) -> Quantity | None:
+        """1 where prefill and decode have workers of their own; None in a workbook without."""
+        return self.prefill_workers.ranks.disaggregated
+
+    @property
+    def interleaved(self) -> Node:
+        """1 where prompts interrupt decode steps: in continuous batching of aggregated serving."""
+        return self.continuous if self.disaggregated is None else self.continuous * (1 - self.disaggregated)
+
+
 def serving(
     ir: ModelGraph,
     library: Library,
-    side: Workers,
-    decoders: Workers,
+    prefill_workers: Workers,
+    decode_workers: Workers,
     prefill: Pass,
     decode: Pass,
     microbatches: Quantity,
-    single: Quantity | None = None,
+    single_step: Quantity | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
 
     Args:
-        side: accelerators that prefill.
-        decoders: those that decode; the same where none are apart.
-        microbatches: into which a pipeline of decoders cuts its batch.
-        single: time of a decode step with one request, where requests may arrive at a rate.
+        decode_workers: the same as the prefill workers where none are described apart.
+        microbatches: into which a pipeline of decode workers cuts its batch.
+        single_step: seconds of a decode step with one request, where requests may arrive at a rate.
     """
-    inputs, held, reached = side.inputs, decoders.memory, side.efficiency
-    continuous, apart = side.ranks.continuous, side.ranks.disaggregated
-    together: Node = continuous if apart is None else continuous * (1 - apart)
-    words = "0 in static batching" if apart is None else "0 in static batching and where decode is apart"
-    kind = scheduler(library, inputs)
-    pipes, chunk, occupied, through = _pipeline(prefill, side, ir)
-    alone = Quantity(
-        "serving.prefill",
-        "Prefill of the prompt",
-        "s",
-        through * where(continuous > 0, reached["prefill_alone"], 1),
-        note="time through the stages × prefill of a lone prompt; a static batch has many",
+    setting = _Setting(
+        ir=ir,
+        prefill_workers=prefill_workers,
+        decode_workers=decode_workers,
+        prefill=prefill,
+        decode=decode,
+        scheduler=scheduler(library, prefill_workers.inputs),
     )
-    slowest = Quantity(
-        "serving.decode_stage",
-        "Time of the fullest decode stage",
-        "s",
-        _stage_time(decode, decoders, ir),
-        note="layers' share of the pass × layers per stage ÷ layers, and the LM head",
-    )
-    step = Quantity(
-        "serving.decode_step",
-        "Decode step",
-        "s",
-        where(decoders.inputs.pp > 1, maximum(decode.time, microbatches * slowest), decode.time),
-        note="decode time; with several stages at least micro-batches × time of the fullest stage",
-    )
-    bubble = Quantity(
-        "serving.bubble",
-        "Idle share of the fullest stage",
-        "1",
-        where(decoders.inputs.pp > 1, 1 - microbatches * slowest / step, 0),
-        note="1 − micro-batches × time of the fullest stage ÷ decode step: the pipeline's bubble",
-    )
-    others = Quantity(
-        "serving.others",
-        "Other requests in the batch",
-        "1",
-        maximum(0, held.batch / ONE_REQUEST - 1),
-        note="batch − 1, at least 0",
-    )
-    added = Quantity(
-        "serving.prefill_added",
-        "Time a prompt adds to a step that runs anyway",
-        "s",
-        occupied * (1 - prefill.parts[OVERHEAD] / prefill.time),
-        name="prefill time in a step that runs anyway",
-        note="prefill service time × (1 − share of overhead in the pass): launches are paid by the step",
-    )
-    delay = Quantity(
-        "serving.prompt_delay",
-        "Time a prompt delays the others",
-        "s",
-        where(kind.first > 0, occupied, added),
-        note="its service time where decode stops for it, else what it adds to their steps",
-    )
-    places = Quantity(
-        "serving.prompts_per_step",
-        "Prompts in a full step",
-        "1",
-        inputs.token_budget / (inputs.input_tokens * ONE_REQUEST),
-        note="token budget ÷ input tokens",
-    )
-    share = Quantity(
-        "serving.prompts_per_token",
-        "Prompts of others per token of mine",
-        "1",
-        others * TOKENS_PER_STEP / inputs.output_tokens,
-        note="other requests ÷ output tokens: each of them prefills once in my lifetime",
-        source="closed loop",
-    )
-    rate = Quantity(
-        "serving.prompts_in_step",
-        "Of them in a step",
-        "1",
-        where(kind.first > 0, share, minimum(share, places)),
-        note="at most what a full step holds, unless decode stops for prompts",
-    )
-    locked = Quantity(
-        "serving.lockstep",
-        "Requests run in lockstep",
-        "flag",
-        together * where(all_of(kind.first > 0, inputs.length_spread <= 0), 1, 0),
-        note="1 if decode stops for prompts and all lengths are alike: all then end, and are prefilled, together",
-    )
-    stall = Quantity(
-        "serving.stall",
-        "Prefill stall per token",
-        "s",
-        together * reached["interference"] * rate * delay * (1 - HALF * locked),
-        note=f"interference × prompts in a step × delay of each, half in lockstep: those prefilled before mine do not count; {words}",
-    )
-    load, pace, held_up = None, step, stall
-    loaded: tuple[Quantity, ...] = ()
-    if single is not None:
-        load = arrivals(
-            inputs,
-            held,
-            decoders.inputs.dp,
-            step,
-            single,
-            together * reached["interference"] * delay,
-            occupied,
-        )
-        pace = Quantity(
-            "serving.step_in_use",
-            "Decode step in use",
-            "s",
-            where(load.open > 0, load.step, step),
-            note="at the request rate, or of the batch",
-        )
-        held_up = Quantity(
-            "serving.stall_in_use",
-            "Prefill stall in use",
-            "s",
-            where(load.open > 0, load.stall, stall),
-            note="at the request rate, or of the batch",
-        )
-        loaded = (pace, held_up)
-    tpot = Quantity(
-        "serving.tpot",
-        "Time per output token, TPOT",
-        "s",
-        pace + held_up,
-        note="decode step + prefill stall per token",
-        name="TPOT",
-    )
-    rest = Quantity(
-        "serving.generation",
-        "Generation after the first token",
-        "s",
-        (inputs.output_tokens / TOKENS_PER_STEP - 1) * tpot,
-        note="(output tokens − 1) × TPOT",
-    )
-    handling = Quantity(
-        "serving.first_token", "Request handling", "s", reached["first_token"], note="first-token overhead"
-    )
-    running = Quantity(
-        "serving.first_step",
-        "Running step",
-        "s",
-        continuous * reached["step_lag"] * pace,
-        note="first-step lag × decode step: rest of the one that runs, and the token's way out; 0 in static batching",
-    )
-    held_back, more = _held_back(inputs, tpot, share, places, continuous)
-    hand_over, transfer = _transfer(side, decoders) if apart is not None else ((), None)
-    ahead = [handling, alone, running, held_back, *([transfer] if transfer is not None else [])]
-    base = Quantity(
-        "serving.base",
-        "First token without a queue",
-        "s",
-        sum_range(span(ahead)),
-        note="sum of the rows above",
-    )
-    given = Quantity(
-        "serving.prefill_share",
-        "Share of the time given to prompts of others",
-        "1",
-        held_up / tpot,
-        note="prefill stall ÷ TPOT",
-    )
-    full = Quantity(
-        "serving.full_step",
-        "Step full of prompts",
-        "s",
-        where(kind.first > 0, occupied * maximum(1, places), step + added * places),
-        note="decode step + prompts × what each adds; where decode stops, its prompts alone",
-    )
-    per_prompt = Quantity(
-        "serving.saturated",
-        "Service time of a prompt in full steps",
-        "s",
-        where(kind.first > 0, occupied, full / places),
-        note="full step ÷ prompts in it",
-    )
-    limit = Quantity(
-        "serving.saturation",
-        "Wait where prompts fill every step",
-        "s",
-        together
-        * (1 - locked)
-        * (1 if load is None else 1 - load.open)
-        * maximum(0, held.batch / ONE_REQUEST * per_prompt - rest),
-        note=f"batch × service time in full steps − generation: the token budget cannot keep up; {words}",
-    )
-    lined = Quantity(
-        "serving.line",
-        "Prefills of all others",
-        "s",
-        others * per_prompt,
-        note="other requests × service time of each in full steps: no wait behind prompts is longer, and in lockstep it is their queue",
-    )
-
-    def waits(statistic: str, label: str, before: Node) -> tuple[Quantity, Quantity]:
-        form = Quantity(
-            f"serving.form_{statistic}",
-            f"{label}, closed form",
-            "s",
-            kind.wait(statistic, alone, given, others),
-            note="factor × prefill of the prompt × share of the time ^ exponent × others ^ exponent",
-        )
-        return form, Quantity(
-            f"serving.wait_{statistic}",
-            label,
-            "s",
-            minimum(reached["queueing"] * where(locked > 0, before * lined, form), lined),
-            note="prefill queueing × closed form, or × prefills of those before me in lockstep; at most those of all others",
-        )
-
-    (mean_form, queue), (half_form, median), (bench_form, bench) = (
-        waits(name, label, HALF)
-        for name, label in (
-            ("mean", "Mean wait behind prompts"),
-            ("p50", "Median wait behind prompts"),
-            ("benchmark", "Median in a benchmark"),
-        )
-    )
-    tail_form, tail = waits("p95", "Wait of one in twenty", NINETEEN_IN_TWENTY)
-    shut: Node = maximum(queue, limit - base)
-    behind = Quantity(
-        "serving.queue",
-        "Wait behind other prompts",
-        "s",
-        shut if load is None else where(load.open > 0, load.wait, shut),
-        note="mean wait; where prompts fill every step, what is left of that wait"
-        + ("" if load is None else "; at a request rate that of random arrivals"),
-    )
-    served = Quantity(
-        "serving.service_time",
-        "Time in the batch",
-        "s",
-        base + rest,
-        note="first token without a queue + generation after it",
-    )
-    seat = Quantity(
-        "serving.seat_wait",
-        "Wait for a seat",
-        "s",
-        (held.requests - held.batch) / held.batch * served,
-        note="(requests − batch) ÷ batch × time in the batch: more requests than memory holds",
-        source="Little's law",
-    )
-    rates, line = _rates(side, decoders, occupied, tpot, served, seat) if apart is not None else ((), None)
-    steady = Quantity(
-        "serving.ttft_steady",
-        "TTFT of a service that runs on",
-        "s",
-        (base + behind + seat) if line is None else base + behind + seat + line,
-        note="first token without a queue + waits",
-    )
-    wave_places = Quantity(
-        "serving.burst_prompts",
-        "Prompts in a step of the first wave",
-        "1",
-        minimum(places, held.batch / ONE_REQUEST),
-        note="prompts in a full step, at most the batch",
-    )
-    wave_step = Quantity(
-        "serving.burst_step",
-        "Step of the first wave",
-        "s",
-        where(kind.first > 0, occupied * maximum(1, wave_places), step + added * wave_places),
-        note="decode step + prompts × what each adds; where decode stops, its prompts alone",
-    )
-    waiting_steps = Quantity(
-        "serving.burst_steps",
-        "Steps before a prompt of the first wave",
-        "1",
-        HALF * (held.batch / ONE_REQUEST / wave_places + 1),
-        note="half of (batch ÷ prompts in a step + 1): all requests come at once",
-    )
-    first_wave = Quantity(
-        "serving.burst",
-        "TTFT of the first wave",
-        "s",
-        maximum(base, handling + wave_step * waiting_steps + step) + reached["cold_start"],
-        note="request handling + full steps + decode step + cold start",
-    )
-    first_share = Quantity(
-        "serving.first_share",
-        "Share of the first wave",
-        "1",
-        where(inputs.waves > 0, together / maximum(1, inputs.waves), 0),
-        note="1 ÷ waves of a benchmark; 0 in a service that runs on",
-    )
-    burst = Quantity(
-        "serving.burst_wait",
-        "First wave of a benchmark",
-        "s",
-        where(first_share > 0, first_share * (first_wave - steady), 0),
-        note="share of the first wave × (its TTFT − TTFT of a service that runs on)",
-    )
-    parts = {
-        "Request handling": handling,
-        "Prefill of the prompt": alone,
-        "Running step": running,
-        "Waiting for a batch": held_back,
-        **({"KV transfer": transfer} if transfer is not None else {}),
-        "Wait behind prompts": behind,
-        "Wait for a seat": seat,
-        **({"Wait for a prefill worker": line} if line is not None else {}),
-        "First wave": burst,
-    }
-    ttft = Quantity(
-        "serving.ttft",
-        "Time to first token, TTFT",
-        "s",
-        steady + burst,
-        note="mean: of a service that runs on, and the first wave's share",
-        name="TTFT",
-    )
-    e2e = Quantity("serving.e2e", "End to end", "s", ttft + rest, note="TTFT + (output tokens − 1) × TPOT")
-    others_wait: Node = seat if line is None else seat + line
-    wait_half = Quantity(
-        "serving.wait_half",
-        "Median wait in use",
-        "s",
-        where(inputs.waves > 0, bench, median),
-        note="of a benchmark where there are waves",
-    )
-    halfway: Node = wait_half if load is None else where(load.open > 0, load.wait_p50, wait_half)
-    lately: Node = tail if load is None else where(load.open > 0, load.wait_p95, tail)
-    half = Quantity(
-        "serving.ttft_p50",
-        "TTFT, median",
-        "s",
-        maximum(base + halfway, limit) + others_wait,
-        note="first token without a queue + median wait; other waits as in the mean",
-    )
-    late = Quantity(
-        "serving.ttft_p95",
-        "TTFT, one in twenty",
-        "s",
-        maximum(maximum(base + lately, limit) + others_wait, half),
-        note="first token without a queue + the wait of one in twenty; other waits as in the mean",
-    )
-    half_e2e = Quantity(
-        "serving.e2e_p50",
-        "End to end, median",
-        "s",
-        half + rest,
-        note="median TTFT + generation of a mean output",
-    )
-    late_e2e = Quantity(
-        "serving.e2e_p95",
-        "End to end, one in twenty",
-        "s",
-        maximum(late + rest, half + inputs.long_outputs * rest),
-        note="the larger of a late first token and a long output",
-    )
-    interactivity = Quantity(
-        "serving.interactivity",
-        "Interactivity",
-        "token/request/s",
-        TOKENS_PER_STEP / tpot,
-        note="1 ÷ TPOT, tokens per second one user sees",
-    )
-    ramp = Quantity(
-        "serving.ramp",
-        "Mean load of a benchmark",
-        "1",
-        where(inputs.waves > 0, 1 - QUARTER / maximum(1, inputs.waves), 1),
-        note="1 − a quarter ÷ waves: requests run out at its end; 1 in a service that runs on",
-    )
-    requests = Quantity(
-        "serving.requests_per_s",
-        "Requests per second",
-        "request/s",
-        ramp * inputs.concurrency / e2e
-        if load is None
-        else where(load.open > 0, load.served, ramp * inputs.concurrency / e2e),
-        note="concurrency ÷ end to end × mean load"
-        + ("" if load is None else "; at a request rate as they are served"),
-        source="Little's law",
-    )
-    if load is not None:
-        flying = Quantity(
-            "load.in_flight",
-            "Requests in flight",
-            "request",
-            where(load.open > 0, load.served * e2e, inputs.concurrency),
-            note="requests per second that are served × end to end; all replicas",
-            source="Little's law",
-        )
-    output = Quantity(
-        "serving.output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens
-    )
-    count: Node = side.ranks.deployment
-    if apart is not None:
-        count = side.ranks.deployment + apart * decoders.ranks.deployment
-    accelerators = Quantity(
-        "serving.accelerators",
-        "Accelerators in use",
-        "accelerator",
-        count,
-        name="accelerators in use",
-        note="of all replicas" if apart is None else "of prefill and decode workers",
-    )
-    each = Quantity(
-        "serving.output_tokens_per_s_per_accelerator",
-        "Output tokens per second and accelerator",
-        "token/s/accelerator",
-        output / accelerators,
-        name="output tokens per accelerator",
-    )
-    all_tokens = Quantity(
-        "serving.total_tokens_per_s",
-        "Input and output tokens per second",
-        "token/s",
-        requests * (inputs.input_tokens + inputs.output_tokens),
-    )
-    sections = (
-        Section("Pipeline", (*pipes, *chunk, slowest), "what uneven stages and chunks cost"),
-        *kind.sections,
-        Section(
-            "Time per output token",
-            (others, occupied, added, delay, places, share, rate, step, bubble, locked, stall),
-            "of a closed loop",
-        ),
-        *(
-            [Section("Load", load.rows, "one replica; requests arrive at random, whatever is in flight")]
-            if load is not None
-            else []
-        ),
-        Section("TPOT", (*loaded, tpot), "mean gap between tokens of one request", Section.SUBTOTAL),
-        *([Section("KV transfer", hand_over, "from prefill to decode workers")] if hand_over else []),
-        Section(
-            "First token without a queue",
-            (*more, *ahead, base),
-            "on its own, while others decode",
-            Section.SUBTOTAL,
-        ),
-        Section(
-            "Waits",
-            (
-                rest,
-                given,
-                full,
-                per_prompt,
-                limit,
-                lined,
-                mean_form,
-                queue,
-                half_form,
-                median,
-                tail_form,
-                tail,
-                bench_form,
-                bench,
-                wait_half,
-                behind,
-                served,
-                seat,
-                *rates,
-                *([line] if line is not None else []),
-            ),
-            "behind other requests",
-        ),
-        Section(
-            "Time to first token",
-            (steady, wave_places, wave_step, waiting_steps, first_wave, first_share, burst, ttft),
-            "mean, from arrival",
-            Section.SUBTOTAL,
-        ),
-        Section(
-            "One request",
-            (e2e, half, late, half_e2e, late_e2e, interactivity),
-            "as its user sees it; half, or one in twenty, see more than the figures so called",
-        ),
-        Section(
-            "Throughput",
-            (
-                ramp,
-                requests,
-                *((flying,) if load is not None else ()),
-                output,
-                accelerators,
-                each,
-                all_tokens,
-            ),
-            "whole deployment, all replicas",
-        ),
-    )
+    stages = pipeline(setting)
+    loop = closed_loop(setting, stages, microbatches)
+    load = None if single_step is None else _load(setting, loop, single_step)
+    token = tpot(loop, load)
+    handover = transfer(setting) if setting.disaggregated is not None else None
+    first = base(setting, stages, loop, token, handover)
+    waits = queue(setting, loop, token, first, load)
+    start = ttft(setting, loop, first, waits)
+    request = e2e(setting, token, first, waits, start)
+    total = throughput(setting, request.e2e, load)
     return Serving(
-        ttft,
-        tpot,
-        e2e,
-        interactivity,
-        requests,
-        output,
-        each,
-        all_tokens,
-        accelerators,
-        parts,
-        (pace, held_up),
-        half,
-        late,
-        half_e2e,
-        late_e2e,
-        sections,
-        None if load is None else replace(load, in_flight=flying),
+        ttft=start.ttft,
+        tpot=token.tpot,
+        e2e=request.e2e,
+        interactivity=request.interactivity,
+        requests_per_s=total.requests,
+        output_tokens_per_s=total.output,
+        output_tokens_per_s_per_accelerator=total.output_per_accelerator,
+        total_tokens_per_s=total.tokens,
+        accelerators=total.accelerators,
+        ttft_parts=(*first.parts, *waits.parts, start.burst_wait),
+        tpot_parts=(token.step, token.stall),
+        ttft_p50=request.ttft_p50,
+        ttft_p95=request.ttft_p95,
+        e2e_p50=request.e2e_p50,
+        e2e_p95=request.e2e_p95,
+        sections=(
+            stages.section,
+            *setting.scheduler.sections,
+            loop.section,
+            *(() if load is None else (_load_section(load),)),
+            token.section,
+            *(() if handover is None else (handover.section,)),
+            first.section,
+            waits.section,
+            start.section,
+            request.section,
+            total.section,
+        ),
+        load=None if load is None else replace(load, in_flight=total.in_flight),
     )
 
 
-def _held_back(
-    inputs: Workload, tpot: Quantity, arrivals: Quantity, places: Quantity, continuous: Quantity
-) -> tuple[Quantity, tuple[Quantity, ...]]:
-    """What a scheduler lets pass before it takes requests up, as its flags say: half of the steps between two looks, and steps to fill a batch."""
-    steps = Quantity(
-        "serving.batch_steps",
-        "Steps until a batch of prompts is full",
-        "1",
-        minimum(inputs.batch_wait, places / maximum(arrivals, SMALLEST)),
-        note="as asked, at most prompts of a full step ÷ prompts that arrive in a step",
+def _load(setting: _Setting, loop: _ClosedLoop, single_step: Quantity) -> Arrivals:
+    """The state under a request rate, from a step with one request and one with a full batch."""
+    return arrivals(
+        setting.inputs,
+        setting.memory,
+        setting.decode_workers.inputs.dp,
+        loop.step,
+        single_step,
+        setting.interleaved * setting.efficiency["interference"] * loop.prompts.delay,
+        loop.prompts.service,
     )
-    waited = Quantity(
-        "serving.wait_steps",
-        "Steps waited for a batch",
-        "1",
-        HALF * inputs.receive_interval + steps * (1 + HALF * arrivals * steps) / (1 + arrivals * steps),
-        note="half the receive interval + steps of the batch wait, fewer for those that come later",
-    )
-    return Quantity(
-        "serving.held_back",
-        "Waiting for a batch",
+
+
+def _load_section(load: Arrivals) -> Section:
+    return Section("Load", load.rows, "one replica; requests arrive at random, whatever is in flight")
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """Seconds a prefill pass occupies the pipeline, of a prompt through it, of the fullest decode stage."""
+
+    busy: Quantity
+    through: Quantity
+    decode_stage: Quantity
+    section: Section
+
+
+def pipeline(setting: _Setting) -> _Pipeline:
+    """What uneven stages cost, and chunks of a prompt on which stages work one after the other."""
+    inputs, prefill = setting.inputs, setting.prefill
+    rows = Rows("serving")
+    fullest = "layers and LM head of the stage that has most"
+    stage = rows(
+        "prefill_stage",
+        "Time of the fullest prefill stage",
         "s",
-        continuous * waited * tpot,
-        note="steps waited × TPOT",
-    ), (steps, waited)
-
-
-def _stage_time(done: Pass, side: Workers, ir: ModelGraph) -> Node:
-    """Time of the fullest stage: its share of the layers' time, or the last stage with the LM head where the layers divide."""
-    head = next(block for block in done.blocks if block.id == "lm_head")
-    return (done.time - head.time) * side.plan.stages.fullest / ir.total_layers + where(
-        side.plan.layers_left > 0, 0, head.time
+        _stage_time(prefill, setting.prefill_workers, setting.ir),
+        fullest,
     )
-
-
-def _pipeline(
-    done: Pass, side: Workers, ir: ModelGraph
-) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...], Quantity, Quantity]:
-    """Stages of a pipeline work on chunks of a prompt one after the other: rows, those of chunks, time a prompt occupies, time until it is through."""
-    inputs = side.inputs
-    chunks = Quantity(
-        "serving.prefill_chunks",
+    busy = rows(
+        "prefill_busy",
+        "Time a prefill pass occupies the pipeline",
+        "s",
+        where(inputs.pp > 1, stage, prefill.time),
+        "stages work on one pass after the other",
+    )
+    host = next(block for block in prefill.blocks if block.id == "host")
+    fixed = rows(
+        "prefill_fixed",
+        "Time of a stage for every chunk",
+        "s",
+        minimum(stage, (prefill.parts[OVERHEAD] + host.time) / inputs.pp),
+        "launches, and reads from host memory: each chunk pays them again",
+    )
+    chunks = rows(
+        "prefill_chunks",
         "Chunks of a prompt",
         "1",
         maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget),
-        note="input tokens ÷ token budget, at least 1; the last may be a part",
+        "the last may be a part",
     )
-    slowest = Quantity(
-        "serving.prefill_stage",
-        "Time of the fullest prefill stage",
-        "s",
-        _stage_time(done, side, ir),
-        note="layers' share of the pass × layers per stage ÷ layers, and the LM head",
+    chunk = rows(
+        "prefill_chunk", "Time of a chunk on the fullest stage", "s", (stage - fixed) / chunks + fixed
     )
-    busy = Quantity(
-        "serving.prefill_busy",
-        "Time a prefill pass occupies the pipeline",
-        "s",
-        where(inputs.pp > 1, slowest, done.time),
-        note="the fullest stage's; the whole pass without a pipeline",
-    )
-    occupied = Quantity(
-        "serving.prefill_service",
-        "Time a prompt occupies the pipeline",
-        "s",
-        busy / maximum(1, done.phase.requests / ONE_REQUEST),
-        note="of the pass ÷ prompts in it",
-        name="prefill service time",
-    )
-    host = next(block for block in done.blocks if block.id == "host")
-    fixed = Quantity(
-        "serving.prefill_fixed",
-        "Time of a stage for every chunk",
-        "s",
-        minimum(slowest, (done.parts[OVERHEAD] + host.time) / inputs.pp),
-        note="(launches and host + reads from host memory) ÷ PP: paid for each chunk again",
-    )
-    each = Quantity(
-        "serving.prefill_chunk",
-        "Time of a chunk on the fullest stage",
-        "s",
-        (slowest - fixed) / chunks + fixed,
-        note="what is not fixed, ÷ chunks, + the fixed time",
-    )
-    through = Quantity(
-        "serving.prefill_through",
+    through = rows(
+        "prefill_through",
         "Time of a prompt through the stages",
         "s",
-        where(inputs.pp > 1, minimum(done.time, (chunks + inputs.pp - 1) * each), done.time),
-        note="prefill time; through several stages (chunks + stages − 1) × time of a chunk, at most one after the other",
+        where(inputs.pp > 1, minimum(prefill.time, (chunks + inputs.pp - 1) * chunk), prefill.time),
+        "a stage works on a chunk while the next works on the one before",
     )
-    return (slowest, busy, fixed), (chunks, each, through), occupied, through
+    decode_stage = rows(
+        "decode_stage",
+        "Time of the fullest decode stage",
+        "s",
+        _stage_time(setting.decode, setting.decode_workers, setting.ir),
+        fullest,
+    )
+    return _Pipeline(
+        busy=busy,
+        through=through,
+        decode_stage=decode_stage,
+        section=rows.section("Pipeline", "what uneven stages and chunks cost"),
+    )
 
 
-def _transfer(side: Workers, decoders: Workers) -> tuple[tuple[Quantity, ...], Quantity]:
+def _stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
+    """Time of the fullest stage: one with a layer more, else the last one, which has the LM head."""
+    head = next(block for block in work.blocks if block.id == "lm_head")
+    of_layers = (work.time - head.time) * workers.plan.stages.fullest / ir.total_layers
+    return of_layers + where(workers.plan.layers_left > 0, 0, head.time)
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """What prompts of other requests cost a request of a full batch.
+
+    Args:
+        others: requests in the batch beside one.
+        service: seconds for which a prompt occupies the pipeline.
+        added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others.
+        per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
+    """
+
+    others: Quantity
+    service: Quantity
+    added: Quantity
+    delay: Quantity
+    per_step: Quantity
+    per_token: Quantity
+    in_step: Quantity
+
+
+@dataclass(frozen=True)
+class _ClosedLoop:
+    """A full batch, in which the next request follows each that ends.
+
+    Args:
+        synchronous: 1 where all requests of the batch start and end together.
+        step, stall: seconds of a decode step, and lost to prompts per token.
+    """
+
+    prompts: _Prompts
+    synchronous: Quantity
+    step: Quantity
+    stall: Quantity
+    section: Section
+
+
+def closed_loop(setting: _Setting, stages: _Pipeline, microbatches: Quantity) -> _ClosedLoop:
+    """Decode step and prefill stall of a full batch."""
+    rows = Rows("serving")
+    others = prompts(rows, setting, stages)
+    step = decode_step(rows, setting, stages, microbatches)
+    synchronous = rows(
+        "lockstep",
+        "The batch is synchronous",
+        "flag",
+        setting.interleaved
+        * where(all_of(setting.scheduler.first > 0, setting.inputs.length_spread <= 0), 1, 0),
+        "all requests then end, and are prefilled, together",
+    )
+    stall = rows(
+        "stall",
+        "Prefill stall per token",
+        "s",
+        setting.interleaved
+        * setting.efficiency["interference"]
+        * others.in_step
+        * others.delay
+        * (1 - HALF * synchronous),
+        "in a synchronous batch prompts before one's own do not count",
+    )
+    return _ClosedLoop(
+        prompts=others,
+        synchronous=synchronous,
+        step=step,
+        stall=stall,
+        section=rows.section("Time per output token", "of a closed loop"),
+    )
+
+
+def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
+    """Prompts of the other requests of the batch: what each costs, and how many there are."""
+    inputs, prefill, stops = setting.inputs, setting.prefill, setting.scheduler.first
+    others = rows(
+        "others", "Other requests in the batch", "1", maximum(0, setting.memory.batch / ONE_REQUEST - 1)
+    )
+    service = rows(
+        "prefill_service",
+        "Time a prompt occupies the pipeline",
+        "s",
+        stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
+        called="prefill service time",
+    )
+    added = rows(
+        "prefill_added",
+        "Time a prompt adds to a step that runs anyway",
+        "s",
+        service * (1 - prefill.parts[OVERHEAD] / prefill.time),
+        "launches are paid by the step",
+        called="prefill time in a step that runs anyway",
+    )
+    delay = rows(
+        "prompt_delay",
+        "Time a prompt delays the others",
+        "s",
+        where(stops > 0, service, added),
+        "decode stops for it, or carries it in a step",
+    )
+    per_step = rows(
+        "prompts_per_step",
+        "Prompts in a full step",
+        "1",
+        inputs.token_budget / (inputs.input_tokens * ONE_REQUEST),
+    )
+    per_token = rows(
+        "prompts_per_token",
+        "Prompts of others per token of a request",
+        "1",
+        others * TOKENS_PER_STEP / inputs.output_tokens,
+        "each of them prefills once while the request lives",
+        source="closed loop",
+    )
+    in_step = rows(
+        "prompts_in_step",
+        "Prompts of others in a step",
+        "1",
+        where(stops > 0, per_token, minimum(per_token, per_step)),
+        "steps that carry prompts hold a limited number",
+    )
+    return _Prompts(
+        others=others,
+        service=service,
+        added=added,
+        delay=delay,
+        per_step=per_step,
+        per_token=per_token,
+        in_step=in_step,
+    )
+
+
+def decode_step(rows: Rows, setting: _Setting, stages: _Pipeline, microbatches: Quantity) -> Quantity:
+    """Seconds of a decode step; a pipeline is as fast as its fullest stage."""
+    pp, step_time = setting.decode_workers.inputs.pp, setting.decode.time
+    of_stage = microbatches * stages.decode_stage
+    step = rows("decode_step", "Decode step", "s", where(pp > 1, maximum(step_time, of_stage), step_time))
+    rows(
+        "bubble",
+        "Idle share of the fullest stage",
+        "1",
+        where(pp > 1, 1 - of_stage / step, 0),
+        "the pipeline's bubble",
+    )
+    return step
+
+
+@dataclass(frozen=True)
+class _Tpot:
+    """Decode step, prefill stall and their sum as they are in use: of a closed loop, or at a request rate."""
+
+    step: Quantity
+    stall: Quantity
+    tpot: Quantity
+    section: Section
+
+
+def tpot(loop: _ClosedLoop, load: Arrivals | None) -> _Tpot:
+    """TPOT: the mean gap between tokens of one request."""
+    rows = Rows("serving")
+    step, stall = loop.step, loop.stall
+    if load is not None:
+        step = rows("step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step))
+        stall = rows("stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall))
+    total = rows("tpot", "Time per output token, TPOT", "s", step + stall, called="TPOT")
+    return _Tpot(
+        step=step,
+        stall=stall,
+        tpot=total,
+        section=rows.section("TPOT", "mean gap between tokens of one request", Section.SUBTOTAL),
+    )
+
+
+@dataclass(frozen=True)
+class _Transfer:
+    """Seconds by which the way of a prompt's KV cache to a decode worker delays the first token."""
+
+    transfer: Quantity
+    section: Section
+
+
+def transfer(setting: _Setting) -> _Transfer:
     """The KV cache of a prompt on its way to a decode worker."""
-    inputs, apart = side.inputs, side.ranks.disaggregated
-    assert apart is not None
-    tokens: dict[Node | None, Quantity] = {}
-    each: list[Quantity] = []
-    for module, width, _ in side.memory.caches.growing:
-        reach = getattr(module.operation, "span", FULL)
-        limit = reach.length if reach.kind in ("sliding", "chunked") else None
-        if limit not in tokens:
-            words = "" if limit is None else f", {limit.label.lower()}"
-            far: Node = (
-                inputs.input_tokens
-                if limit is None
-                else where(limit > 0, minimum(limit, inputs.input_tokens), inputs.input_tokens)
-            )
-            tokens[limit] = Quantity(
-                f"serving.transfer_tokens{'' if limit is None else '.' + limit.id.removeprefix('model.')}",
-                f"Tokens handed over{words}",
-                "token/request",
-                far,
-                note="the prompt, or as much of it as is kept",
-            )
-        assert module.layers is not None
-        each.append(
-            Quantity(
-                f"serving.transfer.{module.id}",
-                f"KV cache of a prompt, {module.label}",
-                "B",
-                ONE_REQUEST * tokens[limit] * width * side.formats.kv_bytes * module.layers,
-                note="tokens handed over × width × bytes per KV value × layers, each once",
-            )
+    inputs, factors, disaggregated = setting.inputs, setting.efficiency, setting.disaggregated
+    assert disaggregated is not None
+    rows = Rows("serving")
+    caches = [
+        (module, width)
+        for module, width, _ in setting.prefill_workers.memory.caches.growing
+        if module.layers is not None
+    ]
+    tokens = _transferred_tokens(rows, inputs, [module for module, _ in caches])
+    sizes = [
+        rows(
+            f"transfer.{module.id}",
+            f"KV cache of a prompt, {module.label}",
+            "B",
+            ONE_REQUEST
+            * tokens[module.id]
+            * width
+            * setting.prefill_workers.formats.kv_bytes
+            * module.layers,
         )
-    size = Quantity(
-        "serving.transfer_bytes",
+        for module, width in caches
+        if module.layers is not None
+    ]
+    size = rows(
+        "transfer_bytes",
         "KV cache of a prompt",
         "B",
-        sum_range(span(each)) if each else ONE_REQUEST * 0,
-        note="sum of the rows above; recurrent states are left out",
+        sum_range(span(sizes)) if sizes else ONE_REQUEST * 0,
+        "recurrent states are left out",
     )
-    rate = Quantity(
-        "serving.transfer_bandwidth",
+    bandwidth = rows(
+        "transfer_bandwidth",
         "Bandwidth of the transfer",
         "B/s",
-        minimum(
-            side.network.out * inputs.tp * inputs.cp,
-            decoders.network.out * decoders.inputs.tp * decoders.inputs.cp,
-        ),
-        note="network bandwidth × ranks of an attention group, of the side with less",
+        minimum(_group_bandwidth(setting.prefill_workers), _group_bandwidth(setting.decode_workers)),
+        "of the workers with less",
     )
-    whole = Quantity(
-        "serving.transfer_time",
+    in_full = rows(
+        "transfer_time",
         "Transfer, nothing hidden",
         "s",
-        where(rate > 0, side.efficiency["network_latency"] + size / rate, NEVER),
-        note="network latency + bytes ÷ bandwidth; never without a network",
+        where(bandwidth > 0, factors["network_latency"] + size / bandwidth, NEVER),
+        "never without a network",
     )
-    seen = Quantity(
-        "serving.transfer",
+    visible = Rows("serving")(
+        "transfer",
         "KV transfer",
         "s",
-        where(apart > 0, whole * (1 - side.efficiency["kv_transfer_overlap"]), 0),
-        note="what is not hidden behind prefill; 0 where serving is aggregated",
+        where(disaggregated > 0, in_full * (1 - factors["kv_transfer_overlap"]), 0),
+        "what is not hidden behind prefill",
     )
-    return (*tokens.values(), *each, size, rate, whole), seen
+    return _Transfer(visible, rows.section("KV transfer", "from prefill to decode workers"))
 
 
-def _rates(
-    side: Workers, decoders: Workers, occupied: Quantity, tpot: Quantity, served: Quantity, seat: Quantity
-) -> tuple[tuple[Quantity, ...], Quantity]:
-    """What prefill and decode workers can each do, how many of one the other needs, and the wait where prefill is too slow."""
-    inputs, apart = side.inputs, side.ranks.disaggregated
-    assert apart is not None
-    each = Quantity(
-        "serving.prefill_rate", "Requests per second of a prefill worker", "request/s", ONE_REQUEST / occupied
-    )
-    one = Quantity(
-        "serving.decode_rate",
-        "Requests per second of a decode worker",
-        "request/s",
-        decoders.memory.batch * TOKENS_PER_STEP / (inputs.output_tokens * tpot),
-        note="batch ÷ (output tokens × TPOT)",
-    )
-    ratio = Quantity(
-        "serving.workers_ratio",
-        "Prefill workers per decode worker",
-        "1",
-        one / each,
-        note="at which both are fully used: the rate match",
-    )
-    matched = Quantity(
-        "serving.matched_workers",
-        "Prefill workers that match",
-        "1",
-        ratio * decoders.inputs.dp,
-        note="prefill workers per decode worker × decode workers",
-    )
-    most = Quantity(
-        "serving.prefill_limit", "Requests per second of all prefill workers", "request/s", each * inputs.dp
-    )
-    line = Quantity(
-        "serving.prefill_wait",
-        "Wait for a prefill worker",
+def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> dict[str, Quantity]:
+    """Tokens of a prompt in the cache of each module, by its id: all, or what its window or chunk holds."""
+    by_limit: dict[Node | None, Quantity] = {}
+    tokens: dict[str, Quantity] = {}
+    for module in modules:
+        reach = getattr(module.operation, "span", FULL)
+        limit = reach.length if reach.kind in ("sliding", "chunked") else None
+        if limit not in by_limit:
+            prompt: Node = inputs.input_tokens
+            by_limit[limit] = (
+                rows("transfer_tokens", "Tokens handed over", "token/request", prompt)
+                if limit is None
+                else rows(
+                    f"transfer_tokens.{limit.id.removeprefix('model.')}",
+                    f"Tokens handed over, {limit.label.lower()}",
+                    "token/request",
+                    where(limit > 0, minimum(limit, prompt), prompt),
+                )
+            )
+        tokens[module.id] = by_limit[limit]
+    return tokens
+
+
+def _group_bandwidth(workers: Workers) -> Node:
+    """B/s of all ranks of an attention group out of their domain."""
+    return workers.network.out * workers.inputs.tp * workers.inputs.cp
+
+
+@dataclass(frozen=True)
+class _Base:
+    """Seconds to a first token on one's own, while others decode, and the parts they consist of.
+
+    Args:
+        handling: of a request before its prefill; `prefill` of the prompt.
+    """
+
+    handling: Quantity
+    prefill: Quantity
+    base: Quantity
+    parts: tuple[Quantity, ...]
+    section: Section
+
+
+def base(
+    setting: _Setting, stages: _Pipeline, loop: _ClosedLoop, token: _Tpot, handover: _Transfer | None
+) -> _Base:
+    """Time to a first token without a queue."""
+    factors, continuous = setting.efficiency, setting.continuous
+    rows = Rows("serving")
+    steps = wait_steps(rows, setting, loop)
+    handling = rows("first_token", "Request handling", "s", factors["first_token"])
+    prefill = rows(
+        "prefill",
+        "Prefill of the prompt",
         "s",
-        apart * maximum(0, inputs.concurrency / most - served - seat),
-        note="concurrency ÷ what prefill workers can do − time in the batch − wait for a seat; 0 where they keep up",
+        stages.through * where(continuous > 0, factors["prefill_alone"], 1),
+        "a static batch prefills many prompts together",
+    )
+    running = rows(
+        "first_step",
+        "Running step",
+        "s",
+        continuous * factors["step_lag"] * token.step,
+        "rest of the step that runs, and the token's way out",
+    )
+    delay = rows("held_back", "Batching delay", "s", continuous * steps * token.tpot)
+    parts = [handling, prefill, running, delay]
+    if handover is not None:
+        rows.add(handover.transfer)
+        parts.append(handover.transfer)
+    total = rows("base", "First token without a queue", "s", sum_range(span(parts)))
+    return _Base(
+        handling=handling,
+        prefill=prefill,
+        base=total,
+        parts=tuple(parts),
+        section=rows.section(
+            "First token without a queue", "on its own, while others decode", Section.SUBTOTAL
+        ),
+    )
+
+
+def wait_steps(rows: Rows, setting: _Setting, loop: _ClosedLoop) -> Quantity:
+    """Steps before a scheduler takes requests up: half of those between two looks, some to fill a batch."""
+    inputs, rate = setting.inputs, loop.prompts.per_token
+    steps = rows(
+        "batch_steps",
+        "Steps until a batch of prompts is full",
+        "1",
+        minimum(inputs.batch_wait, loop.prompts.per_step / maximum(rate, SMALLEST)),
+        "so many prompts arrive in a step",
+    )
+    return rows(
+        "wait_steps",
+        "Steps waited for a batch",
+        "1",
+        HALF * inputs.receive_interval + steps * (1 + HALF * rate * steps) / (1 + rate * steps),
+        "prompts that come later wait less",
+    )
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """Seconds that a request waits behind others.
+
+    Args:
+        generation: seconds from the first token to the last.
+        saturation: wait where prompts fill every step.
+        parts: mean waits, one after the other: behind prompts, for a batch slot, for a prefill worker.
+        elsewhere: those for a batch slot and a prefill worker.
+        p50, p95: waits behind prompts.
+    """
+
+    generation: Quantity
+    saturation: Quantity
+    parts: tuple[Quantity, ...]
+    elsewhere: Node
+    p50: Node
+    p95: Node
+    section: Section
+
+
+def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load: Arrivals | None) -> _Waits:
+    """Waits behind other prompts, for a batch slot, and for a prefill worker."""
+    rows = Rows("serving")
+    generation = rows(
+        "generation",
+        "Generation after the first token",
+        "s",
+        (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.tpot,
+    )
+    share = rows(
+        "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.tpot
+    )
+    limit, line = saturation(rows, setting, loop, generation, load)
+
+    def wait(statistic: str, label: str, before: Node) -> Quantity:
+        form = rows(
+            f"form_{statistic}",
+            f"{label}, closed form",
+            "s",
+            setting.scheduler.wait(statistic, first.prefill, share, loop.prompts.others),
+        )
+        behind = where(loop.synchronous > 0, before * line, form)
+        factor = setting.efficiency["queueing"]
+        return rows(f"wait_{statistic}", label, "s", minimum(factor * behind, line))
+
+    mean = wait("mean", "Mean wait behind prompts", HALF)
+    p50 = wait("p50", "Median wait behind prompts", HALF)
+    p95 = wait("p95", "p95 wait behind prompts", NINETEEN_IN_TWENTY)
+    in_benchmark = wait("benchmark", "Median wait behind prompts in a benchmark", HALF)
+    in_use = rows("wait_half", "Median wait in use", "s", where(setting.inputs.waves > 0, in_benchmark, p50))
+    in_loop: Node = maximum(mean, limit - first.base)
+    behind_prompts = rows(
+        "queue",
+        "Wait behind other prompts",
+        "s",
+        in_loop if load is None else where(load.open > 0, load.wait, in_loop),
+        "the mean; where prompts fill every step, what is left of that wait",
+    )
+    slot, worker = _waits_elsewhere(rows, setting, loop, token, first.base + generation)
+    return _Waits(
+        generation=generation,
+        saturation=limit,
+        parts=(behind_prompts, slot) if worker is None else (behind_prompts, slot, worker),
+        elsewhere=slot if worker is None else slot + worker,
+        p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
+        p95=p95 if load is None else where(load.open > 0, load.wait_p95, p95),
+        section=rows.section("Waits", "behind other requests"),
+    )
+
+
+def saturation(
+    rows: Rows, setting: _Setting, loop: _ClosedLoop, generation: Quantity, load: Arrivals | None
+) -> tuple[Quantity, Quantity]:
+    """The wait where prompts fill every step, and the prefills of all others, which no wait exceeds."""
+    stops = setting.scheduler.first
+    full_step = rows("full_step", "Step full of prompts", "s", _step_with(loop, stops, loop.prompts.per_step))
+    service = rows(
+        "saturated",
+        "Service time of a prompt in full steps",
+        "s",
+        where(stops > 0, loop.prompts.service, full_step / loop.prompts.per_step),
+    )
+    applies = setting.interleaved * (1 - loop.synchronous)
+    if load is not None:
+        applies = applies * (1 - load.open)
+    limit = rows(
+        "saturation",
+        "Wait where prompts fill every step",
+        "s",
+        applies * maximum(0, setting.memory.batch / ONE_REQUEST * service - generation),
+        "the token budget cannot keep up",
+    )
+    line = rows(
+        "line",
+        "Prefills of all others",
+        "s",
+        loop.prompts.others * service,
+        "no wait behind prompts is longer; in a synchronous batch they are the queue",
+    )
+    return limit, line
+
+
+def _step_with(loop: _ClosedLoop, stops: Quantity, prompts: Quantity) -> Node:
+    """Seconds of a step with prompts: theirs alone where decode stops for them, else what they add to it."""
+    return where(
+        stops > 0, loop.prompts.service * maximum(1, prompts), loop.step + loop.prompts.added * prompts
+    )
+
+
+def _waits_elsewhere(
+    rows: Rows, setting: _Setting, loop: _ClosedLoop, token: _Tpot, in_batch: Node
+) -> tuple[Quantity, Quantity | None]:
+    """The wait for a batch slot and, where there are decode workers, for a prefill worker."""
+    memory = setting.memory
+    served = rows("service_time", "Time in the batch", "s", in_batch)
+    slot = rows(
+        "seat_wait",
+        "Wait for a batch slot",
+        "s",
+        (memory.requests - memory.batch) / memory.batch * served,
+        "there are more requests than the batch holds",
         source="Little's law",
     )
-    return (each, one, ratio, matched, most), line
+    if setting.disaggregated is None:
+        return slot, None
+    return slot, prefill_wait(rows, setting, loop, token, served, slot)
+
+
+def prefill_wait(
+    rows: Rows, setting: _Setting, loop: _ClosedLoop, token: _Tpot, served: Quantity, slot: Quantity
+) -> Quantity:
+    """Rates of prefill and decode workers, how many of them match, and the wait where prefill is too slow."""
+    inputs, decode_inputs = setting.inputs, setting.decode_workers.inputs
+    disaggregated = setting.disaggregated
+    assert disaggregated is not None
+    prefill_rate = rows(
+        "prefill_rate",
+        "Requests per second of a prefill worker",
+        "request/s",
+        ONE_REQUEST / loop.prompts.service,
+    )
+    decode_rate = rows(
+        "decode_rate",
+        "Requests per second of a decode worker",
+        "request/s",
+        setting.memory.batch * TOKENS_PER_STEP / (inputs.output_tokens * token.tpot),
+    )
+    ratio = rows(
+        "workers_ratio",
+        "Prefill workers per decode worker",
+        "1",
+        decode_rate / prefill_rate,
+        "both are fully used at this ratio",
+    )
+    rows("matched_workers", "Prefill workers that match", "1", ratio * decode_inputs.dp)
+    limit = rows(
+        "prefill_limit",
+        "Requests per second of all prefill workers",
+        "request/s",
+        prefill_rate * inputs.dp,
+    )
+    return rows(
+        "prefill_wait",
+        "Wait for a prefill worker",
+        "s",
+        disaggregated * maximum(0, inputs.concurrency / limit - served - slot),
+        "requests that are not in decode",
+        source="Little's law",
+    )
+
+
+@dataclass(frozen=True)
+class _Ttft:
+    """Mean TTFT, and the part of it that is due to the warm-up burst of a benchmark."""
+
+    ttft: Quantity
+    burst_wait: Quantity
+    section: Section
+
+
+def ttft(setting: _Setting, loop: _ClosedLoop, first: _Base, waits: _Waits) -> _Ttft:
+    """Mean time from arrival to the first token."""
+    rows = Rows("serving")
+    steady = rows("ttft_steady", "TTFT in steady state", "s", _sum(first.base, *waits.parts))
+    burst_wait = burst(rows, setting, loop, first, steady)
+    total = rows("ttft", "Time to first token, TTFT", "s", steady + burst_wait, "mean", called="TTFT")
+    return _Ttft(
+        ttft=total,
+        burst_wait=burst_wait,
+        section=rows.section("Time to first token", "mean, from arrival", Section.SUBTOTAL),
+    )
+
+
+def _sum(first: Node, *others: Node) -> Node:
+    for other in others:
+        first = first + other
+    return first
+
+
+def burst(rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, steady: Quantity) -> Quantity:
+    """What the warm-up burst adds to the mean TTFT of a benchmark: its requests come all at once."""
+    waves, batch = setting.inputs.waves, setting.memory.batch / ONE_REQUEST
+    prompts = rows(
+        "burst_prompts",
+        "Prompts in a step of the warm-up burst",
+        "1",
+        minimum(loop.prompts.per_step, batch),
+    )
+    step = rows(
+        "burst_step",
+        "Step of the warm-up burst",
+        "s",
+        _step_with(loop, setting.scheduler.first, prompts),
+    )
+    steps = rows(
+        "burst_steps",
+        "Steps before a prompt of the warm-up burst",
+        "1",
+        HALF * (batch / prompts + 1),
+        "all requests come at once",
+    )
+    in_burst = rows(
+        "burst",
+        "TTFT of the warm-up burst",
+        "s",
+        maximum(first.base, first.handling + step * steps + loop.step) + setting.efficiency["cold_start"],
+    )
+    share = rows(
+        "first_share",
+        "Share of the warm-up burst",
+        "1",
+        where(waves > 0, setting.interleaved / maximum(1, waves), 0),
+        "of the requests of a benchmark; a service in steady state has none",
+    )
+    return rows(
+        "burst_wait",
+        "Warm-up burst of a benchmark",
+        "s",
+        where(share > 0, share * (in_burst - steady), 0),
+    )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One request as its user sees it: seconds, and tokens per second."""
+
+    e2e: Quantity
+    ttft_p50: Quantity
+    ttft_p95: Quantity
+    e2e_p50: Quantity
+    e2e_p95: Quantity
+    interactivity: Quantity
+    section: Section
+
+
+def e2e(setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, start: _Ttft) -> _Request:
+    """End to end, percentiles of TTFT and of end to end, interactivity."""
+    rows = Rows("serving")
+    others = "other waits as in the mean"
+    mean = rows("e2e", "End to end", "s", start.ttft + waits.generation)
+    ttft_p50 = rows(
+        "ttft_p50",
+        "TTFT, median",
+        "s",
+        maximum(first.base + waits.p50, waits.saturation) + waits.elsewhere,
+        others,
+        called="median TTFT",
+    )
+    ttft_p95 = rows(
+        "ttft_p95",
+        "TTFT, p95",
+        "s",
+        maximum(maximum(first.base + waits.p95, waits.saturation) + waits.elsewhere, ttft_p50),
+        others,
+        called="p95 TTFT",
+    )
+    e2e_p50 = rows("e2e_p50", "End to end, median", "s", ttft_p50 + waits.generation, "of a mean output")
+    e2e_p95 = rows(
+        "e2e_p95",
+        "End to end, p95",
+        "s",
+        maximum(ttft_p95 + waits.generation, ttft_p50 + setting.inputs.long_outputs * waits.generation),
+        "a late first token, or a long output",
+    )
+    interactivity = rows(
+        "interactivity",
+        "Interactivity",
+        "token/request/s",
+        TOKENS_PER_STEP / token.tpot,
+        "tokens per second that one user sees",
+    )
+    return _Request(
+        e2e=mean,
+        ttft_p50=ttft_p50,
+        ttft_p95=ttft_p95,
+        e2e_p50=e2e_p50,
+        e2e_p95=e2e_p95,
+        interactivity=interactivity,
+        section=rows.section(
+            "One request",
+            "as its user sees it; half of the requests, or 1 in 20, see more than median and p95",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Throughput:
+    """Requests and tokens per second of the deployment, and the requests in flight at a request rate."""
+
+    requests: Quantity
+    in_flight: Quantity | None
+    output: Quantity
+    accelerators: Quantity
+    output_per_accelerator: Quantity
+    tokens: Quantity
+    section: Section
+
+
+def throughput(setting: _Setting, end_to_end: Quantity, load: Arrivals | None) -> _Throughput:
+    """Requests and tokens per second."""
+    inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
+    rows = Rows("serving")
+    ramp = rows(
+        "ramp",
+        "Mean load of a benchmark",
+        "1",
+        where(inputs.waves > 0, 1 - QUARTER / maximum(1, inputs.waves), 1),
+        "requests run out at its end",
+    )
+    in_loop = ramp * inputs.concurrency / end_to_end
+    requests = rows(
+        "requests_per_s",
+        "Requests per second",
+        "request/s",
+        in_loop if load is None else where(load.open > 0, load.served, in_loop),
+        source="Little's law",
+    )
+    in_flight = None
+    if load is not None:
+        in_flight = Rows("load")(
+            "in_flight",
+            "Requests in flight",
+            "request",
+            where(load.open > 0, load.served * end_to_end, inputs.concurrency),
+            "of all replicas",
+            source="Little's law",
+        )
+        rows.add(in_flight)
+    output = rows(
+        "output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens
+    )
+    count: Node = deployment
+    if setting.disaggregated is not None:
+        count = deployment + setting.disaggregated * setting.decode_workers.ranks.deployment
+    accelerators = rows(
+        "accelerators", "Accelerators in use", "accelerator", count, called="accelerators in use"
+    )
+    return _Throughput(
+        requests=requests,
+        in_flight=in_flight,
+        output=output,
+        accelerators=accelerators,
+        output_per_accelerator=rows(
+            "output_tokens_per_s_per_accelerator",
+            "Output tokens per second and accelerator",
+            "token/s/accelerator",
+            output / accelerators,
+            called="output tokens per accelerator",
+        ),
+        tokens=rows(
+            "total_tokens_per_s",
+            "Input and output tokens per second",
+            "token/s",
+            requests * (inputs.input_tokens + inputs.output_tokens),
+        ),
+        section=rows.section("Throughput", "whole deployment, all replicas"),
+    )

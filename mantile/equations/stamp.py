@@ -28,7 +28,7 @@ class Stamp:
 
 
 def stamp(served: Serving, memory: Memory, money: Cost) -> Stamp:
-    """The rows that compare live results with those of generation. Whoever makes the file fills in the stored values.
+    """The rows that compare live results with those of generation; the maker of the file fills these in.
 
     Args:
         memory: of the workers that decode.

@@ -133,7 +133,7 @@ _RESULTS: tuple[tuple[str, str, str], ...] = (
     ("TTFT, 80 % from", "range_80.ttft.p10", "ms"),
     ("to", "range_80.ttft.p90", "ms"),
     ("TTFT, median", "ttft_p50_s", "ms"),
-    ("TTFT, one in twenty", "ttft_p95_s", "ms"),
+    ("TTFT, p95", "ttft_p95_s", "ms"),
     ("TPOT", "tpot_s", "ms"),
     ("TPOT, 80 % from", "range_80.tpot.p10", "ms"),
     ("to", "range_80.tpot.p90", "ms"),
