@@ -104,7 +104,7 @@ def stored(shown: Mapping[str, Shown], values: Mapping[str, float]) -> Stored:
         key: Input(
             f"sweep.generated.{key}",
             f"As generated, {of.label}",
-            "1",
+            of.unit,
             values[key],
             shared=True,
             fixed=True,

@@ -1,0 +1,541 @@
+"""Scenarios side by side: each result of all of them, its change against the base, and who is best at what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mantile.equations.checks import INVALID, TOLERANCE
+from mantile.equations.display import Currency, in_unit
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.inputs import DECODE
+from mantile.equations.roofline import NETWORK
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    all_of,
+    count_where,
+    equal,
+    index,
+    join,
+    match,
+    maximum,
+    minimum,
+    precedents,
+    span,
+    substitute,
+    sum_of,
+    sum_range,
+    text,
+    where,
+)
+from mantile.library.scenario import CLASS_DTYPES, SAME
+
+_DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
+_CONFIGURATION = (
+    "serving",
+    *(f"{prefix}{name}" for name in ("accelerator", "framework", *_DEGREES) for prefix in ("", DECODE)),
+    "weights_dtype",
+    *CLASS_DTYPES,
+    "kv_dtype",
+    "price_basis",
+    "concurrency",
+    "request_rate",
+    "input_tokens",
+    "output_tokens",
+)
+# Inputs that say nothing at these values: their row is left out where no scenario has another.
+_PLAIN = {
+    **dict.fromkeys((*_DEGREES, *(f"{DECODE}{name}" for name in _DEGREES)), 1),
+    **dict.fromkeys(CLASS_DTYPES, SAME),
+    "request_rate": 0,
+}
+CONFIGURATION = "Configuration"
+FITS = "fits"  # the key of the row that says which scenarios fit
+
+LEAST_GAIN = Input("compare.least", "Least gain told", "1", 0.005, shared=True, fixed=True)
+
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What is compared.
+
+    Args:
+        key: its name in ids.
+        body: of one scenario, in the unit.
+        shown_unit: the unit as readers write it, where it differs.
+        better: the direction that is, where one scenario can be better than another.
+        changes: whether changes against the base are told.
+        chart: what its chart is called.
+        headline: whether the finding counts it.
+    """
+
+    key: str
+    label: str
+    unit: str
+    body: Node
+    shown_unit: str = ""
+    better: Better | None = None
+    changes: bool = True
+    chart: str = ""
+    headline: bool = False
+
+    @property
+    def figures(self) -> tuple[Named, ...]:
+        """What it is made of, but for definitions, which are the same in every scenario."""
+        parts = (self.body,) if isinstance(self.body, Input | Quantity) else precedents(self.body)
+        return tuple(figure for figure in parts if not (isinstance(figure, Input) and figure.fixed))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Who is best in a row.
+
+    Args:
+        keys: what scenarios are ranked by.
+        number: of the first who is best, from 1; 0 where all are alike.
+        letter: of the same; = where all are alike.
+        limit: up to, or from, which key a scenario is best as well; for headlines.
+        best: whether each scenario is; for headlines.
+    """
+
+    keys: tuple[Quantity, ...]
+    number: Quantity
+    letter: Quantity
+    limit: Quantity | None
+    best: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A line in every scenario.
+
+    Args:
+        changes: of every scenario but the base, against it; none where they are not told.
+        ranking: where one scenario can be better than another.
+    """
+
+    line: Line
+    values: tuple[Quantity, ...]
+    changes: tuple[Quantity, ...]
+    ranking: Ranking | None
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """The scenarios: their numbers from 1, letters, names, and names that say who does not fit."""
+
+    numbers: tuple[Input, ...]
+    letters: tuple[Input, ...]
+    names: tuple[Input, ...]
+    labels: tuple[Quantity, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Who is best most often.
+
+    Args:
+        won: headline results at which each scenario is best.
+        most, ahead, sharing: the most of these, whose they are, and how many share them.
+        leader: who leads, in words.
+        title: the same as a heading.
+    """
+
+    won: tuple[Quantity, ...]
+    most: Quantity
+    ahead: Quantity
+    sharing: Quantity
+    leader: Quantity
+    title: Quantity
+
+
+@dataclass(frozen=True)
+class ComparedChart:
+    """A chart of one row, the best scenario singled out.
+
+    Args:
+        best, others: the value of the best scenario, and of the others that fit; 0 for the rest.
+        gain, words: of the best against the base, as a share and in words.
+    """
+
+    row: Row
+    title: Quantity
+    best: tuple[Quantity, ...]
+    others: tuple[Quantity, ...]
+    gain: Quantity
+    words: Quantity
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scenarios side by side. `sections` holds the rows by what they are about."""
+
+    sections: Mapping[str, tuple[Row, ...]]
+    scenarios: Scenarios
+    finding: Finding
+    charts: tuple[ComparedChart, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows in order."""
+        return tuple(row for rows in self.sections.values() for row in rows)
+
+
+def compare(
+    graph: EstimateGraph, names: Sequence[str], values: Sequence[Mapping[Node, Any]], currency: Currency
+) -> Comparison:
+    """Scenarios side by side.
+
+    Args:
+        names: of the scenarios, each behind its letter: "A · base".
+        values: of each scenario, as generated; those of inputs decide which rows say something.
+    """
+    count = len(names)
+    lines = lines_by_section(graph, values, currency)
+    numbers = _constants("number", range(1, count + 1))
+    letters, called = _constants("letter", [name[0] for name in names]), _constants("name", names)
+    fits_line = next(line for line in lines["Memory"] if line.key == FITS)
+    fits = _values(fits_line, count)
+    sections = {
+        section: tuple(
+            _row(line, fits if line is fits_line else _values(line, count), fits, numbers, letters)
+            for line in section_lines
+        )
+        for section, section_lines in lines.items()
+    }
+    rows = [row for section_rows in sections.values() for row in section_rows]
+    labels = tuple(
+        _label(number, name, fit) for number, (name, fit) in enumerate(zip(called, fits, strict=True))
+    )
+    return Comparison(
+        sections=sections,
+        scenarios=Scenarios(numbers, letters, called, labels),
+        finding=finding([row for row in rows if row.line.headline], numbers, called),
+        charts=tuple(chart(row, fits, numbers, called) for row in rows if row.line.chart),
+    )
+
+
+def _constants(kind: str, values: Iterable[str | int]) -> tuple[Input, ...]:
+    """What is said of each scenario and never changes."""
+    return tuple(
+        Input(f"compare.{kind}.{scenario}", kind, "1", value, shared=True, fixed=True)
+        for scenario, value in enumerate(values)
+    )
+
+
+def lines_by_section(
+    graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], currency: Currency
+) -> dict[str, tuple[Line, ...]]:
+    """What is compared, by what it is about."""
+    return {
+        CONFIGURATION: tuple(_configuration(graph, values)),
+        "Memory": _memory(graph),
+        "Latency": _latency(graph),
+        "Throughput": _throughput(graph),
+        "Limits": _limits(graph),
+        "Cost": _cost(graph, currency),
+    }
+
+
+def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -> Iterable[Line]:
+    """The inputs that say something in any of the scenarios."""
+    yield Line("accelerators", "Accelerators", "accelerator", graph.serving.accelerators, changes=False)
+    inputs = graph.inputs.named()
+    for name in _CONFIGURATION:
+        if name in inputs and (
+            name not in _PLAIN or any(scenario[inputs[name]] != _PLAIN[name] for scenario in values)
+        ):
+            figure = inputs[name]
+            yield Line(name, figure.label, figure.unit, figure, changes=False)
+
+
+def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
+    memory = graph.decode_workers.memory
+    suffix = ", decode" if len(graph.workers) > 1 else ""
+    fits = minimum(*(workers.memory.fits for workers in graph.workers))
+    possible = where(equal(graph.checks.feasibility, INVALID), 0, fits)
+    return (
+        Line(
+            "memory_used", f"Used per accelerator{suffix}", "GB", in_unit(memory.used, "GB"), better="lower"
+        ),
+        Line(
+            "memory_share",
+            f"Share of usable memory{suffix}",
+            "1",
+            memory.used / memory.usable,
+            shown_unit="%",
+            better="lower",
+        ),
+        Line(
+            "capacity_sequences",
+            "Room for sequences",
+            memory.capacity_sequences.unit,
+            memory.capacity_sequences,
+            shown_unit="sequence",
+            better="higher",
+        ),
+        Line(FITS, "Fits, and the plan is possible", "flag", possible, shown_unit="yes/no", changes=False),
+    )
+
+
+def _latency(graph: EstimateGraph) -> tuple[Line, ...]:
+    serving = graph.serving
+    return (
+        Line(
+            "ttft",
+            "Time to first token, TTFT",
+            "ms",
+            in_unit(serving.ttft, "ms"),
+            better="lower",
+            headline=True,
+        ),
+        Line(
+            "tpot",
+            "Time per output token, TPOT",
+            "ms",
+            in_unit(serving.tpot, "ms"),
+            better="lower",
+            chart="TPOT, ms",
+            headline=True,
+        ),
+        Line("e2e", "End to end", "s", serving.e2e, better="lower"),
+        Line(
+            "interactivity",
+            "Interactivity",
+            serving.interactivity.unit,
+            serving.interactivity,
+            shown_unit="token/s/user",
+            better="higher",
+        ),
+    )
+
+
+def _throughput(graph: EstimateGraph) -> tuple[Line, ...]:
+    serving = graph.serving
+    return (
+        Line(
+            "output_tokens_per_s",
+            "Output tokens per second",
+            "token/s",
+            serving.output_tokens_per_s,
+            better="higher",
+        ),
+        Line(
+            "output_tokens_per_s_per_accelerator",
+            "Output tokens per accelerator",
+            serving.output_tokens_per_s_per_accelerator.unit,
+            serving.output_tokens_per_s_per_accelerator,
+            shown_unit="token/s/acc",
+            better="higher",
+            chart="Output tokens/s per accelerator",
+            headline=True,
+        ),
+        Line("requests_per_s", "Requests per second", "request/s", serving.requests_per_s, better="higher"),
+    )
+
+
+def _limits(graph: EstimateGraph) -> tuple[Line, ...]:
+    prefill, decode = graph.prefill, graph.decode
+    share = decode.parts[NETWORK] / decode.time
+    return (
+        Line("prefill_bottleneck", "Prefill is limited by", "1", prefill.bottleneck, changes=False),
+        Line("decode_bottleneck", "Decode is limited by", "1", decode.bottleneck, changes=False),
+        Line("prefill_mfu", "Prefill compute used, MFU", "1", prefill.mfu, shown_unit="%"),
+        Line("decode_mbu", "Decode bandwidth used, MBU", "1", decode.mbu, shown_unit="%"),
+        Line("decode_network_share", "Network share of decode", "1", share, shown_unit="%"),
+    )
+
+
+def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
+    cost = graph.cost
+
+    def money(label: str, figure: Quantity, chart: str = "", headline: bool = False) -> Line:
+        return Line(
+            figure.id.rpartition(".")[2],
+            label,
+            figure.unit,
+            currency.convert(figure),
+            shown_unit=currency.named(figure.unit),
+            better="lower",
+            chart=chart,
+            headline=headline,
+        )
+
+    return (
+        money("Per hour, all accelerators", cost.usd_per_hour),
+        Line("power", "Power in the building", "kW", in_unit(cost.power, "kW"), better="lower"),
+        money(
+            "Per million output tokens",
+            cost.usd_per_million_output,
+            chart=currency.named("USD per M output tokens"),
+            headline=True,
+        ),
+        money("Per month, all accelerators", cost.usd_per_month),
+    )
+
+
+def _label(number: int, name: Input, fit: Quantity) -> Quantity:
+    words = where(fit > 0, name, join(name, ", does not fit"))
+    return Quantity(f"compare.label.{number}", "Label", "1", words)
+
+
+def _values(line: Line, count: int) -> tuple[Quantity, ...]:
+    """A line in every scenario."""
+    return tuple(
+        Quantity(
+            f"compare.{line.key}.{scenario}",
+            line.label,
+            line.unit,
+            substitute(line.body, {figure: InCase(figure, scenario) for figure in line.figures}),
+        )
+        for scenario in range(count)
+    )
+
+
+def _row(
+    line: Line,
+    values: tuple[Quantity, ...],
+    fits: Sequence[Quantity],
+    numbers: Sequence[Input],
+    letters: Sequence[Input],
+) -> Row:
+    base, *others = values
+    changes = tuple(_change(line, number, value, base) for number, value in enumerate(others, 1))
+    ranked = ranking(line, line.better, values, fits, numbers, letters) if line.better else None
+    return Row(line, values, changes if line.changes else (), ranked)
+
+
+def _change(line: Line, scenario: int, value: Quantity, base: Quantity) -> Quantity:
+    """The relative change against the base; a dash where nobody states one of both."""
+    body = where(minimum(value, base) > 0, value / base - 1, "–")
+    return Quantity(f"compare.{line.key}.change.{scenario}", f"Change of {line.label}", "1", body)
+
+
+def ranking(
+    line: Line,
+    better: Better,
+    values: Sequence[Quantity],
+    fits: Sequence[Quantity],
+    numbers: Sequence[Input],
+    letters: Sequence[Input],
+) -> Ranking:
+    """Who is best in a row.
+
+    What does not fit, or nobody states, comes last. A billionth per place makes the first of equals the first
+    in every engine.
+    """
+    lower = better == "lower"
+    keys = tuple(
+        Quantity(
+            f"compare.{line.key}.key.{number.value}", "Ranked by", line.unit, _key(lower, value, fit, number)
+        )
+        for value, fit, number in zip(values, fits, numbers, strict=True)
+    )
+    block, spread = span(keys), numbers[-1] * TOLERANCE
+    alike = maximum(block) - minimum(block) <= spread * maximum(block)
+    first = match(minimum(block) if lower else maximum(block), block)
+    number = Quantity(f"compare.{line.key}.best", "Number of the best", "1", where(alike, 0, first))
+    letter = where(number > 0, index(span(letters), maximum(1, number)), "=")
+    limit = _limit(line, lower, keys, number, spread) if line.headline else None
+    return Ranking(
+        keys=keys,
+        number=number,
+        letter=Quantity(f"compare.{line.key}.letter", f"Best, {line.label}", "1", letter),
+        limit=limit,
+        best=() if limit is None else tuple(key <= limit if lower else key >= limit for key in keys),
+    )
+
+
+def _key(lower: bool, value: Quantity, fit: Quantity, number: Input) -> Node:
+    if lower:
+        return where(all_of(value > 0, fit > 0), value * (1 + number * TOLERANCE), 1 / TOLERANCE)
+    return where(fit > 0, value * (1 - number * TOLERANCE), 0)
+
+
+def _limit(line: Line, lower: bool, keys: Sequence[Quantity], number: Quantity, spread: Node) -> Quantity:
+    """The key up to which, or from which on, a scenario is as good as the best."""
+    block = span(keys)
+    name = f"compare.{line.key}.limit"
+    if lower:
+        return Quantity(name, "Best up to", line.unit, where(number > 0, minimum(block) * (1 + spread), 0))
+    none = 1 / TOLERANCE
+    return Quantity(name, "Best from", line.unit, where(number > 0, maximum(block) * (1 - spread), none))
+
+
+def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Input]) -> Finding:
+    """Who is best most often at the headline results."""
+    rankings = [row.ranking for row in headlines if row.ranking is not None]
+    won = tuple(
+        Quantity(
+            f"compare.won.{number.value}",
+            "Results at which it is best",
+            "1",
+            sum_of([where(of.best[scenario], 1, 0) for of in rankings]),
+        )
+        for scenario, number in enumerate(numbers)
+    )
+    block = span(won)
+    most = Quantity("compare.most", "Most results", "1", maximum(block))
+    sharing = Quantity("compare.sharing", "Best equally often", "1", count_where(block, most))
+    first = index(span(names), match(most, block))
+    ahead = Quantity("compare.ahead", "Best most often", "1", first)
+    several = join(text(sharing, "0"), " scenarios lead")
+    leader = Quantity("compare.who", "Who leads", "1", where(sharing > 1, several, join(ahead, " leads")))
+    words = join(leader, " in ", text(most, "0"), " headline results")
+    title = where(most > 0, words, "No scenario is ahead of the others")
+    return Finding(won, most, ahead, sharing, leader, Quantity("compare.title", "Finding", "1", title))
+
+
+def chart(
+    row: Row, fits: Sequence[Quantity], numbers: Sequence[Input], names: Sequence[Input]
+) -> ComparedChart:
+    """A chart of one row, the best scenario singled out, under a title that says by how much."""
+    line, of = row.line, row.ranking
+    assert of is not None
+    best = tuple(
+        Quantity(
+            f"compare.{line.key}.chart.{number.value}",
+            line.chart,
+            line.unit,
+            where(equal(of.number, number), value, 0),
+        )
+        for value, number in zip(row.values, numbers, strict=True)
+    )
+    others = tuple(
+        Quantity(
+            f"compare.{line.key}.others.{number.value}",
+            f"{line.chart}, others",
+            line.unit,
+            value * fit - singled,
+        )
+        for value, fit, singled, number in zip(row.values, fits, best, numbers, strict=True)
+    )
+    gain = _gain(line, of, best, row.values[0])
+    side = "below" if line.better == "lower" else "above"
+    told = where(gain >= LEAST_GAIN, join(", ", text(gain, "0%"), f" {side} A"), " is best")
+    words = Quantity(f"compare.{line.key}.words", "Gain in words", "1", told)
+    named = join(index(span(names), maximum(1, of.number)), words)
+    title = join(f"{line.chart}: ", where(of.number > 0, named, "none is ahead"))
+    return ComparedChart(
+        row=row,
+        title=Quantity(f"compare.{line.key}.title", "Chart title", "1", title),
+        best=best,
+        others=others,
+        gain=gain,
+        words=words,
+    )
+
+
+def _gain(line: Line, of: Ranking, best: Sequence[Quantity], base: Quantity) -> Quantity:
+    """How far the best is from the base."""
+    ratio = sum_range(span(best)) / base
+    gain = 1 - ratio if line.better == "lower" else ratio - 1
+    body = where(all_of(of.number > 0, base > 0), gain, 0)
+    return Quantity(f"compare.{line.key}.gain", "Gain against the base", "1", body)
