@@ -21,7 +21,7 @@ class Variation:
         results: by name the original and what stands for it; both are one where nothing changes it.
     """
 
-    rows: dict[str, tuple[tuple[Quantity, Quantity], ...]]
+    rows: dict[str, tuple[tuple[Named, Quantity], ...]]
     results: Mapping[str, tuple[Named, Named]]
 
     def in_case(self, name: str, case: int) -> InCase:
@@ -53,7 +53,7 @@ class Variations:
         varied = {
             original: again
             for original, again in rewrite.rewritten.items()
-            if isinstance(original, Quantity) and isinstance(again, Quantity) and original not in replacements
+            if isinstance(again, Quantity) and again is not original and original not in replacements
         }
         rows = {
             sheet: tuple(

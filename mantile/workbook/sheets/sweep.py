@@ -157,7 +157,7 @@ class SweepSheet:
                 figure
                 for figure in estimate.equations.inputs.named().values()
                 if figure in self.swept
-                or any(point[figure.id] != base[figure.id] for point in self.asked.inputs)
+                or any(point.get(figure.id) != base.get(figure.id) for point in self.asked.inputs)
             ]
         )
         cases = {
