@@ -17,7 +17,7 @@ from mantile.estimate.estimate import estimate
 from mantile.library.datasheet import MOST_FP4, MOST_FP8, doubts, skeleton
 from mantile.library.documents import load, parse_yaml
 from mantile.library.errors import InputError
-from mantile.library.figure import Figure
+from mantile.library.profile_facts import ProfileFact
 from mantile.library.profiles import FOLDERS, Accelerator, Library, load_library, load_version, versions
 from mantile.library.scenario import parse_scenario
 
@@ -155,7 +155,7 @@ def test_figures_are_those_of_the_reference_table(library: Library, shared_data:
     assert differing == {column: ids for column, (ids, _) in INTENDED.items()}
 
 
-def _value(figure: Figure | None) -> float | None:
+def _value(figure: ProfileFact | None) -> float | None:
     return figure.value if figure else None
 
 

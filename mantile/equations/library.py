@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mantile.graph.quantity import Input, defined
 from mantile.graph.sentence import lowered
-from mantile.library.figure import Figure
+from mantile.library.profile_facts import ProfileFact
 from mantile.library.profiles import Library
 
 PEAKS = ("bf16", "fp16", "fp8", "int8", "fp4")
@@ -141,7 +141,7 @@ def flag_rows(prefix: str, kind: FactKind, values: Mapping[str, bool]) -> tuple[
     )
 
 
-def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, Figure | None]) -> tuple[Input, ...]:
+def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | None]) -> tuple[Input, ...]:
     """A fact of every profile, by id, with its source; 0 where there is none or nobody states it."""
     return tuple(
         Input(
@@ -160,7 +160,7 @@ def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, Figure | None]) 
     )
 
 
-def _note(fact: Figure) -> str:
+def _note(fact: ProfileFact) -> str:
     """What is to be said of a fact: how sure it is, its note, and what other sources say."""
     others = "; ".join(f"{other.value} by {other.source}" for other in fact.others)
     confidence = f"{fact.confidence} confidence" if fact.confidence else ""

@@ -9,8 +9,8 @@ from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
-from mantile.library.figure import Figure
 from mantile.library.models import load_model, model_ids
+from mantile.library.profile_facts import ProfileFact
 from mantile.library.profiles import alone, load_library, load_version, versions
 
 GIB, GB, TERA = 2**30, 10**9, 10**12
@@ -230,7 +230,7 @@ def _profile(name: str) -> dict[str, Any]:
     } | profile.model_dump(mode="json", exclude_none=True)
 
 
-def _si(figure: Figure | None, scale: int) -> float | None:
+def _si(figure: ProfileFact | None, scale: int) -> float | None:
     return None if figure is None or figure.value is None else figure.value * scale
 
 

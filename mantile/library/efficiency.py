@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict
-from mantile.library.figure import Profile, Status, Topology
+from mantile.library.profile_facts import Profile, Status, Topology
 
 
 @dataclass(frozen=True)

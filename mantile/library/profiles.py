@@ -13,7 +13,7 @@ from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
-from mantile.library.figure import Figure, Profile, Topology
+from mantile.library.profile_facts import Profile, ProfileFact, Topology
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
@@ -37,19 +37,19 @@ class Accelerator(Profile):
     generation: str
     year: int | None = None
     system: str | None = None
-    peak_fp32: Figure | None = None
-    peak_tf32: Figure | None = None
-    peak_bf16: Figure
-    peak_fp16: Figure | None = None
-    peak_fp8: Figure
-    peak_int8: Figure | None = None
-    peak_fp6: Figure | None = None
-    peak_fp4: Figure
-    memory_capacity: Figure
-    memory_bandwidth: Figure
-    host_bandwidth: Figure | None = None
-    tdp: Figure | None = None
-    idle: Figure | None = None
+    peak_fp32: ProfileFact | None = None
+    peak_tf32: ProfileFact | None = None
+    peak_bf16: ProfileFact
+    peak_fp16: ProfileFact | None = None
+    peak_fp8: ProfileFact
+    peak_int8: ProfileFact | None = None
+    peak_fp6: ProfileFact | None = None
+    peak_fp4: ProfileFact
+    memory_capacity: ProfileFact
+    memory_bandwidth: ProfileFact
+    host_bandwidth: ProfileFact | None = None
+    tdp: ProfileFact | None = None
+    idle: ProfileFact | None = None
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
@@ -103,16 +103,16 @@ class System(Profile):
     accelerator: str
     topology: Topology
     link: str = ""
-    accelerators: Figure
-    link_bandwidth: Figure
-    pair_bandwidth: Figure | None = None
-    torus_axes: Figure | None = None
+    accelerators: ProfileFact
+    link_bandwidth: ProfileFact
+    pair_bandwidth: ProfileFact | None = None
+    torus_axes: ProfileFact | None = None
     in_switch_reduction: bool = False
     peer_to_peer: bool = True
     whole_machine: bool = False
-    domains: Figure | None = None
-    scale_out_bandwidth: Figure | None = None
-    node_power: Figure | None = None
+    domains: ProfileFact | None = None
+    scale_out_bandwidth: ProfileFact | None = None
+    node_power: ProfileFact | None = None
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
@@ -147,11 +147,11 @@ class Prices(Profile):
         provisioned_power: W per accelerator with host, network and its share of the facility.
     """
 
-    cloud: Figure | None = None
-    rental: Figure | None = None
-    owned: Figure | None = None
-    purchase: Figure | None = None
-    provisioned_power: Figure | None = None
+    cloud: ProfileFact | None = None
+    rental: ProfileFact | None = None
+    owned: ProfileFact | None = None
+    purchase: ProfileFact | None = None
+    provisioned_power: ProfileFact | None = None
 
     UNITS: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("cloud", "rental", "owned"), "USD/h"),

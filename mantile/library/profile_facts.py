@@ -1,4 +1,4 @@
-"""What profiles are made of: figures with their source, under an id and a version."""
+"""What profiles are made of: facts with their source, under an id and a version."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Confidence = Literal["high", "medium", "low"]
 Topology = Literal["switch", "mesh", "pcie", "torus", "network", "single"]
 
 
-class Other(Strict):
-    """A figure that another source states for the same thing."""
+class OtherStatement(Strict):
+    """What another source states for the same fact."""
 
     value: float | str
     source: str = Field(min_length=2)
 
 
-class Figure(Strict):
-    """One figure and why to believe it.
+class ProfileFact(Strict):
+    """A fact of a profile and why to believe it.
 
-    `value` is None where the thing does not exist or nobody states it.
+    `value` is in `unit`. It is None where the thing does not exist or nobody states it.
     """
 
     value: float | None = Field(ge=0, allow_inf_nan=False)
@@ -34,11 +34,11 @@ class Figure(Strict):
     status: Status
     confidence: Confidence | None = None
     note: str = ""
-    others: tuple[Other, ...] = ()
+    others: tuple[OtherStatement, ...] = ()
 
 
 class Profile(Strict):
-    """What all profiles have: an id as the file is called, and a version that changes with any figure."""
+    """What all profiles have: an id, which is the name of the file, and a version, which changes with any fact."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9.-]+$")
