@@ -1370,10 +1370,10 @@ def test_a_stack_is_short_and_holds_every_layer(layers: list[str]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"facts": {"layers": None}}, r"facts\.layers: expected the number of such layers"),
+        ({"facts": {"layers": None}}, r"facts\.layers: expected the number of layers of this kind"),
         (
             {"facts": {"wings": {"value": 2, "origin": "config", "source": "x"}}},
-            r"facts\.wings: no such fact",
+            r"facts\.wings: there is no such fact",
         ),
         (
             {"facts": {"hidden_size": {"value": 0, "origin": "config", "source": "hidden_size"}}},

@@ -17,11 +17,9 @@ from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor
 from mantile.ir.prediction import prediction_tensors
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
-from mantile.library.architecture import FFN_KINDS, Model
+from mantile.library.architecture import FFN_KINDS, LayerKind, Model
 from mantile.library.huggingface.families import tensor_names_of
 
-LayerKind = tuple[str, ...]
-"""The names of the blocks that a kind of layer is made of."""
 _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "attention": attention,
     "latent_attention": latent_attention,

@@ -1,4 +1,4 @@
-"""The architecture of a model: normalised facts of a config.json, each with where it comes from, and how layers are built."""
+"""The architecture of a model: facts with their origin, and the blocks that its layers are made of."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ FFN_KINDS = ("ffn", "moe")
 
 
 class Fact(Strict):
-    """A figure of an architecture.
+    """A number of an architecture, and where it comes from.
 
-    `origin` says whether the config states it, the model class implies it, or we worked it out; `source`
-    names the config field, the class, or the arithmetic.
+    Args:
+        origin: config: a field states it; default: the model class implies it; derived: it follows from other fields;
+            override: the user states it.
+        source: the field, the class, or the arithmetic.
     """
 
     value: int = Field(ge=0, le=2**40)
@@ -38,7 +40,7 @@ class Fact(Strict):
 
 
 class Choice(Strict):
-    """A word of an architecture: norm, activation, position embedding, data type."""
+    """A fact of an architecture that is a text: kind of norm, activation, position embedding, data type."""
 
     value: str
     origin: Origin
@@ -48,23 +50,28 @@ class Choice(Strict):
 class Block(Strict):
     """A mixer (attention and its relatives) or an FFN.
 
-    `uses` says which fact plays a role of the block where it is not called as the role is: a layer with a
-    window uses {window: sliding_window}.
+    Args:
+        uses: facts by the role that they play in the block, where their names differ: a layer with a window uses
+            {window: sliding_window}.
     """
 
     kind: BlockKind
     uses: dict[str, str] = Field(default_factory=dict)
 
 
+LayerKind = tuple[str, ...]
+"""The names of the blocks that a layer is made of."""
+
+
 class Run(Strict):
-    """A sequence of layers, each a tuple of block names, that is repeated."""
+    """A sequence of layers that is repeated."""
 
     times: int = Field(ge=1, le=10_000)
-    layers: tuple[tuple[str, ...], ...]
+    layers: tuple[LayerKind, ...]
 
 
 class Tower(Strict):
-    """A vision tower and the projector that makes tokens of its patches, in the facts of its own config."""
+    """A vision tower, and the projector that makes tokens of its patches."""
 
     kind: str
     projector: str
@@ -73,7 +80,7 @@ class Tower(Strict):
     @field_validator("facts")
     @classmethod
     def _in_order(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
-        """One order of facts, whatever the order of the document."""
+        """Facts in the order of the table, whatever the order of the document."""
         order = list(VISION_FACTS)
         return {
             name: facts[name]
@@ -81,13 +88,14 @@ class Tower(Strict):
         }
 
     @model_validator(mode="after")
-    def _consistent(self) -> Tower:
+    def _facts_are_known(self) -> Tower:
         for name, fact in self.facts.items():
             if name not in VISION_FACTS:
-                raise ValueError(f"vision.facts.{name}: no such fact")
-            if fact.value < VISION_FACTS[name].least:
+                raise ValueError(f"vision.facts.{name}: there is no such fact")
+            least = VISION_FACTS[name].least
+            if fact.value < least:
                 raise ValueError(
-                    f"vision {name}: expected at least {VISION_FACTS[name].least}, found {fact.value} ({fact.source})"
+                    f"vision {name}: expected at least {least}, found {fact.value} ({fact.source})"
                 )
         return self
 
@@ -95,7 +103,12 @@ class Tower(Strict):
 class Architecture(Strict):
     """A decoder: facts, blocks, and the stack of layers made of them.
 
-    Flags are 0 or 1; a window of 0 is none.
+    Args:
+        facts: numbers by name; flags are 0 or 1, a window of 0 is none.
+        choices: texts by name.
+        blocks: mixers and FFNs by name.
+        stack: the layers from first to last.
+        vision: the tower beside the decoder, if there is one.
     """
 
     model_type: str
@@ -108,34 +121,40 @@ class Architecture(Strict):
     @field_validator("facts")
     @classmethod
     def _in_order(cls, facts: dict[str, Fact]) -> dict[str, Fact]:
-        """One order of facts, whatever the order of the document."""
+        """Facts in the order of the table, whatever the order of the document."""
         return {name: facts[name] for name in sorted(facts, key=fact_order)}
 
     @model_validator(mode="after")
-    def _consistent(self) -> Architecture:
+    def _facts_are_known(self) -> Architecture:
         for name, fact in self.facts.items():
             kind = fact_kind(name)
             if kind is None:
-                raise ValueError(f"facts.{name}: no such fact")
+                raise ValueError(f"facts.{name}: there is no such fact")
             if fact.value < kind.least:
                 raise ValueError(
-                    f"{name}: expected a whole number of at least {kind.least}, found {fact.value} ({fact.source})"
+                    f"{name}: expected a whole number of at least {kind.least}, "
+                    f"found {fact.value} ({fact.source})"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_are_no_more_than_the_whole(self) -> Architecture:
         sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
-        for heads, kv in (
-            ("attention_heads", "kv_heads"),
-            ("attention_heads", "global_kv_heads"),
-            (sliding, "sliding_kv_heads"),
+        for part, whole, things in (
+            ("kv_heads", "attention_heads", "attention heads"),
+            ("global_kv_heads", "attention_heads", "attention heads"),
+            ("sliding_kv_heads", sliding, "attention heads"),
+            ("experts_per_token", "experts", "experts"),
         ):
-            if self.value(kv) > self.value(heads):
+            if self.value(part) > self.value(whole):
                 raise ValueError(
-                    f"{kv}: {self.value(kv)} ({self.facts[kv].source}) is more than the {self.value(heads)} attention heads"
+                    f"{part}: {self.value(part)} ({self.facts[part].source}) is more than "
+                    f"the {self.value(whole)} {things}"
                 )
-        if self.value("experts_per_token") > self.value("experts"):
-            raise ValueError(
-                f"experts_per_token: {self.value('experts_per_token')} ({self.facts['experts_per_token'].source}) is more than "
-                f"the {self.value('experts')} experts"
-            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Architecture:
         for block in self.blocks.values():
             missing = [fact for fact in block.uses.values() if fact not in self.facts]
             if missing:
@@ -148,20 +167,23 @@ class Architecture(Strict):
                 )
         missing = [name for name in self.groups().values() if name not in self.facts]
         if missing:
-            raise ValueError(f"facts.{missing[0]}: expected the number of such layers")
+            raise ValueError(f"facts.{missing[0]}: expected the number of layers of this kind")
         return self
 
     def value(self, name: str) -> int:
-        """A figure, 0 if the architecture does not have it."""
+        """A fact, 0 if the architecture does not have it."""
         return self.facts[name].value if name in self.facts else 0
 
-    def groups(self) -> dict[tuple[str, ...], str]:
+    def groups(self) -> dict[LayerKind, str]:
         """The different kinds of layer in order of appearance, with the fact that counts them."""
         kinds = list(dict.fromkeys(layer for run in self.stack for layer in run.layers))
         return {kind: "layers" if len(kinds) == 1 else ".".join(("layers", *kind)) for kind in kinds}
 
-    def sequence(self) -> list[tuple[str, ...]]:
-        """Every layer in order; where a count was overridden, the last of a kind are left out or more follow at the end."""
+    def sequence(self) -> list[LayerKind]:
+        """Every layer in order.
+
+        Where the number of layers of a kind was overridden, the last of them are left out, or more follow at the end.
+        """
         groups = self.groups()
         left = {kind: self.value(name) for kind, name in groups.items()}
         layers = []
@@ -172,23 +194,30 @@ class Architecture(Strict):
         return layers + [kind for kind, count in left.items() for _ in range(count)]
 
 
-def runs(layers: Sequence[tuple[str, ...]]) -> tuple[Run, ...]:
-    """Layers in order to the shortest runs a left-to-right reading finds."""
-    found: list[Run] = []
+LONGEST_PERIOD = 16  # layers
+
+
+def runs(layers: Sequence[LayerKind]) -> tuple[Run, ...]:
+    """Layers in order as runs, each as long as a reading from left to right finds it."""
+    result: list[Run] = []
     start = 0
     while start < len(layers):
-        best, cover = (1, 1), 1
-        for period in range(1, min(16, len(layers) - start) + 1):
-            pattern = list(layers[start : start + period])
-            times = 1
-            while list(layers[start + times * period : start + (times + 1) * period]) == pattern:
-                times += 1
-            if (times > 1 or period == 1) and times * period > cover:
-                best, cover = (period, times), times * period
-        period, times = best
-        found.append(Run(times=times, layers=tuple(layers[start : start + period])))
+        period, times = _longest_run(layers, start)
+        result.append(Run(times=times, layers=tuple(layers[start : start + period])))
         start += period * times
-    return tuple(found)
+    return tuple(result)
+
+
+def _longest_run(layers: Sequence[LayerKind], start: int) -> tuple[int, int]:
+    """The period that covers most layers from `start` on, and how often it is repeated; 1, 1 if nothing repeats."""
+    best = (1, 1)
+    for period in range(1, min(LONGEST_PERIOD, len(layers) - start) + 1):
+        pattern, times = list(layers[start : start + period]), 1
+        while list(layers[start + times * period : start + (times + 1) * period]) == pattern:
+            times += 1
+        if times > 1 and times * period > best[0] * best[1]:
+            best = (period, times)
+    return best
 
 
 class Model(Strict):

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mantile.library.architecture import Architecture, Block, BlockKind, Choice, Fact, Tower, runs
+from mantile.library.architecture import Architecture, Block, BlockKind, Choice, Fact, LayerKind, Tower, runs
 from mantile.library.documents import validate
 from mantile.library.huggingface.config import Config, Facts
 from mantile.library.huggingface.quantisation import data_types
-
-LayerKind = tuple[str, ...]
-"""The names of the blocks that a layer is made of."""
 
 
 def block(kind: BlockKind, /, **uses: str) -> Block:

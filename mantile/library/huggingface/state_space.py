@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mantile.library.architecture import Architecture, BlockKind, Choice, Fact
-from mantile.library.huggingface.assembly import LayerKind, assemble, block
+from mantile.library.architecture import Architecture, BlockKind, Choice, Fact, LayerKind
+from mantile.library.huggingface.assembly import assemble, block
 from mantile.library.huggingface.common_facts import (
     base_facts,
     ffn_facts,
