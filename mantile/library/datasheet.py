@@ -1,56 +1,61 @@
-"""An accelerator of one's own, entered from its spec sheet: a skeleton to fill in, and what a filled one still lacks."""
+"""An accelerator of your own, entered from its spec sheet: a skeleton to fill in, and a check of it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from mantile.library.documents import load, parse_yaml, read_text
 from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator, data_folder, load_library, with_accelerator
 
-MOST_FP8, MOST_FP4 = (
-    2.1,
-    6.5,
-)  # times the 16-bit peak: half the bits run twice as fast, a quarter four times, on a B300 six times
+# The most that a dense peak is times the 16-bit peak. Half the bits run twice as fast, a quarter four times, on a
+# B300 six times.
+MOST_FP8, MOST_FP4 = 2.1, 6.5
 PARTS = ("source", "date", "status", "confidence")
 FACTS = {
     "id": "the name of the file without .yaml",
     "name": "what people call it",
     "vendor": "who makes it",
     "generation": "the family of chips that share its kernels",
-    "version": "one that is raised with every changed figure",
+    "version": "one that is raised with every changed fact",
 }
 FALLBACK = "or null with a note that says what is computed instead"
 
 _HEAD = """\
-# {id}, from its spec sheet. Fill in every null, then run `mantile hardware add {id} --check`: it says what is
-# still missing.
+# {id}, from its spec sheet.
+# Fill in every null, then run `mantile hardware add {id} --check`: it says what is still missing.
 #
-# A figure is a value with its unit and
+# A fact is a value with its unit and
 #   source      where it stands: the document and its edition, a page, a file and its commit
 #   date        the day it was read there, YYYY-MM-DD
 #   status      datasheet: the vendor states it; measured; fitted: to measurements; assumed: nobody states it;
-# defined: a convention   confidence  high: read in a primary source; medium: at second hand, or worked out
-# from parts; low: an excerpt, from memory, a guess   note        what a reader should know (may stay empty)
-# others      what other sources state, if they disagree: [{{value: 3072, source: "..."}}]
+#               defined: a convention
+#   confidence  high: read in a primary source; medium: at second hand, or worked out from parts;
+#               low: an excerpt, from memory, a guess
+#   note        what a reader should know (may stay empty)
+#   others      what other sources state, if they disagree: [{{value: 3072, source: "..."}}]
 id: {id}
 name: null  # as people say it
 vendor: null
-generation: null  # of chips with the same kernels: they share efficiency profiles. There are some for {generations}.
-                  # Any other name will do: the global ones hold then.
-version: "1"  # raise it with every changed figure
+# Chips of one generation have the same kernels and share efficiency profiles. There are some for
+# {generations}.
+# Any other name will do; then the global profiles are used.
+generation: null
+version: "1"  # raise it with every changed fact
 # year: 2026
-# system: my-server  # a file my-server.yaml beside this one, like what `mantile hardware show hgx-h100`
-# shows; without, it works alone
+# system: my-server  # my-server.yaml beside this file, as `mantile hardware show hgx-h100` shows one;
+#                    # without a system the accelerator works alone
 """
+# What stands before facts, and the facts with a remark for each. A fact that is not required is commented out.
 _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     (
         """
-# Peaks, dense: marketed figures are often twice as high because they assume 2:4 sparsity; enter half of
-# those. With fp32 accumulation. A value of null means that there is no native path for the format. The note
-# must then say the fallback: "no fp4 path: fp4 weights are expanded, products run in bf16". A format whose
-# line stays commented out runs like one without a path.
+# Peaks, dense. Marketed figures are often twice as high because they assume 2:4 sparsity: enter half of those.
+# With fp32 accumulation. A value of null means that there is no native path for the format. The note must then
+# say the fallback: "no fp4 path: fp4 weights are expanded, products run in bf16". A format whose line stays
+# commented out runs like one without a path.
 """,
         {
             "peak_bf16": "null if there is only fp16",
@@ -66,16 +71,15 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     (
         """
 # Memory. Capacity in GiB (2^30 B), as the driver reports it. Vendors write GB, but DRAM is built in powers of
-# two: a sheet's 80 GB is mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s). host_bandwidth
-# leads to the memory of the host, per direction: half of a figure that is stated for both; left out where
-# memory is one.
+# two: 80 GB on a sheet are mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s). host_bandwidth
+# leads to the memory of the host, per direction: half of what is stated for both directions. Leave it out
+# where accelerator and host share one memory.
 """,
         {"memory_capacity": "", "memory_bandwidth": "", "host_bandwidth": "per direction"},
     ),
     (
         """
-# Power of one accelerator. Its price is given with an estimate: --set hardware.price_cloud=2.5 in USD per
-# hour.
+# Power of one accelerator. Its price is given with an estimate: --set hardware.price_cloud=2.5, in USD per hour.
 """,
         {"tdp": "", "idle": ""},
     ),
@@ -95,7 +99,8 @@ def write_skeleton(identifier: str, path: Path) -> None:
         )
     if (data_folder("profiles") / "accelerators" / f"{identifier}.yaml").exists():
         raise InputError(
-            f"{identifier} is in the library, see `mantile hardware show {identifier}`; expected an id of its own"
+            f"{identifier} is in the library, see `mantile hardware show {identifier}`; "
+            "expected an id that is not taken"
         )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
@@ -104,62 +109,50 @@ def write_skeleton(identifier: str, path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(f"{path} exists and is left as it is") from None
+        raise InputError(f"{path} exists; no file is ever replaced") from None
     except OSError:
         path.unlink(missing_ok=True)  # nothing half-written stays
         raise
 
 
 def skeleton(identifier: str) -> str:
-    """The profile of an accelerator with every value left open: what is required as null, the rest commented out."""
+    """The profile of an accelerator with every value left open: required facts as null, others commented out."""
     generations = dict.fromkeys(
         profile.generation for profile in load_library().efficiency if profile.generation
     )
-    lines = [_HEAD.format(id=identifier, generations=", ".join(generations))]
-    for words, figures in _BLOCKS:
-        lines.append(words)
-        for field, remark in figures.items():
-            line = (
-                f"{field}: {{value: null, unit: {Accelerator.UNITS[field]}, source: null, date: null, status: null, confidence: null, "
-                f'note: ""}}{f"  # {remark}" if remark else ""}\n'
+    text = _HEAD.format(id=identifier, generations=", ".join(generations))
+    for comment, facts in _BLOCKS:
+        text += comment
+        for field, remark in facts.items():
+            unit, required = Accelerator.UNITS[field], Accelerator.model_fields[field].is_required()
+            text += (
+                f"{'' if required else '# '}{field}: {{value: null, unit: {unit}, source: null, date: null, "
+                f'status: null, confidence: null, note: ""}}{f"  # {remark}" if remark else ""}\n'
             )
-            lines.append(line if Accelerator.model_fields[field].is_required() else f"# {line}")
-    return "".join(lines) + '\n# note: ""  # of the accelerator as a whole\n'
+    return text + '\n# note: ""  # of the accelerator as a whole\n'
 
 
 def check(path: Path) -> tuple[list[str], list[str]]:
-    """What is missing or wrong in an accelerator's profile, field by field; nothing if an estimate can use it. Then what looks doubtful.
+    """What is missing or wrong in an accelerator's profile, and what looks doubtful in a complete one.
+
+    Returns:
+        problems: a text for each field; none if an estimate can use the profile.
+        doubts: a text for each doubtful fact, once there are no problems.
 
     Raises:
         InputError: if it cannot be read as YAML.
     """
-    found = _problems(path)
-    return found, [] if found else doubts(load(Accelerator, path))
+    problems = _problems(path)
+    return problems, [] if problems else doubts(load(Accelerator, path))
 
 
 def _problems(path: Path) -> list[str]:
     data = parse_yaml(read_text(path), str(path))
     if not isinstance(data, dict):
         return [f"expected a mapping of fields, found {type(data).__name__}"]
-    missing = {
-        field: f"field {field}: missing; expected {words}"
-        for field, words in FACTS.items()
-        if data.get(field) is None
-    }
-    for field, unit in Accelerator.UNITS.items():
-        figure = data.get(field)
-        if figure is None and Accelerator.model_fields[field].is_required():
-            missing[field] = f"field {field}: missing; expected a figure in {unit}"
-        elif isinstance(figure, dict):
-            parts = [part for part in PARTS if figure.get(part) is None]
-            if figure.get("value") is None and not (field.startswith("peak_") and figure.get("note")):
-                parts.insert(
-                    0, f"value ({unit}{', dense; ' + FALLBACK if field.startswith('peak_') else ''})"
-                )
-            if parts:
-                missing[field] = f"field {field}: missing {', '.join(parts)}"
+    missing = _missing(data)
     if data.get("id") not in (None, path.stem):
-        missing["id"] = f"field id: expected {path.stem} as the file is called, found {data['id']}"
+        missing["id"] = f"field id: expected {path.stem}, as the file is called, found {data['id']}"
     try:
         load(Accelerator, path)
         if not missing:
@@ -173,14 +166,36 @@ def _problems(path: Path) -> list[str]:
     return list(missing.values())
 
 
-def doubts(chip: Accelerator) -> list[str]:
+def _missing(data: dict[Any, Any]) -> dict[str, str]:
+    """What is missing, by field."""
+    missing = {
+        field: f"field {field}: missing; expected {expected}"
+        for field, expected in FACTS.items()
+        if data.get(field) is None
+    }
+    for field, unit in Accelerator.UNITS.items():
+        fact, is_peak = data.get(field), field.startswith("peak_")
+        if fact is None and Accelerator.model_fields[field].is_required():
+            missing[field] = f"field {field}: missing; expected a value in {unit}"
+        elif isinstance(fact, dict):
+            parts = [part for part in PARTS if fact.get(part) is None]
+            if fact.get("value") is None and not (is_peak and fact.get("note")):
+                parts.insert(0, f"value ({unit}{', dense; ' + FALLBACK if is_peak else ''})")
+            if parts:
+                missing[field] = f"field {field}: missing {', '.join(parts)}"
+    return missing
+
+
+def doubts(accelerator: Accelerator) -> list[str]:
     """Peaks of an accelerator that look as if they assumed sparsity."""
-    full = max(peak.value or 0 for peak in (chip.peak_bf16, chip.peak_fp16) if peak is not None)
+    sixteen_bit = (accelerator.peak_bf16, accelerator.peak_fp16)
+    base = max(peak.value or 0 for peak in sixteen_bit if peak is not None)
     return [
-        f"field {field}: {peak.value:g} TFLOP/s is {peak.value / full:.1f} times the 16-bit peak, more than {most}: is it dense?"
+        f"field {field}: {peak.value:g} TFLOP/s is {peak.value / base:.1f} times the 16-bit peak, "
+        f"more than {most}: is it dense?"
         for field, peak, most in (
-            ("peak_fp8", chip.peak_fp8, MOST_FP8),
-            ("peak_fp4", chip.peak_fp4, MOST_FP4),
+            ("peak_fp8", accelerator.peak_fp8, MOST_FP8),
+            ("peak_fp4", accelerator.peak_fp4, MOST_FP4),
         )
-        if peak.value is not None and peak.value > most * full
+        if peak.value is not None and peak.value > most * base
     ]

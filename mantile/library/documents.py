@@ -1,7 +1,6 @@
 """YAML and JSON documents to validated objects, with errors that name file, line and field.
 
-PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 on
-both.
+PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 in both.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mantile.library.errors import InputError
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
-MAX_BYTES = 16 * 2**20  # no honest scenario or config.json comes near
+MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
 
 
 class Strict(BaseModel):
-    """Base of everything people hand us: immutable, no fields but ours."""
+    """Base of everything people hand us: immutable, and without fields that we do not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -88,7 +87,11 @@ def read_text(path: Path) -> str:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """YAML text to plain objects. `name` stands for the file in errors."""
+    """YAML text to plain objects. `name` stands for the file in errors.
+
+    Raises:
+        InputError: if it is not valid YAML, is nested too deeply, or gives a key twice.
+    """
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
@@ -107,19 +110,21 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def parse_json(text: str, name: str) -> Any:
-    """JSON text to plain objects.
+    """JSON text to plain objects. `name` stands for the file in errors.
 
-    Infinity and NaN pass, as some config.json hold them in fields we do not read.
+    Infinity and NaN pass, because some config.json hold them in fields that we do not read.
+
+    Raises:
+        InputError: if it is not valid JSON, is nested too deeply, or gives a key twice.
     """
 
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise InputError(
-                f"{name}: the key {next(key for key in keys if keys.count(key) > 1)!r:.60} is given twice"
-            )
-        return found
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(f"{name}: the key {twice!r:.60} is given twice")
+        return fields
 
     try:
         return json.loads(text, object_pairs_hook=mapping)
@@ -136,7 +141,7 @@ def parse_json(text: str, name: str) -> Any:
 
 
 def json_text(data: Any) -> str:
-    """Plain objects and numbers of NumPy as JSON text; what is not a number becomes null."""
+    """Plain objects and numbers of NumPy as JSON text; NaN and infinity become null."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -150,29 +155,34 @@ def json_text(data: Any) -> str:
 
 
 def validate(document: type[Document], data: Any, name: str) -> Document:
-    """Plain objects to a validated one.
+    """Plain objects to a validated document. `name` stands for the file in errors.
 
     Raises:
-        InputError: naming file and field, and what was expected.
+        InputError: naming file and field, and what was expected; a line for each problem.
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
     try:
         return document.model_validate(data)
     except ValidationError as error:
-        problems = []
-        for problem in error.errors(include_url=False):
-            field = ".".join(str(part) for part in problem["loc"]) or "document"
-            given = problem.get("input")
-            shown = (
-                ""
-                if isinstance(given, dict | list) or problem["type"] == "missing"
-                else f" (found {given!r:.60})"
-            )
-            problems.append(f"{name}: field {field}: {problem['msg']}{shown}")
-        raise InputError("\n".join(problems)) from error
+        problems = [_problem(details) for details in error.errors(include_url=False)]
+        raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
+
+
+def _problem(details: Any) -> str:
+    """A problem that pydantic found: field, what was expected, and a short value that was found."""
+    field = ".".join(str(part) for part in details["loc"])
+    text = details["msg"].removeprefix("Value error, ")
+    given = details.get("input")
+    if not isinstance(given, dict | list) and details["type"] != "missing":
+        text += f" (found {given!r:.60})"
+    return f"field {field}: {text}" if field else text
 
 
 def load(document: type[Document], path: Path) -> Document:
-    """Read and validate one YAML document."""
+    """Read and validate one YAML document.
+
+    Raises:
+        InputError: naming file and field, and what was expected.
+    """
     return validate(document, parse_yaml(read_text(path), str(path)), str(path))

@@ -1,4 +1,4 @@
-"""Every figure an architecture may state: what it is called, its unit and what it means."""
+"""Every fact an architecture may state: what it is called, its unit, and what it means."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FactKind:
-    """A figure of architectures.
+    """A kind of fact.
 
-    `structural` ones decide which tensors and modules exist; `least` is the smallest value.
+    Args:
+        note: what it means, in one sentence.
+        structural: it decides which tensors and modules exist, so a workbook cannot change it.
+        least: the smallest value.
     """
 
     label: str
@@ -28,7 +31,7 @@ FACTS: dict[str, FactKind] = {
     "hidden_size": FactKind("Hidden size", "channel", "width of the residual stream"),
     "vocabulary": FactKind("Vocabulary", "row", "rows of the embedding"),
     "max_positions": FactKind(
-        "Longest context", "token/request", "positions the model was trained or extended for"
+        "Longest context", "token/request", "positions that the model was trained or extended for"
     ),
     "position_rows": FactKind("Position rows", "row", "rows of the table of learned positions"),
     # attention
@@ -77,7 +80,9 @@ FACTS: dict[str, FactKind] = {
     "index_head_dim": FactKind(
         "Indexer head size", "channel", "width of an indexer head, and of its key cache"
     ),
-    "index_topk": FactKind("Tokens selected", "token/request", "tokens the indexer leaves to attention"),
+    "index_topk": FactKind(
+        "Tokens selected", "token/request", "tokens that the indexer selects for attention"
+    ),
     "sparse_ratio": FactKind(
         "Tokens per entry, sparse layers",
         "row",
@@ -109,15 +114,15 @@ FACTS: dict[str, FactKind] = {
         "Linear attention chunk", "row", "tokens that linear attention works through at once in prefill"
     ),
     "mamba_heads": FactKind("Mamba heads", "head", "heads of the state space, each with a state of its own"),
-    "mamba_head_dim": FactKind("Mamba head size", "channel", "width of one head"),
+    "mamba_head_dim": FactKind("Mamba head size", "channel", "width of one head of the state space"),
     "mamba_groups": FactKind("Mamba groups", "group", "groups of heads that share B and C"),
     "mamba_state": FactKind("Mamba state size", "channel", "state kept for each channel"),
     "mamba_chunk": FactKind(
         "Mamba chunk", "row", "tokens that the state space works through at once in prefill"
     ),
-    "mamba_inner": FactKind("Mamba inner size", "channel", "width inside the mixer"),
+    "mamba_inner": FactKind("Mamba inner size", "channel", "channels inside the mixer"),
     "mamba_dt_rank": FactKind("Mamba step rank", "channel", "width of the compressed time step"),
-    "conv_kernel": FactKind("Convolution length", "number", "tokens the short convolution looks at"),
+    "conv_kernel": FactKind("Convolution length", "number", "tokens that the short convolution looks at"),
     "conv_bias": _flag("Convolution bias", "1 if the short convolution has a bias"),
     # feed-forward network and experts
     "ffn_size": FactKind("FFN size", "channel", "width inside the feed-forward network"),
@@ -125,11 +130,11 @@ FACTS: dict[str, FactKind] = {
         "FFN input matrices", "matrix", "2 in a gated FFN (gate and up), 1 in a plain one", structural=True
     ),
     "experts": FactKind("Experts", "expert", "routed experts of a layer"),
-    "experts_per_token": FactKind("Experts per token", "expert", "routed experts a token goes through"),
+    "experts_per_token": FactKind("Experts per token", "expert", "routed experts that a token goes through"),
     "expert_size": FactKind("Expert size", "channel", "width inside one routed expert"),
-    "latent_size": FactKind("Expert latent size", "channel", "width in which the experts work"),
+    "latent_size": FactKind("Expert latent size", "channel", "width that the experts work in"),
     "shared_expert_size": FactKind(
-        "Shared expert size", "channel", "width inside the experts every token goes through"
+        "Shared expert size", "channel", "width inside all experts together that every token goes through"
     ),
     "shared_expert_gate": _flag("Shared expert gate", "1 if a gate weighs the shared expert"),
     "router_bias": _flag("Router bias", "1 if the router has a bias"),
@@ -168,7 +173,7 @@ FACTS: dict[str, FactKind] = {
     ),
     "qk_norm_bias": _flag("QK norm bias", "1 if the norm of queries and keys has a bias"),
     "chunked_qk_norm": _flag(
-        "QK norm, chunked layers", "the same in layers whose attention stays inside chunks"
+        "QK norm, chunked layers", "as QK norm, in layers whose attention stays inside chunks"
     ),
     "output_gate": _flag("Output gate", "1 if the query projection also makes a gate of its width"),
     "sinks": _flag("Attention sinks", "1 if every head has a learned sink"),
@@ -181,7 +186,10 @@ FACTS: dict[str, FactKind] = {
     ),
     # multi-token prediction
     "mtp_layers": FactKind(
-        "Prediction layers", "layer", "extra layers that predict further tokens; listed apart", least=0
+        "Prediction layers",
+        "layer",
+        "extra layers that predict further tokens; no estimate runs them",
+        least=0,
     ),
 }
 
@@ -195,25 +203,25 @@ VISION_FACTS: dict[str, FactKind] = {
     "channels": FactKind("Colour channels", "channel", "channels of the image"),
     "patch_size": FactKind("Patch side", "1", "pixels along a side of a patch"),
     "temporal_patch": FactKind(
-        "Frames per patch", "1", "frames of a video that a patch spans; an image is repeated"
+        "Frames per patch", "1", "frames of a video in one patch; an image is repeated to as many"
     ),
-    "image_size": FactKind("Image side", "1", "pixels along a side of the image the tower takes"),
+    "image_size": FactKind("Image side", "1", "pixels along a side of the image that the tower takes"),
     "patches_per_image": FactKind("Patches per image", "1", "patches that attend to each other"),
     "positions": FactKind("Positions", "row", "rows of the position table"),
     "position_rows": FactKind("Position table height", "row", "rows of the position grid"),
     "position_columns": FactKind("Position table width", "row", "columns of the position grid"),
     "position_axes": FactKind("Position tables", "1", "tables, one for each axis"),
     "merge": FactKind("Patches per side of a token", "1", "patches along each side that become one token"),
-    "tokens_per_image": FactKind("Tokens per image", "1", "tokens the decoder gets for an image"),
-    "output_size": FactKind("Vision output size", "channel", "width of what the tower hands over"),
+    "tokens_per_image": FactKind("Tokens per image", "1", "tokens that the decoder gets for an image"),
+    "output_size": FactKind("Vision output size", "channel", "width of the tower's output"),
     "merger_size": FactKind("Merger size", "channel", "width inside the merger"),
     "merger_norm_size": FactKind("Merger norm size", "channel", "width of the norm before the merger"),
     "adapter_size": FactKind("Adapter size", "channel", "width of the adapter behind the tower"),
     "deepstack": FactKind(
-        "Deepstack mergers", "1", "layers whose features are merged and handed to the decoder too", least=0
+        "Deepstack mergers", "1", "layers whose features are merged and given to the decoder as well", least=0
     ),
     "window": FactKind(
-        "Attention window", "1", "pixels along a side of the windows inside which patches attend"
+        "Attention window", "1", "pixels along a side of the windows that patches attend inside"
     ),
     "full_layers": FactKind(
         "Layers without window", "layer", "layers of the tower that attend to the whole image", least=0
@@ -230,19 +238,21 @@ VISION_FACTS: dict[str, FactKind] = {
         "Standardised output", "1 if the tower's output is shifted and scaled by stored vectors"
     ),
 }
-"""Figures of a vision tower; flags decide which tensors exist."""
+"""Facts of a vision tower; flags decide which tensors exist."""
 
 
 def fact_kind(name: str) -> FactKind | None:
-    """What a figure is, layer counts of one kind of layer (`layers.linear.moe`) included; None if there is no such figure."""
+    """What a fact of a decoder is; None if there is no such fact.
+
+    The layers of one kind are a fact too, called by its blocks: `layers.linear.moe`.
+    """
     if name.startswith("layers."):
-        return FactKind(
-            "Layers: " + " + ".join(name.split(".")[1:]), "layer", "layers made of these blocks", least=0
-        )
+        label = "Layers: " + " + ".join(name.split(".")[1:])
+        return FactKind(label, "layer", "layers made of these blocks", least=0)
     return FACTS.get(name)
 
 
 def fact_order(name: str) -> tuple[int, str]:
-    """Where a figure stands among the others: counts of layers first, then as listed above."""
-    order = {known: place for place, known in enumerate(FACTS, 1)}
-    return (0 if name.startswith("layers.") else order.get(name, len(order) + 1), name)
+    """Where a fact stands among the others: counts of layers first, then as listed above."""
+    position = {fact: number for number, fact in enumerate(FACTS, 1)}
+    return (0 if name.startswith("layers.") else position.get(name, len(position) + 1), name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from logging import CRITICAL
 from pathlib import Path
 
@@ -17,63 +19,79 @@ def is_hub_id(name: str) -> bool:
 
 
 def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
-    """The paths of a model's config.json and of its quantisation sidecar, if it has one, in the hub's cache.
+    """The paths of a model's config.json and of the file beside it, if the model has one, in the hub's cache.
+
+    Args:
+        sidecar: name of the other file.
 
     Raises:
-        InputError: if the library is not installed, the model does not exist, is gated, or cannot be reached.
+        InputError: if huggingface_hub is not installed, or the model does not exist, is gated, or cannot be reached.
     """
     try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import (
-            EntryNotFoundError,
-            GatedRepoError,
-            HfHubHTTPError,
-            LocalEntryNotFoundError,
-            RepositoryNotFoundError,
-        )
-        from huggingface_hub.utils.logging import set_verbosity
+        import huggingface_hub.errors  # noqa: F401  # so that a missing package is noticed here
     except ImportError as error:
         raise InputError(
-            f"{hub_id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: pip install 'mantile[hub]', "
-            "or give the path of its config.json"
+            f"{hub_id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: "
+            "pip install 'mantile[hub]', or give the path of its config.json"
         ) from error
+    with _silence():
+        return _fetch_required(hub_id), _fetch_optional(hub_id, sidecar)
 
-    set_verbosity(CRITICAL)  # it would print every retry
 
-    def download(file: str) -> Path:
-        return Path(hf_hub_download(hub_id, file))
+@contextmanager
+def _silence() -> Iterator[None]:
+    """huggingface_hub without its log, in which it writes every retry."""
+    from huggingface_hub.utils.logging import get_verbosity, set_verbosity
+
+    verbosity = get_verbosity()
+    set_verbosity(CRITICAL)
+    try:
+        yield
+    finally:
+        set_verbosity(verbosity)
+
+
+def _fetch_required(hub_id: str) -> Path:
+    """The path of a model's config.json."""
+    from huggingface_hub import errors, hf_hub_download
 
     try:
-        config = download("config.json")
-    except GatedRepoError as error:
+        return Path(hf_hub_download(hub_id, "config.json"))
+    except errors.GatedRepoError as error:
         raise InputError(
-            f"{hub_id}: gated on the hub: accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN; or give the "
-            "path of its config.json"
+            f"{hub_id}: gated on the hub: accept its terms on its page, then log in with `hf auth login` "
+            "or set HF_TOKEN; or give the path of its config.json"
         ) from error
-    except RepositoryNotFoundError as error:
+    except errors.RepositoryNotFoundError as error:
         raise InputError(
             f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`"
         ) from error
-    except LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
+    except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
         raise InputError(
-            f"{hub_id}: the hub cannot be reached and the config is not in its cache; give the path of its config.json"
+            f"{hub_id}: the hub cannot be reached and the config is not in its cache; "
+            "give the path of its config.json"
         ) from error
-    except EntryNotFoundError as error:
+    except errors.EntryNotFoundError as error:
         raise InputError(f"{hub_id}: has no config.json on the hub") from error
-    except (HfHubHTTPError, OSError, ValueError) as error:
-        raise InputError(
-            f"{hub_id}: reading it from the hub failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        ) from error
+    except (errors.HfHubHTTPError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{hub_id}: reading it from the hub failed: {reason}") from error
+
+
+def _fetch_optional(hub_id: str, file: str) -> Path | None:
+    """The path of another file of a model whose config.json was found; None if it has no such file."""
+    from huggingface_hub import errors, hf_hub_download
+
     try:
-        return config, download(sidecar)
-    except LocalEntryNotFoundError as error:
+        return Path(hf_hub_download(hub_id, file))
+    except errors.LocalEntryNotFoundError as error:
         raise InputError(
-            f"{hub_id}: the hub cannot be reached, so whether a {sidecar} says how it is quantised is unknown; give the path of its "
-            "config.json"
+            f"{hub_id}: the hub cannot be reached, so nobody knows whether a {file} says how it is quantised; "
+            "give the path of its config.json"
         ) from error
-    except EntryNotFoundError:
-        return config, None  # most models have none
-    except (HfHubHTTPError, OSError) as error:
+    except errors.EntryNotFoundError:
+        return None  # most models have none
+    except (errors.HfHubHTTPError, OSError) as error:
         raise InputError(
-            f"{hub_id}: reading its {sidecar} from the hub failed: {type(error).__name__}"
+            f"{hub_id}: reading its {file} from the hub failed: {type(error).__name__}"
         ) from error

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from mantile.library.architecture import Model
 from mantile.library.documents import load, parse_json, read_text
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError
 from mantile.library.hub import fetch_config, is_hub_id
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
+from mantile.library.ids import find_id
 from mantile.library.profiles import data_folder
 
 
@@ -21,61 +22,73 @@ def model_ids() -> tuple[str, ...]:
 
 
 @cache
-def _hub_ids() -> dict[str, str]:
-    """Our id of each hub id we ship; read from the files' text, since validating them all would take seconds."""
-    found = {}
+def _ids_by_hub_id() -> dict[str, str]:
+    """Our id of each hub id that we ship, read from the files' text: validating all of them would take seconds."""
+    ids = {}
     for identifier in model_ids():
         text = read_text(data_folder("models") / f"{identifier}.yaml")
         hub_id = re.search(r"^hub_id: *(\S+) *$", text, re.MULTILINE)
         if hub_id is not None:
-            found[hub_id.group(1).strip("\"'")] = identifier
-    return found
+            ids[hub_id.group(1).strip("\"'")] = identifier
+    return ids
 
 
 def load_model(name: str) -> Model:
-    """A model by our id or its hub id, from a config.json or a folder that holds one, or from the hub.
+    """A model by what a user calls it.
+
+    Args:
+        name: our id of it, in any spelling; its hub id; the path of a config.json, or of a folder that holds one. A hub id that
+            we do not ship is read from the hub.
 
     Raises:
-        InputError: if there is no such model, or its config is not one we support.
+        InputError: if there is no such model, several could be meant, or its config is not one that we support.
     """
-    if name in model_ids():
-        model = load(Model, data_folder("models") / f"{name}.yaml")
-        if model.id != name:
-            raise InputError(
-                f"models/{name}.yaml: field id: expected {name!r} as the file is called, found {model.id!r}"
-            )
-        return model
-    if name in _hub_ids():
-        return load_model(_hub_ids()[name])
+    identifier = name if name in model_ids() else _ids_by_hub_id().get(name)
+    if identifier is not None:
+        return _shipped(identifier)
     path = Path(name)
-    try:
-        is_folder = bool(name) and path.is_dir()
-    except OSError:
-        is_folder = False
-    if is_folder or path.suffix == ".json":
-        title = (
-            path.resolve().name
-            if path.is_dir()
-            else path.resolve().parent.name
-            if path.stem == "config"
-            else path.stem
-        )
-        return Model(
-            id=_identifier(title),
-            name=title[:120] or "model",
-            source=f"{path.name} given by the user",
-            architecture=read_config(path),
-        )
+    if _is_folder(path, name) or path.suffix == ".json":
+        return _from_file(path)
     if is_hub_id(name):
         return _from_hub(name)
-    raise unknown("model", name[:120], model_ids())
+    return _shipped(find_id("model", name[:120], model_ids()))
+
+
+def _shipped(identifier: str) -> Model:
+    model = load(Model, data_folder("models") / f"{identifier}.yaml")
+    if model.id != identifier:
+        raise InputError(
+            f"models/{identifier}.yaml: field id: expected {identifier!r}, as the file is called, found {model.id!r}"
+        )
+    return model
+
+
+def _is_folder(path: Path, name: str) -> bool:
+    try:
+        return bool(name) and path.is_dir()
+    except OSError:  # a name that is too long for a path, and so on
+        return False
+
+
+def _from_file(path: Path) -> Model:
+    """A model of the user, called like its folder, or like its file where that is not called config.json."""
+    place = path.resolve()
+    if not path.is_dir():
+        place = place.parent if path.stem == "config" else place.with_suffix("")
+    return Model(
+        id=_identifier(place.name),
+        name=place.name[:120] or "model",
+        source=f"{path.name} given by the user",
+        architecture=read_config(path),
+    )
 
 
 def _from_hub(hub_id: str) -> Model:
     config, sidecar = fetch_config(hub_id, SIDECAR)
-    beside = parse_json(read_text(sidecar), f"{hub_id}/{SIDECAR}") if sidecar is not None else None
     architecture = parse_config(
-        parse_json(read_text(config), f"{hub_id}/config.json"), f"{hub_id}/config.json", beside
+        parse_json(read_text(config), f"{hub_id}/config.json"),
+        f"{hub_id}/config.json",
+        parse_json(read_text(sidecar), f"{hub_id}/{SIDECAR}") if sidecar is not None else None,
     )
     title = hub_id.partition("/")[2]
     return Model(
