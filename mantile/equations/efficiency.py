@@ -11,8 +11,9 @@ from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
 from mantile.equations.fallback import Choice, Fallback, LibraryFigures
 from mantile.equations.formats import CLASSES, Formats
-from mantile.equations.hardware import Hardware, override
+from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.equations.rates import Rates, rates
 from mantile.graph.quantity import (
     Input,
@@ -22,12 +23,10 @@ from mantile.graph.quantity import (
     Section,
     defined,
     index,
-    is_number,
     match,
     match_at_most,
     maximum,
     span,
-    where,
 )
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Vision
@@ -41,14 +40,14 @@ class FactorInUse:
     """A factor as a scenario uses it.
 
     Args:
-        override: the cell that stands for the library's figures once filled.
+        overridable: the cell that stands for the library's figures once filled.
         by_user: the factor in SI units, by the class of matrices or group of ranks that uses it; "" where all use the same.
         tables: the library's figures under each condition; one where they hold always.
         places: which of the tables holds, by user; None where there is only one.
     """
 
     kind: FactorKind
-    override: Input
+    overridable: Overridable
     by_user: Mapping[str, Quantity]
     tables: tuple[LibraryFigures, ...]
     places: Mapping[str, Quantity | None]
@@ -111,9 +110,9 @@ class Efficiency:
         return {name: factor.figures() for name, factor in self.in_use.items()}
 
     @property
-    def overrides(self) -> tuple[Input, ...]:
+    def overridable(self) -> tuple[Overridable, ...]:
         """The cells that stand for figures of the library once filled."""
-        return tuple(factor.override for factor in self.in_use.values())
+        return tuple(factor.overridable for factor in self.in_use.values())
 
 
 def efficiency(
@@ -278,22 +277,26 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
         for value, table in zip(DOMAINS[kind.condition], tables, strict=True)
         if kind.condition is not None
     ]
-    own = override(f"efficiency.{kind.name}", kind.label, kind.unit, kind.low, kind.high)
+    cell = override_cell(f"efficiency.{kind.name}", kind.label, kind.unit, kind.low, kind.high)
     places = conditions.places(kind)
     named = len(places) > 1 or kind.condition == "format"
-    by_user = {
-        user: _in_use(
-            kind,
-            own,
-            tables[0].chosen() if place is None else index(span(of_level), place),
-            user if named else "",
-        )
+    defaults = {
+        user: tables[0].chosen() if place is None else index(span(of_level), place)
         for user, place in places.items()
     }
-    factor = FactorInUse(kind=kind, override=own, by_user=by_user, tables=tuple(tables), places=places)
-    return factor, Section(
-        kind.label, (*figures, *of_level, own, *by_user.values()), kind.note, Section.SUBTOTAL
+    by_user = {
+        user: _in_use(kind, unless_overridden(cell, default), user if named else "")
+        for user, default in defaults.items()
+    }
+    factor = FactorInUse(
+        kind=kind,
+        overridable=Overridable(cell, tuple(by_user.values()), tuple(defaults.values())),
+        by_user=by_user,
+        tables=tuple(tables),
+        places=places,
     )
+    rows: tuple[Named, ...] = (*figures, *of_level, cell, *by_user.values())
+    return factor, Section(kind.label, rows, kind.note, Section.SUBTOTAL)
 
 
 def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigures:
@@ -331,9 +334,8 @@ def _library_figure(kind: FactorKind, profile: EfficiencyProfile, factor: Factor
     )
 
 
-def _in_use(kind: FactorKind, own: Input, chosen: Node, user: str) -> Quantity:
-    """A factor as it is used, in SI units: the override, or what the library has."""
-    value: Node = where(is_number(own), own, chosen)
+def _in_use(kind: FactorKind, value: Node, user: str) -> Quantity:
+    """A factor as it is used, in SI units."""
     unit = kind.unit
     if unit == "us":
         value, unit = value / MICRO, "s"

@@ -16,6 +16,7 @@ from mantile.equations.forward import Pass, forward
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.measured import Measured, measured
 from mantile.equations.model import ModelSize, model
+from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.serving import Serving, serving
 from mantile.equations.single import single
@@ -27,8 +28,6 @@ from mantile.library.profiles import Library
 
 Sheets = dict[str, tuple[Section, ...]]
 
-OVERRIDE = ".override"
-"""What ids of cells end in that replace the figure before it."""
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""
 
@@ -100,13 +99,19 @@ class EstimateGraph:
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Input))
 
     @cached_property
+    def overridable(self) -> dict[str, Overridable]:
+        """What has a cell that stands for figures of the library once filled, by id."""
+        return {
+            overridable.id: overridable
+            for workers in self.workers
+            for overridable in workers.overridable()
+            if overridable.cell.id in self.figures
+        }
+
+    @cached_property
     def replaceable(self) -> dict[str, Input]:
         """What an override may name: figures with an override cell, shared ones that no profile states."""
-        cells = {
-            figure.id.removesuffix(OVERRIDE): figure
-            for figure in self.all_inputs()
-            if figure.id.endswith(OVERRIDE)
-        }
+        cells = {identifier: overridable.cell for identifier, overridable in self.overridable.items()}
         return cells | {
             figure.id: figure
             for figure in self.all_inputs()

@@ -10,6 +10,7 @@ from mantile.equations import library as stated
 from mantile.equations.constant import GIBI, GIGA, TERA
 from mantile.equations.inputs import Workload
 from mantile.equations.library import PEAKS, FactKind
+from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -17,7 +18,6 @@ from mantile.graph.quantity import (
     Section,
     equal,
     index,
-    is_number,
     join,
     match,
     span,
@@ -78,7 +78,7 @@ class Hardware:
     accelerators: tuple[Input, ...]
     systems: tuple[Input, ...]
     sections: tuple[Section, ...]
-    overrides: tuple[Input, ...]
+    overridable: tuple[Overridable, ...]
 
 
 def hardware(library: Library, inputs: Workload) -> Hardware:
@@ -145,7 +145,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         accelerators=accelerators,
         systems=systems,
         sections=(*chip.sections, *domain.sections, frameworks, allowed),
-        overrides=(*chip.overrides, *domain.overrides),
+        overridable=(*chip.overridable, *domain.overridable),
     )
 
 
@@ -155,12 +155,12 @@ class _Chosen:
 
     Args:
         place: of the chosen one among them.
-        sections, overrides: made so far.
+        sections, overridable: made so far.
     """
 
     place: Quantity
     sections: list[Section] = field(default_factory=list)
-    overrides: list[Input] = field(default_factory=list)
+    overridable: list[Overridable] = field(default_factory=list)
 
     def text(self, kind: FactKind, rows: Sequence[Input]) -> Quantity:
         """The text of the chosen one."""
@@ -176,16 +176,16 @@ class _Chosen:
 
     def fact(self, kind: FactKind, rows: Sequence[Input]) -> Quantity:
         """The fact of the chosen one or its override, in SI units."""
-        own, used = self.in_use(kind, rows)
-        self.sections.append(Section(kind.label, (*rows, own, used), kind.note, Section.SUBTOTAL))
+        cell, used = self.in_use(kind, rows)
+        self.sections.append(Section(kind.label, (*rows, cell, used), kind.note, Section.SUBTOTAL))
         return used
 
     def in_use(self, kind: FactKind, rows: Sequence[Input]) -> tuple[Input, Quantity]:
         """The override of a fact, and the fact in use in SI units."""
-        own = override(f"hardware.{kind.name}", kind.label, kind.unit, kind.least, 1e9)
-        self.overrides.append(own)
+        cell = override_cell(f"hardware.{kind.name}", kind.label, kind.unit, kind.least, 1e9)
+        default = index(span(rows), self.place)
+        chosen = unless_overridden(cell, default)
         unit, scale = _SI.get(kind.unit, (kind.unit, None))
-        chosen: Node = where(is_number(own), own, index(span(rows), self.place))
         used = Quantity(
             f"hardware.{kind.name}",
             f"{kind.label} in use",
@@ -193,23 +193,8 @@ class _Chosen:
             chosen if scale is None else chosen * scale,
             name=lowered(kind.label),
         )
-        return own, used
-
-
-def override(identifier: str, label: str, unit: str, low: float, high: float) -> Input:
-    """An empty cell that replaces a figure once filled."""
-    return Input(
-        f"{identifier}.override",
-        f"Override, {label}",
-        unit,
-        None,
-        "empty: the figure of the library holds",
-        "scenario",
-        "given",
-        minimum=low,
-        maximum=high,
-        name=f"override of {lowered(label)}",
-    )
+        self.overridable.append(Overridable(cell, (used,), (default,)))
+        return cell, used
 
 
 def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:
@@ -220,19 +205,19 @@ def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:
 def _peaks(library: Library, chip: _Chosen) -> tuple[tuple[Input, ...], dict[str, Quantity]]:
     """Dense peaks: the names by which data types refer to them, and the peaks in use, below each other in that order."""
     figures: list[Input] = []
-    overrides: list[Input] = []
+    cells: list[Input] = []
     peaks: dict[str, Quantity] = {}
     for name in PEAKS:
         kind = FactKind(f"peak_{name}", f"Dense peak, {name}", "TFLOP/s", "")
         rows = stated.facts(library, kind)
-        own, peaks[name] = chip.in_use(kind, rows)
+        cell, peaks[name] = chip.in_use(kind, rows)
         figures += rows
-        overrides.append(own)
+        cells.append(cell)
     keys = stated.peak_keys()
     chip.sections.append(
         Section(
             "Dense peak",
-            (*figures, *keys, *overrides, *peaks.values()),
+            (*figures, *keys, *cells, *peaks.values()),
             "without sparsity; 0 where there is no native path; int8 in TOP/s",
             Section.SUBTOTAL,
         )

@@ -10,6 +10,7 @@ from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
 from mantile.equations.network import Network, network
+from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Quantity, Section, maximum
@@ -47,6 +48,10 @@ class Workers:
             *self.network.sections,
         )
 
+    def overridable(self) -> tuple[Overridable, ...]:
+        """The cells that stand for figures of the library once filled."""
+        return (*self.hardware.overridable, *self.efficiency.overridable)
+
 
 def workers(ir: ModelGraph, library: Library, inputs: Workload, ranks: Ranks) -> Workers:
     """The accelerators that prefill, or do everything."""
@@ -82,7 +87,7 @@ def of_decode(prefill_workers: Workers) -> Workers:
     figures = [figure for section in prefill_workers.sections() for figure in section.figures()]
     rewrite = GraphRewrite(
         {**own, of_prefill: requests, inputs.activation_dtype: inputs.activation_dtype},
-        (*prefill_workers.hardware.overrides, *prefill_workers.efficiency.overrides),
+        tuple(overridable.cell for overridable in prefill_workers.overridable()),
         DECODE,
         ", decode",
         (*figures, *prefill_workers.ranks.rows(), *prefill_workers.plan.copied.values()),

@@ -14,7 +14,7 @@ from typing import Any
 from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.equations.graph import OVERRIDE
+from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.graph import OVERRIDE
+from mantile.equations.override import OVERRIDE
 from mantile.estimate.sensitivity import MEANING, sensitivity
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Quantity, dependents

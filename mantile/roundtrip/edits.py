@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.graph import OVERRIDE, PROFILED
+from mantile.equations.graph import PROFILED
 from mantile.equations.inputs import DECODE
+from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
 from mantile.graph.quantity import Input
 from mantile.library.documents import validate

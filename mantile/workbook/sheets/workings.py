@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from mantile.equations.graph import OVERRIDE
+from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import (
     Input,
     Named,
