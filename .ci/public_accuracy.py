@@ -1,9 +1,10 @@
-"""How far off predictions are on a table of public serving runs, fitted, unfitted and on runs kept aside; and what each part is worth.
+"""How far off predictions are on a table of public serving runs: fitted, not fitted, left out of a fit; and what each part is worth.
 
     python .ci/public_accuracy.py FILE.csv            all of it, about a quarter of an hour
     python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft or ranges
+    python .ci/public_accuracy.py FILE.csv page       the generated tables of workbooks/accuracy.md
 
-The starting point of a fit is the tables before any fit to all of these runs (profiles @tables), or kernels as they were timed (@kernels).
+A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they were timed (@kernels).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mantile.library.profiles import Library, load_library
+from mantile.measured.accuracy import accuracy_page
 from mantile.measured.cross_validation import LeftOut, cross_validate
 from mantile.measured.fit import FitProblem
 from mantile.measured.load import load_measurements
@@ -58,9 +60,9 @@ BY_FORMAT = (
 )
 GLOBAL = ("launch_scale@generation", *(name for name in SHARED if name != "launch_scale"), *STEP, *BY_FORMAT)
 FIRST = ("first_token", "queueing", "step_lag", "cold_start", "prefill_alone")
-# The less a group kept aside is like the others, the less a fit should move.
 SPREADS: dict[LeftOut, float] = {"config": 0.1, "model": 0.03, "system": 0.03, "framework": 0.03}
-# What each part is worth: the figures that switch it off.
+"""Of a fit by what is left out: the less that is like the other runs, the less the fit should change."""
+
 PARTS: dict[str, dict[str, float]] = {
     "all parts": {},
     "expert coverage: every expert read": {"efficiency.routing_spread": 20},
@@ -82,48 +84,53 @@ PARTS: dict[str, dict[str, float]] = {
     "KV capacity: no limit": {"hardware.memory_capacity": 100_000},
     "early expert kernels: as later ones": {"efficiency.moe_early": 1},
 }
+"""Parts of the model, and the figures that switch them off."""
+
+ENGINES = {"vllm", "sglang", "trtllm", "atom"}
+PAGE = Path(__file__).resolve().parents[1] / "workbooks" / "accuracy.md"
+SHOWN = ("mape", "median", "p90", "bias", "symmetric")
 
 
-def line(name: str, ratios: Any) -> None:
-    """One line: MAPE, median, p90, bias and symmetric factor in percent."""
-    found = errors(np.exp(ratios))
-    print(
-        f"{name:64s} {found['n']:5.0f}  "
-        + "  ".join(
-            f"{key} {100 * found[key]:5.1f}" for key in ("mape", "median", "p90", "bias", "symmetric")
-        ),
-        flush=True,
-    )
+def print_errors(name: str, log_ratios: Any) -> None:
+    """One line: MAPE, median, p90, bias and symmetric error in percent."""
+    figures = errors(np.exp(log_ratios))
+    percents = "  ".join(f"{figure} {100 * figures[figure]:5.1f}" for figure in SHOWN)
+    print(f"{name:64s} {figures['n']:5.0f}  {percents}", flush=True)
 
 
 def without_pairs(library: Library) -> Library:
     """The profiles without those fitted to the runs of one accelerator with one serving engine."""
-    mine = {"vllm", "sglang", "trtllm", "atom"}
-    return library.model_copy(
-        update={
-            "efficiency": tuple(
-                one for one in library.efficiency if not (one.accelerator and one.framework in mine)
-            )
-        }
+    profiles = tuple(
+        profile
+        for profile in library.efficiency
+        if not (profile.accelerator and profile.framework in ENGINES)
     )
+    return library.model_copy(update={"efficiency": profiles})
 
 
 class Bench:
-    """The aggregated runs of a table, and what has been predicted for runs kept aside, by what was kept and metric: log ratios."""
+    """The aggregated runs of a table, and log ratios of runs left out of a fit, by metric and what was left out."""
 
     def __init__(self, file: Path) -> None:
-        everything = load_measurements(file)
-        self.measured = Measurements(tuple(run for run in everything.runs if run.decode is None))
-        self.runs = list(self.measured.runs)
-        self.aside: dict[tuple[str, LeftOut], Any] = {}
+        self.everything = load_measurements(file)
+        aggregated = tuple(run for run in self.everything.runs if run.decode is None)
+        self.measured, self.runs = Measurements(aggregated), list(aggregated)
+        self.left_out: dict[tuple[str, LeftOut], Any] = {}
 
-    def problem(self, library: Library, choices: Iterable[str], metrics: Sequence[str]) -> FitProblem:
+    def problem(self, library: Library, factors: Iterable[str], metrics: Sequence[str]) -> FitProblem:
         """A fit of factors to all runs, in the order of `runs`."""
-        found = FitProblem(
-            match_runs(self.runs, library), [FittedFactor.parse(name) for name in choices], metrics
+        matched = match_runs(self.runs, library)
+        problem = FitProblem(matched, [FittedFactor.parse(name) for name in factors], metrics)
+        self.runs = list(problem.runs)
+        return problem
+
+    def page(self) -> None:
+        """Write the generated tables of workbooks/accuracy.md."""
+        selection = load_measurements(PAGE.with_suffix(".yaml"))
+        page = accuracy_page(
+            PAGE.read_text(encoding="utf-8"), reconcile(selection), reconcile(self.everything)
         )
-        self.runs = list(found.runs)
-        return found
+        PAGE.write_text(page, encoding="utf-8")
 
     def kernels(self) -> None:
         """Kernels as they were timed, nothing fitted to serving runs; and the profiles as they are."""
@@ -134,85 +141,89 @@ class Bench:
         ):
             table = reconcile(self.measured, library=load_library(pins)).table
             for metric in ("tpot", "throughput", "ttft", "ttft_p50"):
-                line(f"{name}: {metric}", np.log(table[f"{metric}_ratio"].to_numpy(float)))
+                print_errors(f"{name}: {metric}", np.log(table[f"{metric}_ratio"].to_numpy(float)))
 
     def ablation(self) -> None:
-        """Every part switched off by its cells, nothing fitted again."""
+        """Every part switched off by its figures, nothing fitted again."""
         for name, changes in PARTS.items():
-            line(
-                f"TPOT, {name}",
-                np.log(reconcile(self.measured, changes=changes).table["tpot_ratio"].to_numpy(float)),
-            )
+            table = reconcile(self.measured, changes=changes).table
+            print_errors(f"TPOT, {name}", np.log(table["tpot_ratio"].to_numpy(float)))
 
     def tpot(self) -> None:
         """One set of factors for all runs, judged on configurations, models and systems it was not fitted to."""
         problem = self.problem(load_library(TABLES), GLOBAL, ["tpot_s"])
-        for kept, spread in SPREADS.items():
-            self.aside["tpot", kept] = cross_validate(problem, kept, spread)[:, 0]
-            line(f"TPOT, one set of factors, by {kept} not fitted", self.aside["tpot", kept])
+        for by, spread in SPREADS.items():
+            self.left_out["tpot", by] = cross_validate(problem, by, spread)[:, 0]
+            print_errors(f"TPOT, one set of factors, {by} left out", self.left_out["tpot", by])
 
     def shared(self) -> None:
         """The same from kernels as they were timed, with terms only that every model, system and framework sees."""
         problem = self.problem(load_library(KERNELS), SHARED, ["tpot_s"])
-        for kept in ("model", "system"):
-            line(
-                f"TPOT, kernels and shared terms only, by {kept} not fitted",
-                cross_validate(problem, kept, 0.3)[:, 0],
-            )
+        for by in ("model", "system"):
+            ratios = cross_validate(problem, by, 0.3)[:, 0]
+            print_errors(f"TPOT, kernels and shared terms only, {by} left out", ratios)
 
     def ttft(self) -> None:
         """Factors of the first token by accelerator and framework, pulled towards those for all; and those for all alone."""
         library = without_pairs(load_library())
         common = [f"{name}@global" for name in FIRST if name != "cold_start"]
-        for words, choices in (
+        for name, factors in (
             ("one set", common),
             ("by accelerator and framework", common + [f"{name}@pair" for name in FIRST]),
         ):
-            problem = self.problem(library, choices, ["ttft_s", "ttft_p50_s"])
-            for kept in SPREADS:
-                found = cross_validate(problem, kept, 0.6, "cauchy")
-                self.aside["ttft", kept] = found[:, 0]
-                line(f"mean TTFT, {words}, by {kept} not fitted", found[:, 0])
-                line(f"median TTFT, {words}, by {kept} not fitted", found[:, 1])
+            problem = self.problem(library, factors, ["ttft_s", "ttft_p50_s"])
+            for by in SPREADS:
+                ratios = cross_validate(problem, by, 0.6, "cauchy")
+                self.left_out["ttft", by] = ratios[:, 0]
+                print_errors(f"mean TTFT, {name}, {by} left out", ratios[:, 0])
+                print_errors(f"median TTFT, {name}, {by} left out", ratios[:, 1])
 
     def ranges(self) -> None:
-        """Percentiles of measured ÷ predicted of what was kept aside, each group with the same weight; and throughput from TTFT and TPOT."""
-        if not self.aside:
+        """Percentiles of measured ÷ predicted of what was left out, each group with the same weight; throughput included."""
+        if not self.left_out:
             self.tpot()
             self.ttft()
+        for by in SPREADS:
+            self.left_out["throughput", by] = self._throughput(by)
+            print_errors(f"throughput, {by} left out", self.left_out["throughput", by])
+        for (metric, by), log_ratios in self.left_out.items():
+            if by != "config":
+                self._print_range(metric, by, log_ratios)
+
+    def _throughput(self, by: LeftOut) -> Any:
+        """Log ratios of throughput that follow from those of TTFT and TPOT: requests in flight over their time."""
         rest = np.array([float(run.output_tokens or 1) - 1 for run in self.runs])
-        first, token = (
+        ttft, tpot = (
             np.array([getattr(run.metrics, name) or np.nan for run in self.runs])
             for name in ("ttft_s", "tpot_s")
         )
-        for kept in SPREADS:
-            slower = first * np.exp(self.aside["ttft", kept]) + rest * token * np.exp(
-                self.aside["tpot", kept]
-            )
-            self.aside["throughput", kept] = np.log((first + rest * token) / slower)
-            line(f"throughput, by {kept} not fitted", self.aside["throughput", kept])
-        for (metric, kept), ratios in self.aside.items():
-            if kept == "config":
-                continue
-            groups = np.array(
-                [str(getattr(run, {"system": "accelerator"}.get(kept, kept))) for run in self.runs]
-            )
-            weights = np.array([1 / (groups == group).sum() for group in groups])
-            order = np.argsort(-ratios)
-            places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-            low, middle, high = np.exp(np.interp([0.1, 0.5, 0.9], places, -ratios[order]))
-            inside = (np.exp(-ratios) >= low) & (np.exp(-ratios) <= high)
-            shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups)]
-            print(
-                f"{metric:10s} {kept:9s} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  inside {100 * np.mean(shares):.0f} % of the runs of a group, "
-                f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
-            )
+        predicted = ttft * np.exp(self.left_out["ttft", by]) + rest * tpot * np.exp(self.left_out["tpot", by])
+        return np.log((ttft + rest * tpot) / predicted)
+
+    def _print_range(self, metric: str, by: LeftOut, log_ratios: Any) -> None:
+        """Weighted percentiles, and how many runs of a group lie between them."""
+        field = "accelerator" if by == "system" else by
+        groups = np.array([str(getattr(run, field)) for run in self.runs])
+        weights = np.array([1 / (groups == group).sum() for group in groups])
+        order = np.argsort(-log_ratios)
+        places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+        low, middle, high = np.exp(np.interp([0.1, 0.5, 0.9], places, -log_ratios[order]))
+        inside = (np.exp(-log_ratios) >= low) & (np.exp(-log_ratios) <= high)
+        shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups)]
+        print(
+            f"{metric:10s} {by:9s} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  "
+            f"inside {100 * np.mean(shares):.0f} % of the runs of a group, "
+            f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
+        )
+
+
+ALL_PARTS = ("kernels", "ablation", "tpot", "shared", "ttft", "ranges")
 
 
 def main(arguments: list[str]) -> None:
     """Print the parts asked for."""
     bench = Bench(Path(arguments[0]))
-    for part in arguments[1:] or ("kernels", "ablation", "tpot", "shared", "ttft", "ranges"):
+    for part in arguments[1:] or ALL_PARTS:
         getattr(bench, part)()
 
 

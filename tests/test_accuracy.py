@@ -1,4 +1,4 @@
-"""The measured runs we ship: they are read and answered, README's table is made from them, and they were not picked for being predicted well."""
+"""The measured runs we ship: the page of accuracy is made from them, and they were not picked for being predicted well."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mantile.library.profiles import Library
-from mantile.measured.accuracy import COLUMNS, accuracy_table
+from mantile.measured.accuracy import BY_GROUP, accuracy_page, marked_lines, short_table, table_by_group
 from mantile.measured.load import load_measurements
 from mantile.measured.metrics import errors
 from mantile.measured.reconcile import Reconciliation, reconcile
@@ -18,7 +18,7 @@ from mantile.measured.runs import Environment, Measurements, Metrics, Run
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "workbooks" / "accuracy.yaml"
-BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
+PAGE = RUNS.with_suffix(".md")
 NEAR = 0.025  # between the errors of the selection and of all public runs
 DIGITS = 6e-4  # metrics are entered with four
 
@@ -84,32 +84,38 @@ def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
     assert (np.isnan(ratios) | (np.isfinite(ratios) & (ratios > 0))).all()
 
 
-# --- the table in README ------------------------------------------------------------------------------------------------------
+# --- the page of accuracy -----------------------------------------------------------------------------------------------------
 
 
-def test_readme_prints_what_the_runs_come_to(reconciled: Reconciliation) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    if BEGIN not in text:
-        pytest.skip(f"README.md has no table of accuracy yet: {BEGIN} is not in it")
-    printed = text.partition(BEGIN)[2].partition(END)[0].split("\n")
-    assert [line.rstrip() for line in printed if line.startswith("|")] == accuracy_table(reconciled)
+def test_the_page_says_what_the_runs_come_to(reconciled: Reconciliation) -> None:
+    """All that follows from the runs we ship; the rows of all public runs stay as they were made."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert accuracy_page(page, reconciled) == page
+    assert len(marked_lines(page, "short")) == 2 + 5
+
+
+def test_the_page_says_what_all_public_runs_come_to(reconciled: Reconciliation, public: Measurements) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert accuracy_page(page, reconciled, reconcile(public)) == page
+
+
+def test_readme_says_what_the_page_says() -> None:
+    """The five rows, in one place generated, in the other copied."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for line in marked_lines(PAGE.read_text(encoding="utf-8"), "short"):
+        assert line in readme
 
 
 def test_rows_of_the_table_add_up(reconciled: Reconciliation) -> None:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in accuracy_table(reconciled)]
-    assert {len(row) for row in rows} == {2 + len(COLUMNS)}
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table_by_group(reconciled)]
+    assert {len(row) for row in rows} == {2 + len(BY_GROUP)}
     count = {row[0]: int(row[1]) for row in rows[2:]}
     names = list(count)
     assert names[0] == "all aggregated runs" and len(names) == len(rows) - 2
     table = reconciled.table
+    served = table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()]
     for field in ("framework", "accelerator", "model"):
-        shares = [
-            count[name]
-            for name in table[(table["mode"] == "aggregated") & table["ttft_measured"].notna()][
-                field
-            ].unique()
-        ]
-        assert sum(shares) == count["all aggregated runs"]
+        assert sum(count[name] for name in served[field].unique()) == count["all aggregated runs"]
     assert names[-3:] == ["disaggregated", "single user, NVIDIA: decode", "single user, Apple: decode"]
     assert count["disaggregated"] == (table["mode"] == "disaggregated").sum()
     prompts = table["prefill_measured"].notna().sum()
@@ -131,14 +137,14 @@ def test_a_table_of_one_run_is_worked_out_by_hand() -> None:
         source="made up",
     )
     reconciled = reconcile(Measurements((run,)))
-    off = float(reconciled.table["tpot_predicted"][0]) / 0.01 - 1
-    shown = f"{100 * abs(off):.1f} %"
-    lines = accuracy_table(reconciled)
-    assert (
-        lines[2]
-        == f"| all aggregated runs | 1 | {shown} | {shown} | {'+' if off > 0 else '−'}{shown} | – | – | – |"
-    )
+    error = 100 * (float(reconciled.table["tpot_predicted"][0]) / 0.01 - 1)
+    size, sign = f"{abs(error):.1f}", "+" if error > 0 else "−"
+    cells = f"1 | {size} % | {size} % | {sign}{size} % | – | – | – |"
+    lines = table_by_group(reconciled)
+    assert lines[2] == f"| all aggregated runs | {cells}"
     assert [line.split(" | ")[0] for line in lines[3:]] == ["| vllm", "| h100-sxm", "| llama-3.3-70b"]
+    row = f"| runs in this repository, aggregated | 1 | {size} / {size} % | – | – |"
+    assert short_table(reconciled)[2:] == [row]
 
 
 # --- beside all public runs ---------------------------------------------------------------------------------------------------
