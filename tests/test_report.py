@@ -22,6 +22,9 @@ from mantile.measured.load import load_measurements
 from mantile.measured.reconcile import Reconciliation, reconcile
 from mantile.measured.report.write import write_report
 from mantile.measured.runs import Measurements
+from mantile.workbook.book import Book, Document, Sheet
+from mantile.workbook.style import Style
+from mantile.workbook.write import write_workbook
 
 run = test_cli.run
 FIGURES = {"mape", "median", "p90", "bias", "symmetric", "n"}
@@ -384,3 +387,13 @@ def test_public_runs(run: Any, shared_data: Path) -> None:
         assert found["modes"]["aggregated"]["metrics"]["tpot"]["median"] < 0.15
     measured = load_measurements(shared_data / "silicon_public.csv")
     assert len(measured.runs) + len(measured.rejected) == 3244
+
+
+def test_a_workbook_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Where XlsxWriter would leave a text out, as it is too long for a cell, there is no file."""
+    book = Book(Document(title="long", comment="", footer=""))
+    sheet = book.add_sheet(Sheet("Long", "front", widths=[100]))
+    sheet.set_text(0, 0, "x" * 40_000, Style())
+    with pytest.raises(AssertionError, match="left something out"):
+        write_workbook(book, tmp_path / "long.xlsx")
+    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,8 +54,7 @@ def write_workbook(book: Book, path: Path) -> Path:
     """
     if path.suffix != ".xlsx":
         raise InputError(f"{path}: expected a name that ends in .xlsx")
-    with replacing(path) as temporary, warnings.catch_warnings():
-        warnings.simplefilter("error")  # XlsxWriter only warns where it leaves something out
+    with replacing(path) as temporary:
         _Writer(book, temporary).write()
     return path
 
@@ -111,7 +109,7 @@ class _Writer:
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, sheet, row, column, cell)
         for place, rule in sheet.conditional:
-            worksheet.conditional_format(*place, self._conditional(rule))
+            _require_written(worksheet.conditional_format(*place, self._conditional(rule)))
         for row, column, chart in sheet.charts:
             self._chart(worksheet, row, column, chart)
         if sheet.freeze:
@@ -126,21 +124,22 @@ class _Writer:
     def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         look = self._format(cell.style)
         if cell.link:
-            worksheet.write_url(row, column, cell.link, look, string=cell.text or " ")
+            _require_written(worksheet.write_url(row, column, cell.link, look, string=cell.text or " "))
         if cell.expression is not None:
             text = self.book.formula_text(sheet, cell)
-            worksheet.write_formula(row, column, text, look, self._stored(cell))
+            _require_written(worksheet.write_formula(row, column, text, look, self._stored(cell)))
         elif cell.number is not None:
-            worksheet.write_number(row, column, cell.number, look)
+            _require_written(worksheet.write_number(row, column, cell.number, look))
         elif cell.text:
-            worksheet.write_string(row, column, cell.text, look)
+            _require_written(worksheet.write_string(row, column, cell.text, look))
         else:
-            worksheet.write_blank(row, column, None, look)
+            _require_written(worksheet.write_blank(row, column, None, look))
         if cell.note is not None:
             options = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": style.PANEL}
-            worksheet.write_comment(row, column, cell.note, self._recoloured(options))
+            _require_written(worksheet.write_comment(row, column, cell.note, self._recoloured(options)))
         if cell.entry is not None:
-            worksheet.data_validation(row, column, row, column, self._validation(cell.entry))
+            rule = self._validation(cell.entry)
+            _require_written(worksheet.data_validation(row, column, row, column, rule))
 
     def _stored(self, cell: Cell) -> Any:
         """The value stored with a formula, for readers that do not calculate."""
@@ -204,7 +203,8 @@ class _Writer:
         layout = {"x": x, "y": y, "width": width, "height": height}
         drawn.set_plotarea({"layout": layout, "fill": {"none": True}})
         drawn.set_chartarea({"border": {"none": True}, "fill": {"none": True}})
-        worksheet.insert_chart(row, column, drawn, {"object_position": 1, "description": chart.alt})
+        options = {"object_position": 1, "description": chart.alt}
+        _require_written(worksheet.insert_chart(row, column, drawn, options))
 
     def _page(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.set_landscape()
@@ -229,9 +229,15 @@ class _Writer:
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
         for row, start in enumerate(range(0, len(text), CHUNK)):
-            worksheet.write_string(row, 0, text[start : start + CHUNK])
+            _require_written(worksheet.write_string(row, 0, text[start : start + CHUNK]))
         worksheet.protect("")
         worksheet.very_hidden()
+
+
+def _require_written(status: int | None) -> None:
+    """XlsxWriter returns a number below 0 where it leaves something out."""
+    if status:
+        raise AssertionError(f"XlsxWriter left something out: {status}")
 
 
 def _one_of(source: str | list[str]) -> dict[str, Any]:
