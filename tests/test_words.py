@@ -63,6 +63,12 @@ KEYS = (_figure("key 1", called="keys"), _figure("key 2", called="keys"))
     [
         (A + B * (C - D), "A1 + B1 × (C1 − D1)"),
         (A - (B - C), "A1 − (B1 − C1)"),
+        (A + (B - C), "A1 + B1 − C1"),
+        (A + (B + B) + C + B, "A1 + 3 × B1 + C1"),
+        (1 * A * (B * C), "A1 × B1 × C1"),
+        (A / (B * C), "A1 ÷ (B1 × C1)"),
+        (A * SWITCH * B * (1 - MESH), "A1 × (1 if it is a switch and not (it is a mesh), else 0) × B1"),
+        (A * (B / C), "A1 × B1 ÷ C1"),
         (where(A > B, C, where(equal(A, 1), D, 0)), "C1 if A1 is above B1, D1 if A1 is 1, else 0"),
         (where(A > 0, A, B) * C, "(A1 if above 0, else B1) × C1"),
         (where(is_number(A), A, B), "A1 if set, else B1"),
@@ -101,7 +107,7 @@ def test_figures_called_the_same_get_their_labels() -> None:
     """Two times of a block each: the sentence tells them apart."""
     left, right = (_figure(f"Time, {block}", called="time") for block in ("head", "host"))
     assert how_worked_out(Quantity("t.q", "Q", "s", left + right)) == "time, head + time, host"
-    assert how_worked_out(Quantity("t.q", "Q", "s", left + left)) == "time, head + time, head"
+    assert how_worked_out(Quantity("t.q", "Q", "s", left + left)) == "2 × time, head"
 
 
 def test_what_a_block_leaves_out_of_its_names_comes_back_outside() -> None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS
+from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS, PRODUCT, SUM
 from mantile.graph.quantity import (
     Apply,
     InCase,
@@ -106,7 +106,10 @@ class _Phrase:
     binds: int = ATOM
 
     def __format__(self, how: str) -> str:
-        least = {"bare": 0, "atom": ATOM, "": COMPARISON}[how]
+        return self.within({"bare": 0, "atom": ATOM, "": COMPARISON}[how])
+
+    def within(self, least: int) -> str:
+        """The words in brackets unless they bind so tightly."""
         return self.text if self.binds >= least else f"({self.text})"
 
 
@@ -141,13 +144,12 @@ class _Printer:
             binds = COMPARISON if operation.unit in ("comparison", "truth") else PHRASE
             return _Phrase(operation.sentence.format(*parts), binds)
         texts = [
-            f"({part.text})" if part.binds < operation.precedence + (place > 0) else part.text
-            for place, part in enumerate(map(self.operand, node.arguments))
+            self.operand(argument).within(operation.precedence + (place > 0))
+            for place, argument in enumerate(node.arguments)
         ]
-        binds = (
-            COMPARISON if node.operation == "power" else operation.precedence
-        )  # far from its base in a product
-        return _Phrase(operation.sentence.format(*texts), binds)
+        if node.operation == "power":  # in a product its base would not be seen
+            return _Phrase(operation.sentence.format(*texts), COMPARISON)
+        return _Phrase(operation.sentence.format(*texts), operation.precedence)
 
     def operand(self, node: Node) -> _Phrase:
         """Words for what is reckoned with: a flag counts as 1 or 0."""
@@ -298,6 +300,38 @@ def _extreme(more: str, most: str, bound: str) -> Form:
     return form
 
 
+def _add(printer: _Printer, *nodes: Node) -> _Phrase:
+    """ "A + 2 × B" for A + B + B; a sum within a sum needs no brackets."""
+    terms = [term for node in nodes for term in _chain("add", node)]
+    count = Counter(terms)
+    texts = []
+    for term in count:
+        least = SUM if count[term] == 1 else PRODUCT
+        text = printer.operand(term).within(least)
+        texts.append(text if count[term] == 1 else f"{count[term]} × {text}")
+    return _Phrase(" + ".join(texts), SUM if len(texts) > 1 else PRODUCT)
+
+
+def _multiply(printer: _Printer, *nodes: Node) -> _Phrase:
+    """ "A × B × C": a product within a product needs no brackets, once is not said, flags hold together."""
+    factors = [factor for node in nodes for factor in _chain("multiply", node) if not _is(factor, 1)]
+    flags = {factor: flag for factor in factors if (flag := printer.flag(factor)) is not None}
+    parts = [printer.phrase(factor) for factor in factors if factor not in flags]
+    if flags:
+        together = printer.combined("and", [(_subject(factor), flag) for factor, flag in flags.items()])
+        parts.insert(factors.index(next(iter(flags))), _Phrase(f"1 if {together.text}, else 0", PHRASE))
+    if len(parts) == 1:
+        return parts[0]
+    return _Phrase(" × ".join(part.within(PRODUCT) for part in parts), PRODUCT)
+
+
+def _chain(operation: str, node: Node) -> list[Node]:
+    """The parts of a chain of one operation, however it was put together."""
+    if isinstance(node, Apply) and node.operation == operation:
+        return [part for argument in node.arguments for part in _chain(operation, argument)]
+    return [node]
+
+
 def _total(printer: _Printer, *nodes: Node) -> _Phrase:
     """ "sum of A, B and C"; one part is that part."""
     if len(nodes) == 1 and (not isinstance(nodes[0], Span) or len(nodes[0].members) == 1):
@@ -364,6 +398,8 @@ def _inside(printer: _Printer, node: Node) -> str:
 
 
 _FORMS: dict[str, Form] = {
+    "add": _add,
+    "multiply": _multiply,
     "where": _where,
     "all_of": _all_of,
     "maximum": _extreme("larger", "largest", "at least"),
