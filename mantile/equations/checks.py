@@ -541,16 +541,16 @@ def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check
     found = [
         plans("SYSTEM_MISMATCH", "The system holds the accelerator", hardware.system_matches, "exactly", yes)
     ]
-    if plan.heads_left is not None:
+    if plan.left.heads is not None:
         found.append(
-            plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.heads_left, "exactly", nothing["head"])
+            plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.left.heads, "exactly", nothing["head"])
         )
-    if plan.kv_left is not None:
+    if plan.left.kv_heads is not None:
         found.append(
             plans(
                 "KV_HEADS_NOT_DIVISIBLE",
                 "KV heads and TP divide one another",
-                plan.kv_left,
+                plan.left.kv_heads,
                 "exactly",
                 nothing["head"],
             )
@@ -559,12 +559,12 @@ def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check
         plans(
             "FFN_NOT_DIVISIBLE",
             "The ranks that share them divide the FFN sizes",
-            plan.columns_left,
+            plan.left.columns,
             "exactly",
             nothing["channel"],
         ),
         plans(
-            "EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.ranks_left, "exactly", nothing["rank"]
+            "EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.left.ranks, "exactly", nothing["rank"]
         ),
         plans("PP_EXCEEDS_LAYERS", "There is a layer for every stage", stages, "at most", ir.total_layers),
         plans(
@@ -589,12 +589,12 @@ def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check
         found.append(
             plans("EP_EXCEEDS_EXPERTS", "There is an expert for every rank of EP", groups, "at most", count)
         )
-        assert plan.experts_left is not None
+        assert plan.left.experts is not None
         found.append(
             alert(
                 "EXPERTS_UNEVEN",
                 "EP divides the experts",
-                plan.experts_left,
+                plan.left.experts,
                 "exactly",
                 made.fixed(0, "expert"),
             )
@@ -652,7 +652,7 @@ def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check
             True,
         ),
         alert("OFFLOADED", "Nothing lies on the host", host, "at most", made.fixed(0, "B")),
-        alert("LAYERS_UNEVEN", "PP divides the layers", plan.layers_left, "exactly", nothing["layer"]),
+        alert("LAYERS_UNEVEN", "PP divides the layers", plan.left.layers, "exactly", nothing["layer"]),
         alert(
             "TP_CROSSES_DOMAINS",
             "The TP ranks stand in one domain",
@@ -869,7 +869,7 @@ def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
                 parameters = next(row for row in block.section.figures() if row.id.endswith(".parameters"))
                 if isinstance(work, GroupedMatMul) and held.weights == "experts":
                     assert side.plan.experts is not None
-                    products.append(side.plan.experts * parameters)
+                    products.append(side.plan.experts.per_rank * parameters)
                 elif isinstance(work, MatMul) and work.weights == held.weights:
                     products.append(parameters)
         label = held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")

@@ -148,12 +148,12 @@ def messages(phase: Phase, side: Workers, ir: ModelGraph) -> tuple[list[Block], 
         if to_experts is None:
             number: Node = ffns
         else:
-            assert plan.sends_tokens is not None
+            assert plan.experts is not None
             number = gathers.row(
                 "ffns",
                 "FFNs that gather tokens",
                 "1",
-                ffns - plan.sends_tokens * to_experts,
+                ffns - plan.experts.ranks.sends_tokens * to_experts,
                 "all but those whose tokens are sent",
             )
         one_gather = gathers.over(
@@ -175,14 +175,15 @@ def messages(phase: Phase, side: Workers, ir: ModelGraph) -> tuple[list[Block], 
         sizes.append(sends("ffn", "an FFN", several, everything, message))
         after["stage"] = after["shared"] = (rows[-1], sizes[-1])
     if to_experts is not None:
-        assert plan.sends_tokens is not None
+        assert plan.experts is not None
+        away = plan.experts.ranks.sends_tokens
         sent = _to_experts(phase, side, ir, to_experts)
         blocks += sent
         rows.append(
             follows(
                 "experts",
                 "experts",
-                where(plan.sends_tokens > 0, sum_of([block.layer_time for block in sent]), rows[-1]),
+                where(away > 0, sum_of([block.layer_time for block in sent]), rows[-1]),
                 "as after an FFN; or tokens are sent to their experts and back",
             )
         )
@@ -190,7 +191,7 @@ def messages(phase: Phase, side: Workers, ir: ModelGraph) -> tuple[list[Block], 
             sends(
                 "experts",
                 "experts",
-                plan.sends_tokens > 0,
+                away > 0,
                 sum_of([block.bytes for block in sent if block.bytes is not None]),
                 sizes[-1],
             )
@@ -346,7 +347,7 @@ def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:
 def _to_experts(phase: Phase, side: Workers, ir: ModelGraph, layers: Node) -> list[Block]:
     """Tokens sent to the ranks of their experts, and their results sent back. A token goes to a rank once, whatever it needs there."""
     inputs, plan, network = side.inputs, side.plan, side.network
-    assert network.all_to_all is not None and plan.expert_tp is not None and plan.sends_tokens is not None
+    assert network.all_to_all is not None and plan.experts is not None
     work = next(module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul))
     sent = side.formats.classes["experts"].activation_bytes
     blocks = []
@@ -366,7 +367,7 @@ def _to_experts(phase: Phase, side: Workers, ir: ModelGraph, layers: Node) -> li
             "copies",
             "Ranks a token goes to" if name == "dispatch" else "Ranks a token comes from",
             "1",
-            plan.expert_tp * inputs.ep * (1 - (1 - 1 / inputs.ep) ** (work.per_token)),
+            plan.experts.ranks.tp * inputs.ep * (1 - (1 - 1 / inputs.ep) ** (work.per_token)),
             "ranks that share an expert × EP × (1 − (1 − 1 ÷ EP) to the power experts per token): different ones",
         )
         message = part.row(
@@ -380,7 +381,7 @@ def _to_experts(phase: Phase, side: Workers, ir: ModelGraph, layers: Node) -> li
             part.over(
                 network.all_to_all,
                 message,
-                layers * plan.sends_tokens,
+                layers * plan.experts.ranks.sends_tokens,
                 side.efficiency.factors["all_to_all_overlap"],
                 "one per layer of experts; none where all ranks see all tokens",
             )

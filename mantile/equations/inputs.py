@@ -568,14 +568,14 @@ def workload(
         "rank",
         inputs.attention_dp * inputs.cp,
         name="attention groups",
-        note="attention-DP × CP: each holds the attention weights",
+        note="each holds the attention weights",
     )
     stage = Quantity(
         "plan.stage_ranks",
         "Ranks of a stage",
         "rank",
         inputs.tp * groups,
-        note="TP × attention-DP × CP; FFNs and experts are spread over all",
+        note="FFNs and experts are spread over all of them",
     )
     replica = Quantity("plan.ranks_per_replica", "Ranks of a replica", "rank", stage * inputs.pp)
     deployment = Quantity(

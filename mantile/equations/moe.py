@@ -58,7 +58,10 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         called="parameters of an expert",
     )
     weights = rows(
-        "weight_bytes", "Weight bytes", "B", phase.coverage * plan.experts * parameters * formats.bytes
+        "weight_bytes",
+        "Weight bytes",
+        "B",
+        phase.coverage * plan.experts.per_rank * parameters * formats.bytes,
     )
     work = Work(
         launch=HALF * efficiency["moe_launch_time"],

@@ -110,19 +110,19 @@ def tokens_by_scope(
     scopes = {scope(module) for module in ir.modules}
     plan = workers.plan
     scoped: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
-    if "shared" in scopes and plan.sends_tokens is not None:
+    if "shared" in scopes and plan.experts is not None:
         scoped["shared"] = rows(
             "shared_tokens",
             "Tokens of a rank in shared experts",
             "token",
-            where(plan.sends_tokens > 0, on_rank, tokens),
+            where(plan.experts.ranks.sends_tokens > 0, on_rank, tokens),
         )
-    if "experts" in scopes and plan.expert_groups is not None:
+    if "experts" in scopes and plan.experts is not None:
         scoped["experts"] = rows(
             "expert_tokens",
             "Tokens of a rank's experts",
             "token",
-            tokens / plan.expert_groups,
+            tokens / plan.experts.ranks.groups,
             "experts are chosen evenly",
         )
     return scoped

@@ -257,8 +257,8 @@ def placement(side: Workers, ir: ModelGraph, prefix: str, count: int) -> Placeme
                     ),
                 ),
             )
-    if plan.experts is not None and plan.expert_tp is not None:
-        experts, together = plan.experts, plan.expert_tp
+    if plan.experts is not None:
+        experts, together = plan.experts.per_rank, plan.experts.ranks.tp
 
         def experts_from(gpu: Input) -> Node:
             return floor(remainder(gpu, ranks.stage) / together) * experts

@@ -1,14 +1,28 @@
-"""What one rank holds: heads, columns, experts and layers, and how many tokens of a pass it works on.
+"""What one rank holds: heads, columns, experts, and layers by pipeline stage.
 
-A stage has TP x attention-DP x CP ranks. Attention is split over TP and copied in every attention group; FFNs and experts are
-spread over all ranks of the stage, experts over EP first and their columns over what remains. KV heads shard as far as they go and
-are copied beyond; latents and indexers stand on every TP rank. Where a degree does not divide, the fullest rank counts.
+A stage has TP x attention-DP x CP ranks. Attention is split over TP and copied in every attention group; FFNs and
+experts are spread over all ranks of the stage, experts over EP first and their columns over what remains. KV heads
+shard as far as they go and are copied beyond; latents and indexers stand on every TP rank. Where a degree does not
+divide, the fullest rank counts.
+
+    id behind "plan"                                      function
+    ---------------------------------------------------   ----------------------
+    .sequence                                             plan.sequence
+    .sends_tokens .expert_tp .expert_groups               plan.expert_ranks
+    .shared_ranks .shared_copies                          plan.shared_ranks
+    .ffn .vocabulary and other columns                    plan.columns
+    .heads .kv_heads .query_width and other heads         plan.heads
+      .kv_copies .most_copies                               and plan.most_copies
+    .experts                                              plan.experts
+    .heads_left .kv_left .ffn_left .experts_left          plan.left_over
+      .layers_left .ranks_left
+    .stage .before .layers                                plan.stages
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mantile.equations.constant import HALF
@@ -19,6 +33,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
+    defined,
     equal,
     expression,
     floor,
@@ -33,25 +48,58 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import Attention, GroupedMatMul, Layer, ModelGraph, Module, Split
+from mantile.ir.modules import Attention, GroupedMatMul, Layer, ModelGraph, Module, Split, Width
 from mantile.library.scenario import MOST_STAGES
 
 Scope = Literal["attention", "stage", "shared", "experts"]
-"""Ranks a module is spread over: those of an attention group, of the stage, or of EP; shared experts as the stage, or as an attention
-group where tokens are sent to experts."""
+"""Ranks a module is spread over: those of an attention group, of the stage, or of EP.
+
+Shared experts are spread as the stage is, or as an attention group where tokens are sent to experts.
+"""
 
 
 def scope(module: Module) -> Scope:
     """The ranks a module is spread over."""
     if isinstance(module.operation, GroupedMatMul) or module.step == "experts_activation":
         return "experts"
-    if (
-        module.step.startswith("shared_")
-        and module.kind == "moe"
-        and module.step in ("shared_up", "shared_activation", "shared_down")
-    ):
+    if module.kind == "moe" and module.step in ("shared_up", "shared_activation", "shared_down"):
         return "shared"
     return "stage" if module.kind == "dense" else "attention"
+
+
+@dataclass(frozen=True)
+class ExpertRanks:
+    """How the ranks of a stage share routed experts.
+
+    Args:
+        sends_tokens: 1 where tokens are sent to the ranks of their experts.
+        tp: ranks that share an expert.
+        groups: groups of experts, each on ranks of its own.
+    """
+
+    sends_tokens: Quantity
+    tp: Quantity
+    groups: Quantity
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Routed experts of a rank: how many, and how the ranks of a stage share them."""
+
+    per_rank: Quantity
+    ranks: ExpertRanks
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """What a degree leaves over, 0 if it divides; None in a model without such a dimension."""
+
+    heads: Quantity | None
+    kv_heads: Quantity | None
+    columns: Quantity
+    experts: Quantity | None
+    layers: Quantity
+    ranks: Quantity
 
 
 @dataclass(frozen=True)
@@ -59,22 +107,18 @@ class Sharding:
     """Shards of the fullest rank.
 
     Args:
-        rank: what a split dimension is on a rank, by the ranks it is split over.
+        on_ranks: what a split dimension is on a rank, by the ranks it is split over.
         copied: KV dimensions as the TP ranks together hold them, copies counted.
+        splits: by what each split dimension is split.
         stages: which layers stand on which stage.
         heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
-        experts: on a rank; None without experts.
-        sends_tokens: 1 where tokens are sent to the ranks of their experts; `expert_tp` ranks share one of
-            `expert_groups`. None without experts.
+        experts: None in a model without.
         sequence: TP where sequence parallelism is on, else 1.
-        copies: how many ranks of a stage hold the same attention weights, and the same shared experts.
-        heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left: what a degree leaves over, 0 if it divides;
-            None where there is none.
+        left: what the degrees leave over.
     """
 
-    ranks: Ranks
-    rank: Mapping[Scope, Mapping[Node, Node]]
+    on_ranks: Mapping[Scope, Mapping[Node, Node]]
     copied: Mapping[Node, Node]
     splits: Mapping[Node, Split]
     stages: Stages
@@ -82,23 +126,14 @@ class Sharding:
     kv_heads: Quantity | None
     kv_copies: Quantity | None
     columns: Mapping[str, Quantity]
-    experts: Quantity | None
-    sends_tokens: Quantity | None
-    expert_tp: Quantity | None
-    expert_groups: Quantity | None
+    experts: Experts | None
     sequence: Quantity
-    shared_copies: Quantity | None
-    heads_left: Quantity | None
-    kv_left: Quantity | None
-    columns_left: Quantity
-    experts_left: Quantity | None
-    layers_left: Quantity
-    ranks_left: Quantity
+    left: LeftOver
     sections: tuple[Section, ...]
 
     def on_rank(self, expression: Node, module: Module) -> Node:
         """A whole-model dimension of a module as a rank has it."""
-        return substitute(expression, self.rank[scope(module)])
+        return substitute(expression, self.on_ranks[scope(module)])
 
     def splits_of(self, *dimensions: Node) -> tuple[Split, ...]:
         """By what dimensions are split, each once."""
@@ -117,257 +152,245 @@ def mentions(body: Node, figure: Node) -> bool:
     return any(part is figure for part in expression(body))
 
 
-_CALLED = {"ffn_size": "plan.ffn", "vocabulary": "plan.vocabulary"}
-_COLUMNS = {"ffn_size": "FFN columns", "vocabulary": "Vocabulary rows"}
-_OVER = {
-    "attention": "TP",
-    "stage": "ranks of a stage",
-    "shared": "ranks that share it",
-    "experts": "ranks that share an expert",
-}
-
-
 def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
     """The rows of the plan, on the Memory sheet."""
-    tp = inputs.tp
-    routed = GroupedMatMul in ir.operations()
-    sequence = Quantity(
-        "plan.sequence",
+    rows = Rows("plan")
+    norms = sequence(rows, inputs)
+    experts_over = expert_ranks(rows, ir, inputs, ranks)
+    over = _over(rows, ir, inputs, ranks, experts_over)
+    shards = _Shards(ir, rows, over)
+    for width in ir.widths:
+        if width.split == "columns":
+            columns(shards, width)
+        else:
+            heads(shards, width)
+    copies = most_copies(shards)
+    routed = experts(shards, experts_over)
+    left = left_over(shards, inputs, ranks)
+    assigned = stages(ir, inputs, left.layers)
+    return Sharding(
+        on_ranks=shards.on_ranks,
+        copied=shards.copied,
+        splits=shards.splits,
+        stages=assigned,
+        heads=shards.row("heads"),
+        kv_heads=shards.row("kv_heads"),
+        kv_copies=copies,
+        columns=shards.columns,
+        experts=routed,
+        sequence=norms,
+        left=left,
+        sections=(rows.section("Shards", "of the fullest rank"), assigned.section),
+    )
+
+
+def sequence(rows: Rows, inputs: Workload) -> Quantity:
+    """Ranks that share the tokens of a norm: TP with sequence parallelism, else each has them all."""
+    return rows(
+        "sequence",
         "Ranks that share the tokens of a norm",
         "rank",
-        where(equal(inputs.sequence_parallel, ON), tp, 1),
-        note="TP with sequence parallelism, else 1",
+        where(equal(inputs.sequence_parallel, ON), inputs.tp, 1),
     )
-    rows: list[Quantity] = [sequence]
-    over: dict[Scope, Node] = {"attention": tp, "stage": ranks.stage}
-    sends = expert_tp = groups = shared_copies = None
-    if routed:
-        sends = Quantity(
-            "plan.sends_tokens",
-            "Tokens are sent to their experts",
-            "flag",
-            where(all_of(inputs.ep > 1, ranks.groups > 1), 1, 0),
-            note="1 with expert parallelism among several attention groups; else every rank sees all tokens",
-        )
-        expert_tp = Quantity(
-            "plan.expert_tp",
-            "Ranks that share an expert",
-            "rank",
-            maximum(1, floor(ranks.stage / inputs.ep)),
-            note="ranks of a stage ÷ EP, at least 1",
-        )
-        groups = Quantity(
-            "plan.expert_groups",
-            "Groups of experts",
-            "rank",
-            minimum(inputs.ep, ranks.stage),
-            note="EP, at most the ranks of a stage",
-        )
-        over["experts"] = expert_tp
-        rows += [sends, expert_tp, groups]
-    if sends is not None and any(scope(module) == "shared" for module in ir.modules):
-        shared = Quantity(
-            "plan.shared_ranks",
-            "Ranks that share a shared expert",
-            "rank",
-            where(sends > 0, tp, ranks.stage),
-            note="those of a stage; of an attention group where tokens are sent to their experts",
-        )
-        shared_copies = Quantity(
-            "plan.shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared
-        )
-        over["shared"] = shared
-        rows += [shared, shared_copies]
-    rank: dict[Scope, dict[Node, Node]] = {name: {} for name in ("attention", "stage", "shared", "experts")}
-    copied: dict[Node, Node] = {}
-    splits: dict[Node, Split] = {}
-    columns: dict[str, Quantity] = {}
-    left: dict[Split, list[Node]] = {"heads": [], "kv heads": [], "columns": []}
-    units: dict[Input, Quantity] = {}
-    copies: dict[Input, Quantity] = {}
-    names = {"attention_heads": "heads"}
-    for width in ir.widths:
-        fact = width.units.id.removeprefix("model.")
-        name, label = names.get(fact, fact), width.units.label
-        splits[width.total] = width.split
-        if width.split == "columns":
-            users = _users(ir, width.total)
-            for user in users:
-                alone = user == users[0]
-                here = Quantity(
-                    _CALLED.get(fact, f"plan.{fact}") + ("" if alone else f".{user}"),
-                    f"{_COLUMNS.get(fact, label)} per rank{'' if alone else f', {user}'}",
-                    width.units.unit,
-                    round_up(width.units / over[user]),
-                    note=f"{_COLUMNS.get(fact, label).lower().replace('ffn', 'FFN')} ÷ {_OVER[user]}, rounded up",
-                )
-                rank[user][width.total] = here
-                columns.setdefault(fact, here)
-                rows.append(here)
-                if fact != "vocabulary":
-                    left["columns"].append(remainder(width.units, over[user]))
-            continue
-        if width.units not in units:
-            held = round_up(width.units / tp)
-            copying = width.split == "kv heads"
-            kept = any(
-                isinstance(module.operation, Attention)
-                and width.total in (module.operation.key, module.operation.value)
-                for module in ir.modules
-            )
-            units[width.units] = Quantity(
-                f"plan.{name}",
-                f"{label} per rank",
-                width.units.unit,
-                maximum(1, held) if copying else held,
-                note=f"{label[0].lower() if label[1:2].islower() else label[0]}{label[1:]} ÷ TP, rounded up, at least one: beyond that they are copied"
-                if copying
-                else "",
-            )
-            rows.append(units[width.units])
-            if copying:
-                if kept:
-                    copies[width.units] = Quantity(
-                        f"plan.{'kv' if fact == 'kv_heads' else fact}_copies",
-                        f"Copies of each of {label}",
-                        "1",
-                        maximum(1, tp / width.units),
-                        note=f"TP ÷ {label} where there are more ranks",
-                    )
-                    rows.append(copies[width.units])
-                left["kv heads"].append(remainder(maximum(width.units, tp), minimum(width.units, tp)))
-            else:
-                left["heads"].append(remainder(width.units, tp))
-            rank["attention"][width.units] = units[width.units]
-        if width.size is not None:
-            identifier = width.total.id.removeprefix("model.")
-            here = Quantity(
-                f"plan.{identifier}",
-                f"{width.total.label} per rank",
-                "channel",
-                units[width.units] * width.size,
-                note=f"{width.units.label} per rank × {width.size.label.lower()}",
-            )
-            rank["attention"][width.total] = here
-            rows.append(here)
-        if width.units in copies:
-            copied[width.total] = width.total * copies[width.units]
-    most = next(iter(copies.values()), None)
-    if len(copies) > 1:
-        most = Quantity(
-            "plan.most_copies", "Copies of KV heads", "1", maximum(*copies.values()), note="most of any kind"
-        )
-        rows.append(most)
-    experts = experts_left = None
-    if groups is not None:
-        count = next(
-            module.operation.count for module in ir.modules if isinstance(module.operation, GroupedMatMul)
-        )
-        experts = Quantity(
-            "plan.experts",
-            "Experts per rank",
-            "expert",
-            round_up(count / groups),
-            note="experts ÷ groups of experts, rounded up",
-        )
-        experts_left = Quantity(
-            "plan.experts_left",
-            "Experts left over",
-            "expert",
-            remainder(count, inputs.ep),
-            note="remainder of experts ÷ EP",
-        )
-        rank["experts"][count] = experts
-        rows.append(experts)
 
-    def remains(split: Split, name: str, label: str, unit: str, note: str = "") -> Quantity | None:
-        parts = left[split]
-        return Quantity(f"plan.{name}", label, unit, sum_of(parts), note=note) if parts else None
 
-    heads_left = remains(
-        "heads", "heads_left", "Heads left over", "head", "remainder of heads ÷ TP, all kinds of head"
+def expert_ranks(rows: Rows, ir: ModelGraph, inputs: Workload, ranks: Ranks) -> ExpertRanks | None:
+    """How the ranks of a stage share routed experts; None in a model without."""
+    if GroupedMatMul not in ir.operations():
+        return None
+    sends = rows(
+        "sends_tokens",
+        "Tokens are sent to their experts",
+        "flag",
+        where(all_of(inputs.ep > 1, ranks.groups > 1), 1, 0),
+        "with one attention group every rank sees all tokens anyway",
     )
-    kv_left = remains(
-        "kv heads",
-        "kv_left",
-        "KV heads left over",
-        "head",
-        "remainder of KV heads and TP: one must divide the other",
-    )
-    columns_left = remains(
-        "columns",
-        "ffn_left",
-        "FFN columns left over",
-        "channel",
-        "remainder of columns ÷ ranks that share them, all FFNs",
-    )
-    if columns_left is None:
-        columns_left = Quantity(
-            "plan.ffn_left", "FFN columns left over", "channel", tp - tp, note="there is no FFN"
-        )
-    layers_left = Quantity(
-        "plan.layers_left",
-        "Layers left over",
-        "layer",
-        remainder(ir.total_layers, inputs.pp),
-    )
-    assigned = stages(ir, inputs, layers_left)
-    ranks_left = Quantity(
-        "plan.ranks_left",
-        "Ranks left over by EP",
+    tp = rows("expert_tp", "Ranks that share an expert", "rank", maximum(1, floor(ranks.stage / inputs.ep)))
+    groups = rows("expert_groups", "Groups of experts", "rank", minimum(inputs.ep, ranks.stage))
+    return ExpertRanks(sends, tp, groups)
+
+
+def _over(
+    rows: Rows, ir: ModelGraph, inputs: Workload, ranks: Ranks, experts: ExpertRanks | None
+) -> dict[Scope, Node]:
+    """How many ranks each scope has."""
+    over: dict[Scope, Node] = {"attention": inputs.tp, "stage": ranks.stage}
+    if experts is not None:
+        over["experts"] = experts.tp
+        if any(scope(module) == "shared" for module in ir.modules):
+            over["shared"] = shared_ranks(rows, inputs, ranks, experts)
+    return over
+
+
+def shared_ranks(rows: Rows, inputs: Workload, ranks: Ranks, experts: ExpertRanks) -> Quantity:
+    """Ranks that share a shared expert, and its copies in a stage."""
+    shared = rows(
+        "shared_ranks",
+        "Ranks that share a shared expert",
         "rank",
-        remainder(ranks.stage, inputs.ep),
-        note="remainder of ranks of a stage ÷ EP",
+        where(experts.sends_tokens > 0, inputs.tp, ranks.stage),
+        "an attention group that sends tokens away keeps its own",
     )
-    rows += [
-        row
-        for row in (heads_left, kv_left, columns_left, experts_left, layers_left, ranks_left)
-        if row is not None
-    ]
-    by_name = {row.id: row for row in rows}
-    return Sharding(
-        ranks,
-        rank,
-        copied,
-        splits,
-        assigned,
-        by_name.get("plan.heads"),
-        by_name.get("plan.kv_heads"),
-        most,
-        columns,
-        experts,
-        sends,
-        expert_tp,
-        groups,
-        sequence,
-        shared_copies,
-        heads_left,
-        kv_left,
-        columns_left,
-        experts_left,
-        layers_left,
-        ranks_left,
-        (Section("Shards", tuple(rows), "of the fullest rank"), assigned.section),
+    rows("shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared)
+    return shared
+
+
+@dataclass
+class _Shards:
+    """Dimensions of a rank while their rows are made.
+
+    Args:
+        over: how many ranks each scope has.
+        units, copies: heads on a rank, and copies of KV heads, by how many heads the model has.
+        remainders: what the number of ranks leaves over of each dimension.
+    """
+
+    ir: ModelGraph
+    rows: Rows
+    over: Mapping[Scope, Node]
+    on_ranks: dict[Scope, dict[Node, Node]] = field(
+        default_factory=lambda: {"attention": {}, "stage": {}, "shared": {}, "experts": {}}
     )
+    copied: dict[Node, Node] = field(default_factory=dict)
+    splits: dict[Node, Split] = field(default_factory=dict)
+    columns: dict[str, Quantity] = field(default_factory=dict)
+    units: dict[Input, Quantity] = field(default_factory=dict)
+    copies: dict[Input, Quantity] = field(default_factory=dict)
+    remainders: dict[Split, list[Node]] = field(
+        default_factory=lambda: {"heads": [], "kv heads": [], "columns": []}
+    )
+
+    def row(self, name: str) -> Quantity | None:
+        """A row by what its id has behind "plan."."""
+        figures = (row for row in self.rows.rows if isinstance(row, Quantity))
+        return next((row for row in figures if row.id == f"plan.{name}"), None)
+
+
+_COLUMNS = {"ffn_size": ("ffn", "FFN columns"), "vocabulary": ("vocabulary", "Vocabulary rows")}
+"""Ids and labels of columns that are not called as their fact is."""
+
+
+def columns(shards: _Shards, width: Width) -> None:
+    """Columns of an FFN, or rows of the vocabulary, on a rank: once for all ranks they are spread over."""
+    fact = width.units.id.removeprefix("model.")
+    name, label = _COLUMNS.get(fact, (fact, width.units.label))
+    shards.splits[width.total] = width.split
+    for number, user in enumerate(_users(shards.ir, width.total)):
+        on_rank = shards.rows(
+            f"{name}.{user}" if number else name,
+            f"{label} per rank, {user}" if number else f"{label} per rank",
+            width.units.unit,
+            round_up(width.units / shards.over[user]),
+        )
+        shards.on_ranks[user][width.total] = on_rank
+        shards.columns.setdefault(fact, on_rank)
+        if fact != "vocabulary":
+            shards.remainders["columns"].append(remainder(width.units, shards.over[user]))
+
+
+def heads(shards: _Shards, width: Width) -> None:
+    """Heads on a rank, and the channels they make; KV heads are copied where there are more ranks than heads."""
+    shards.splits[width.total] = width.split
+    units = shards.units.get(width.units)
+    if units is None:
+        units = _units(shards, width)
+    if width.size is not None:
+        name = width.total.id.removeprefix("model.")
+        channels = shards.rows(name, f"{width.total.label} per rank", "channel", units * width.size)
+        shards.on_ranks["attention"][width.total] = channels
+    if width.units in shards.copies:
+        shards.copied[width.total] = width.total * shards.copies[width.units]
+
+
+def _units(shards: _Shards, width: Width) -> Quantity:
+    """Heads of one kind on a rank."""
+    tp, fact = shards.over["attention"], width.units.id.removeprefix("model.")
+    name, label = "heads" if fact == "attention_heads" else fact, f"{width.units.label} per rank"
+    if width.split == "kv heads":
+        share = maximum(1, round_up(width.units / tp))
+        units = shards.rows(name, label, width.units.unit, share, "beyond one for each rank they are copied")
+        if _kept(shards.ir, width.total):
+            shards.copies[width.units] = shards.rows(
+                "kv_copies" if fact == "kv_heads" else f"{fact}_copies",
+                f"Copies of each of {width.units.label}",
+                "1",
+                maximum(1, tp / width.units),
+            )
+        rest = remainder(maximum(width.units, tp), minimum(width.units, tp))
+    else:
+        units = shards.rows(name, label, width.units.unit, round_up(width.units / tp))
+        rest = remainder(width.units, tp)
+    shards.remainders[width.split].append(rest)
+    shards.units[width.units] = units
+    shards.on_ranks["attention"][width.units] = units
+    return units
+
+
+def _kept(ir: ModelGraph, channels: Node) -> bool:
+    """Whether channels lie in the KV cache of attention."""
+    cores = (module.operation for module in ir.modules)
+    return any(isinstance(core, Attention) and channels in (core.key, core.value) for core in cores)
 
 
 def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
     """The scopes of the modules in whose dimensions a width stands, in order."""
-    found: dict[Scope, None] = {}
+    users: dict[Scope, None] = {}
     for module in ir.modules:
-        shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
         work = module.operation
-        shapes += [
-            getattr(work, name)
-            for name in ("inputs", "outputs", "width")
-            if isinstance(getattr(work, name, None), Node)
-        ]
-        if any(mentions(shape, whole) for shape in shapes) or (
-            scope(module) == "attention"
-            and any(mentions(value, whole) for value in vars(work).values() if isinstance(value, Node))
-        ):
-            found[scope(module)] = None
-    return list(found)
+        shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
+        names = ("inputs", "outputs", "width") if scope(module) != "attention" else tuple(vars(work))
+        shapes += [value for name in names if isinstance(value := getattr(work, name, None), Node)]
+        if any(mentions(shape, whole) for shape in shapes):
+            users[scope(module)] = None
+    return list(users)
+
+
+def most_copies(shards: _Shards) -> Quantity | None:
+    """Copies of the KV heads that have most; None in a model without KV heads."""
+    copies = list(shards.copies.values())
+    if len(copies) > 1:
+        return shards.rows("most_copies", "Copies of KV heads", "1", maximum(*copies))
+    return copies[0] if copies else None
+
+
+def experts(shards: _Shards, ranks: ExpertRanks | None) -> Experts | None:
+    """Routed experts on a rank; None in a model without."""
+    count = _experts(shards.ir)
+    if ranks is None or count is None:
+        return None
+    per_rank = shards.rows("experts", "Experts per rank", "expert", round_up(count / ranks.groups))
+    shards.on_ranks["experts"][count] = per_rank
+    return Experts(per_rank, ranks)
+
+
+def _experts(ir: ModelGraph) -> Input | None:
+    """How many routed experts a layer has."""
+    works = (module.operation for module in ir.modules)
+    return next((work.count for work in works if isinstance(work, GroupedMatMul)), None)
+
+
+def left_over(shards: _Shards, inputs: Workload, ranks: Ranks) -> LeftOver:
+    """What the degrees leave over, of all dimensions of a kind together."""
+    rows, rest, count = shards.rows, shards.remainders, _experts(shards.ir)
+    heads = kv_heads = experts = None
+    if rest["heads"]:
+        heads = rows("heads_left", "Heads left over", "head", sum_of(rest["heads"]))
+    if rest["kv heads"]:
+        of_kv = sum_of(rest["kv heads"])
+        kv_heads = rows("kv_left", "KV heads left over", "head", of_kv, "one must divide the other")
+    of_columns = sum_of(rest["columns"] or [inputs.tp - inputs.tp])
+    why = "" if rest["columns"] else "there is no FFN"
+    columns = rows("ffn_left", "FFN columns left over", "channel", of_columns, why)
+    if count is not None:
+        experts = rows("experts_left", "Experts left over", "expert", remainder(count, inputs.ep))
+    return LeftOver(
+        heads=heads,
+        kv_heads=kv_heads,
+        columns=columns,
+        experts=experts,
+        layers=rows("layers_left", "Layers left over", "layer", remainder(shards.ir.total_layers, inputs.pp)),
+        ranks=rows("ranks_left", "Ranks left over by EP", "rank", remainder(ranks.stage, inputs.ep)),
+    )
 
 
 @dataclass(frozen=True)
@@ -402,8 +425,10 @@ def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
             f"before.{number.value}",
             f"Layers before stage {number.value}",
             "layer",
-            minimum(
-                ir.total_layers, number * floor(ir.total_layers / inputs.pp) + minimum(number, layers_left)
+            where(
+                number < inputs.pp,
+                number * floor(ir.total_layers / inputs.pp) + minimum(number, layers_left),
+                ir.total_layers,
             ),
             called="layers before it",
         )
@@ -445,16 +470,12 @@ def _layers(
 
 
 def _stage_number(number: int) -> Input:
-    return Input(
+    return defined(
         f"plan.stage.{number}",
         f"Stage {number}",
         "number",
         number,
         "number of a pipeline stage",
-        "definition",
-        "defined",
-        shared=True,
-        fixed=True,
         name="stage",
     )
 

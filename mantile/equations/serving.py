@@ -260,7 +260,7 @@ def _stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
     """Time of the fullest stage: one with a layer more, else the last one, which has the LM head."""
     head = next(block for block in work.blocks if block.id == "lm_head")
     of_layers = (work.time - head.time) * workers.plan.stages.fullest / ir.total_layers
-    return of_layers + where(workers.plan.layers_left > 0, 0, head.time)
+    return of_layers + where(workers.plan.left.layers > 0, 0, head.time)
 
 
 @dataclass(frozen=True)
