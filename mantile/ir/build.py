@@ -18,6 +18,7 @@ from mantile.ir.prediction import prediction_tensors
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
 from mantile.library.architecture import FFN_KINDS, LayerKind, Model
+from mantile.library.facts import block_title
 from mantile.library.huggingface.families import tensor_names_of
 
 _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
@@ -173,6 +174,7 @@ class _LayerCounts:
     """How many layers there are of a kind, of several kinds, and in all."""
 
     def __init__(self, builder: DecoderBuilder, groups: dict[LayerKind, str]) -> None:
+        self._blocks = builder.architecture.blocks
         self._inputs = {kind: builder.facts[fact] for kind, fact in groups.items()}
         self._sums: dict[tuple[LayerKind, ...], Quantity] = {}
         self.total: Input | Quantity = next(iter(self._inputs.values()))
@@ -192,7 +194,16 @@ class _LayerCounts:
         identifier = f"model.layers_with.{name}"
         if identifier in taken:
             identifier = f"model.layers_with.{listed}"
-        return self._sum(identifier, f"Layers with {name}", kinds)
+        titles = [self._title(block) for block in common[:1]] or [
+            " and ".join(self._title(block) for block in kind) for kind in kinds
+        ]
+        return self._sum(identifier, f"Layers with {' or '.join(titles)}", kinds)
+
+    def _title(self, block: str) -> str:
+        """What a block is called in a label: "linear attention", "MoE"."""
+        title, kind = block_title(block), self._blocks[block].kind
+        plain = kind in FFN_KINDS or kind.startswith("mamba") or "attention" in title
+        return title if plain else f"{title} attention"
 
     def _sum(self, identifier: str, label: str, kinds: tuple[LayerKind, ...]) -> Quantity:
         counts = sum_of([self._inputs[kind] for kind in kinds])

@@ -65,7 +65,7 @@ class DecoderBuilder:
             identifier = f"model.{name}"
             while identifier in taken:
                 identifier += f".{units.id.removeprefix('model.')}"
-                label = f"{label} ({units.label.lower()})"
+                label = f"{label}, {_layers_of(units, size)}"
             total = Quantity(identifier, label, "channel", units * size, name=called)
             self.widths[key] = Width(total=total, units=units, size=size, split=split)
         return self.widths[key].total
@@ -121,6 +121,12 @@ class DecoderBuilder:
         if not facts.value("conv_bias"):
             return (weight,)
         return (weight, self.vector(key, channels, suffix=".bias"))
+
+
+def _layers_of(*facts: Input) -> str:
+    """Which layers facts are about that stand in the label of one of them: "full layers" of "KV heads, full layers"."""
+    parts = [fact.label.partition(", ") for fact in facts]
+    return next((layers for _, _, layers in parts if layers), parts[0][0])
 
 
 class BlockFacts:

@@ -12,6 +12,7 @@ from typing import Literal, get_args
 
 from mantile.graph.quantity import Input, Node, Quantity, Row
 from mantile.library.architecture import Model
+from mantile.library.facts import block_title
 
 Weights = Literal["attention", "ffn", "experts", "router", "head"]
 """Classes of matrices that a checkpoint may store in different data types."""
@@ -239,7 +240,7 @@ class Layer:
     @property
     def name(self) -> str:
         """The blocks it is made of."""
-        return " + ".join(block.replace("_", " ") for block in self.blocks)
+        return " + ".join(block_title(block) for block in self.blocks)
 
 
 @dataclass(frozen=True)

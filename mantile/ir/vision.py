@@ -34,12 +34,7 @@ def vision(tower: Tower, text: Input) -> Vision:
         facts=builder.facts,
         tensors=tuple(builder.tensors),
         patches_per_image=patches,
-        patches_per_token=Quantity(
-            "model.vision.patches_per_token",
-            "Patches per image token",
-            "1",
-            _patches_per_token(builder, patches),
-        ),
+        patches_per_token=_patches_per_token(builder, patches),
         matrices=(*patch_rows, patch_parameters, *token_rows, token_parameters),
         patch_parameters=patch_parameters,
         token_parameters=token_parameters,
@@ -63,10 +58,14 @@ def _patches_per_image(builder: VisionBuilder) -> Input | Quantity:
     return Quantity("model.vision.patches_per_image", fact.label, fact.unit, body)
 
 
-def _patches_per_token(builder: VisionBuilder, patches: Node) -> Node:
+def _patches_per_token(builder: VisionBuilder, patches: Node) -> Quantity:
+    """Patches that become one token: a square that is merged, a share of the image, or a single one."""
+    body, why = as_node(1), "every patch becomes a token"
     if "merge" in builder.facts:
-        return builder.merged()
-    return patches / builder["tokens_per_image"] if "tokens_per_image" in builder.facts else as_node(1)
+        body, why = builder.merged(), ""
+    elif "tokens_per_image" in builder.facts:
+        body, why = patches / builder["tokens_per_image"], ""
+    return Quantity("model.vision.patches_per_token", "Patches per image token", "1", body, note=why)
 
 
 def _attended(builder: VisionBuilder, patches: Node) -> Node:

@@ -134,7 +134,7 @@ FACTS: dict[str, FactKind] = {
     "expert_size": FactKind("Expert size", "channel", "width inside one routed expert"),
     "latent_size": FactKind("Expert latent size", "channel", "width that the experts work in"),
     "shared_expert_size": FactKind(
-        "Shared expert size", "channel", "width inside all experts together that every token goes through"
+        "Shared expert size", "channel", "width of all shared experts together; every token goes through them"
     ),
     "shared_expert_gate": _flag("Shared expert gate", "1 if a gate weighs the shared expert"),
     "router_bias": _flag("Router bias", "1 if the router has a bias"),
@@ -241,14 +241,24 @@ VISION_FACTS: dict[str, FactKind] = {
 """Facts of a vision tower; flags decide which tensors exist."""
 
 
+_BLOCK_TITLES = {"ffn": "FFN", "moe": "MoE", "hash_moe": "hash MoE", "mamba": "Mamba"}
+
+
+def block_title(name: str) -> str:
+    """What a block is called where people read it."""
+    return _BLOCK_TITLES.get(name, name.replace("_", " "))
+
+
 def fact_kind(name: str) -> FactKind | None:
     """What a fact of a decoder is; None if there is no such fact.
 
     The layers of one kind are a fact too, called by its blocks: `layers.linear.moe`.
     """
     if name.startswith("layers."):
-        label = "Layers: " + " + ".join(name.split(".")[1:])
-        return FactKind(label, "layer", "layers made of these blocks", least=0)
+        kind = " + ".join(block_title(block) for block in name.split(".")[1:])
+        return FactKind(
+            f"{kind[:1].upper()}{kind[1:]} layers", "layer", "layers made of these blocks", least=0
+        )
     return FACTS.get(name)
 
 
