@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from mantile.library.documents import parse_yaml, read_text
+from mantile.library.files import replacing
 from mantile.library.profiles import FOLDERS
 
 Digests = dict[tuple[str, str], str]  # of (folder/id, version)
@@ -83,10 +84,9 @@ def main(arguments: list[str], profiles: Path) -> int:
         print("\n".join(line for line in problems(profiles) if "is still version" in line), file=sys.stderr)
         return 1
     lines = [f"{name} {version} {digest}" for (name, version), digest in sorted(now.items())]
-    file.write_text(
-        f"# folder/id, version and digest of every profile; written by {COMMAND}\n" + "\n".join(lines) + "\n",
-        encoding="utf-8",
-    )
+    head = f"# folder/id, version and digest of every profile; written by {COMMAND}"
+    with replacing(file) as temporary:
+        temporary.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     for word, keys in (("added", now.keys() - then.keys()), ("removed", then.keys() - now.keys())):
         for name, version in sorted(keys):
             print(f"{word} {name} version {version}")

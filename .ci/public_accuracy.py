@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mantile.library.files import replacing
 from mantile.library.profiles import Library, load_library
 from mantile.measured.accuracy import accuracy_page
 from mantile.measured.cross_validation import LeftOut, cross_validate
@@ -130,7 +131,8 @@ class Bench:
         page = accuracy_page(
             PAGE.read_text(encoding="utf-8"), reconcile(selection), reconcile(self.everything)
         )
-        PAGE.write_text(page, encoding="utf-8")
+        with replacing(PAGE) as temporary:
+            temporary.write_text(page, encoding="utf-8")
 
     def kernels(self) -> None:
         """Kernels as they were timed, nothing fitted to serving runs; and the profiles as they are."""

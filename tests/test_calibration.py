@@ -18,7 +18,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_profile, write_profiles
-from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Moved
+from mantile.library.efficiency import EfficiencyProfile, Factor, FactorChange, FitReport
 from mantile.library.errors import InputError
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, data_folder, load_library
@@ -498,7 +498,7 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
         "date",
         "status",
     }
-    assert set(Moved.model_fields) == {"factor", "condition", "change", "low", "high", "at_bound"}
+    assert set(FactorChange.model_fields) == {"factor", "condition", "change", "low", "high", "at_bound"}
     assert not [name for name in FitReport.model_fields if "model" in name]
     assert set(get_args(Scope)) == {"global", "generation", "framework", "pair"}
     assert {field.name for field in fields(FittedFactor)} == {"factor", "condition", "scope"}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from mantile.library.dump import replacing
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 
 REPEATED = 4  # rows for each value of a column from which on each value is made a text once
 RISKY = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets take a text that begins so for a formula

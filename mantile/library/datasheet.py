@@ -8,6 +8,7 @@ from typing import Any
 
 from mantile.library.documents import load, parse_yaml, read_text
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.profiles import Accelerator, data_folder, load_library, with_accelerator
 
 # The most that a dense peak is times the 16-bit peak. Half the bits run twice as fast, a quarter four times, on a
@@ -104,15 +105,8 @@ def write_skeleton(identifier: str, path: Path) -> None:
         )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}")
-    text = skeleton(identifier)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"{path} exists; no file is ever replaced") from None
-    except OSError:
-        path.unlink(missing_ok=True)  # nothing half-written stays
-        raise
+    with replacing(path, overwrite=False) as temporary:
+        temporary.write_text(skeleton(identifier), encoding="utf-8")
 
 
 def skeleton(identifier: str) -> str:

@@ -1,4 +1,4 @@
-"""Efficiency profiles: how much of the hardware is reached, and how fitted figures came about."""
+"""Efficiency profiles: which share of its peaks hardware comes to, what overheads it has, and how fitted figures came about."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def profile_keys(case: Mapping[str, str | None]) -> list[str]:
 
 
 class Factor(Strict):
-    """One efficiency figure, where needed for one kernel format, KV format or number of ranks only."""
+    """One figure of an efficiency factor; `format`, `kv` or `ranks` where it holds for one kernel format, KV format or number
+    of ranks only."""
 
     factor: str
     value: float
@@ -85,13 +86,13 @@ class Factor(Strict):
     status: Status
 
 
-class Moved(Strict):
-    """A factor that a fit moved: by how much, and the range in which it lies with 80 % certainty.
+class FactorChange(Strict):
+    """By how much a fit changed a factor.
 
     Args:
-        factor, condition: all its figures, or those of one format or number of ranks.
-        change: new over old; `low` and `high` the tenth and ninetieth percentile of it.
-        at_bound: it would have gone further.
+        factor: its name; `condition` one kernel format, KV format or number of ranks, None for all its figures.
+        change: new ÷ old; `low` and `high` the ends of its 80 % interval.
+        at_bound: whether it stopped at the end of its range.
     """
 
     factor: str
@@ -107,8 +108,9 @@ class FitReport(Strict):
 
     Args:
         runs: how many; `source` where they come from; `metrics` which were fitted.
-        spread: of a log factor around its parent's, before the runs were seen.
-        before, after: errors on these runs, by metric; `out_of_sample` on runs kept aside, by what was kept aside.
+        spread: standard deviation of the logarithm of a factor around where it started, before the runs were seen.
+        before, after: errors on these runs, by metric; `out_of_sample` those on runs left out, by what was left out.
+        moved: the factors that changed.
     """
 
     runs: int = Field(ge=1)
@@ -118,11 +120,11 @@ class FitReport(Strict):
     before: dict[str, dict[str, float]]
     after: dict[str, dict[str, float]]
     out_of_sample: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)
-    moved: tuple[Moved, ...]
+    moved: tuple[FactorChange, ...]
 
 
 class EfficiencyProfile(Profile):
-    """How much of the hardware is reached in the cases of one level of the fallback chain: for everything (`global`), a
+    """Figures of efficiency factors for the cases of one level of the fallback chain: for everything (`global`), a
     generation or an accelerator, with or without a framework, for a topology or a kind of link. A factor that a profile
     lacks is taken from the next wider one that holds."""
 

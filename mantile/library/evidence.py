@@ -8,14 +8,17 @@ from pydantic import Field
 
 from mantile.library.documents import Strict
 
-# From the least that bears on a case to the most; last, with workers of their own for decode, what holds whatever was measured of framework and accelerator.
 EVIDENCE_LEVELS = {
     "unseen": "no serving runs of the framework",
     "framework": "serving runs of the framework on other accelerators",
     "pair": "serving runs of framework and accelerator",
-    "apart": "decode apart: TPOT measured, the rest not",
+    "apart": "disaggregated serving: TPOT measured, the rest not",
 }
+"""How much was measured that bears on a case, from the least to the most. The last holds for all disaggregated serving,
+whatever was measured of its framework and accelerator."""
+
 BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
+"""Labels of the metrics whose error is stated."""
 
 
 class Pair(Strict):
@@ -27,7 +30,7 @@ class Pair(Strict):
 
 
 class Band(Strict):
-    """Measured ÷ predicted of runs that were not fitted: percentiles, averaged over groups kept aside."""
+    """Percentiles of measured ÷ predicted, of runs in groups that were left out of a fit; each group has the same weight."""
 
     metric: Literal["tpot", "ttft", "throughput"]
     level: Literal["unseen", "framework", "pair", "apart"]

@@ -10,9 +10,9 @@ from pathlib import Path
 from mantile.equations.inputs import DECODE
 from mantile.estimate.estimate import Estimate
 from mantile.library.documents import validate
-from mantile.library.dump import replacing
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, FIELDS, Column, apply_model_overrides
 from mantile.measured.calibrate import Calibration, calibrate

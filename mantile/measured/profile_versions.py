@@ -11,7 +11,7 @@ import numpy as np
 
 from mantile.equations.factors import DOMAINS, KINDS
 from mantile.graph.quantity import Input
-from mantile.library.efficiency import EfficiencyProfile, Factor, FitReport, Moved, profile_keys
+from mantile.library.efficiency import EfficiencyProfile, Factor, FactorChange, FitReport, profile_keys
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM
@@ -172,11 +172,11 @@ class _Versions:
     def __init__(self, library: Library, matching_profiles: set[str], source: str, on: date) -> None:
         self.library, self.matching_profiles, self.source, self.on = library, matching_profiles, source, on
         self.profiles = {profile.id: profile for profile in library.efficiency}
-        self.changes: dict[str, list[Moved]] = {}
+        self.changes: dict[str, list[FactorChange]] = {}
 
     def change(self, factor: FittedFactor, group: str, change: Change) -> None:
         """Multiply the figures of a factor in all profiles of its group."""
-        entry = Moved(
+        entry = FactorChange(
             factor=factor.factor,
             condition=factor.condition,
             change=_rounded(change.change),

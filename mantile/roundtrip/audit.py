@@ -13,8 +13,8 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Quantity, dependents
 from mantile.graph.sentence import sentence
 from mantile.library.documents import json_text
-from mantile.library.dump import replacing
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.version import __version__
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Cell, Sheet

@@ -10,8 +10,9 @@ from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import agree
-from mantile.library.dump import dump_scenario, replacing
+from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.scenario import Scenario, Version
 from mantile.roundtrip.edits import edited
 from mantile.workbook.bundle import Bundle, write_bundle

@@ -16,8 +16,9 @@ from typing import Any
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.documents import parse_json, parse_yaml, read_text, validate
-from mantile.library.dump import dump_scenario, dump_yaml, replacing
+from mantile.library.dump import dump_scenario, dump_yaml
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template

@@ -13,8 +13,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input
-from mantile.library.dump import replacing
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Sheet
 from mantile.workbook.charts import Chart
