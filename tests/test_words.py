@@ -110,6 +110,11 @@ def test_figures_called_the_same_get_their_labels() -> None:
     assert how_worked_out(Quantity("t.q", "Q", "s", left + left)) == "2 × time, head"
 
 
+def test_a_precedent_that_is_labelled_as_the_quantity_keeps_its_name() -> None:
+    """Only what stands behind a comma is left out."""
+    assert how_worked_out(Quantity("t.q", "A1", "1", A + B)) == "A1 + B1"
+
+
 def test_what_a_block_leaves_out_of_its_names_comes_back_outside() -> None:
     """Within the block of the head "time" is its time; elsewhere it is the time of the head."""
     time = _figure("Time, head", called="time")

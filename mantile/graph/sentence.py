@@ -84,7 +84,7 @@ def _in_full(figure: Named, quantity: Quantity) -> str:
 def _ending(figure: Named) -> str:
     """What the labels of a block end in, such as ", QKV projection" or ", decode"."""
     _, comma, ending = figure.label.rpartition(", ")
-    return (comma + ending).replace(" + ", " and ")
+    return (comma + ending).replace(" + ", " and ") if comma else ""
 
 
 def lowered(label: str) -> str:
