@@ -445,24 +445,25 @@ def test_a_cell_typed_over_stands_for_itself(
     assert found.scenario.variants[0].concurrency == 8 and found.scenario.variants[1].concurrency is None
 
 
-def test_a_settled_concurrency_stays_once_anything_is_edited(
+def test_the_concurrency_of_an_open_loop_follows_until_it_is_typed(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an open loop it follows from the rate when a workbook is made, and is a number in it from then on; a measured value is no edit of it."""
+    """It follows from the rate, also after an edit, in the file and in what is imported; once typed it stays."""
     file = files("rated")
-    cells = [given["inputs.concurrency"] for given in typed_inputs(file)[0][: file.book.columns]]
-    assert cells == [6, 2] and _imported(file, monkeypatch).scenario.concurrency is None
-    assert (
-        _imported(typed_into(file, {place(file.book, "measured.tpot"): 9}), monkeypatch).scenario.concurrency
-        is None
-    )
+    assert not any("inputs.concurrency" in given for given in typed_inputs(file)[0])
     typed = {
         place(file.book, "inputs.output_tokens"): 300,
         ("Inputs", 3, FIRST + 2): "more",
         place(file.book, "inputs.request_rate", 2): 200,
     }
     found = _imported(typed_into(file, typed), monkeypatch)
-    assert [column.values["concurrency"] for column in found.estimate.columns] == [6, 2, 6]
+    assert not any("concurrency" in column.given for column in found.estimate.columns)
+    before = [file.book.estimate.results(column)["concurrency"] for column in (0, 1)]
+    after = [found.estimate.results(column)["concurrency"] for column in range(3)]
+    assert after[0] > before[0] and after[2] > 10 * after[0], "longer outputs, and a hundred times the rate"
+    typed[place(file.book, "inputs.concurrency")] = 7
+    found = _imported(typed_into(file, typed), monkeypatch)
+    assert [found.estimate.results(column)["concurrency"] for column in range(2)] == [7, 7]
 
 
 def _at(identifier: str, value: Any, column: int = 0) -> Callable[[EstimateBook], Typed]:

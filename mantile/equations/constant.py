@@ -70,6 +70,13 @@ MOST_REQUESTS = _constant(
 MOST_LOAD = _constant(
     "most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8"
 )
+MOST_GROWTH = _constant(
+    "most_growth",
+    "Largest growth of a step",
+    "1",
+    0.9,
+    "a step that grows faster with the batch is saturated",
+)
 NINETEEN_IN_TWENTY = _constant(
     "nineteen_in_twenty",
     "Nineteen in twenty",

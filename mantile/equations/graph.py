@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from mantile.equations.dimensions import dimensions
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.inputs import Workload, workload
+from mantile.equations.load import Concurrency, StepTimes, concurrency, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
@@ -40,6 +41,7 @@ class EstimateGraph:
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
+        steps, concurrency: what follows from a request rate; None where none may be given.
     """
 
     ir: ModelGraph
@@ -50,6 +52,8 @@ class EstimateGraph:
     prefill: Pass
     decode: Pass
     single: Pass | None
+    steps: StepTimes | None
+    concurrency: Concurrency | None
     serving: Serving
     cost: Cost
     evidence: Evidence
@@ -142,6 +146,9 @@ def build_graph(
     phase, microbatches = decode(decode_workers, ir)
     decode_pass = forward(phase, ir, decode_workers)
     single_pass = single(decode_workers, decode_pass) if open_loop else None
+    steps = None
+    if single_pass is not None:
+        steps = step_times(inputs, decode_workers.memory, single_pass.time, decode_pass.time)
     served = serving(
         ir,
         library,
@@ -150,8 +157,14 @@ def build_graph(
         prefill_pass,
         decode_pass,
         microbatches,
-        None if single_pass is None else single_pass.time,
+        steps,
     )
+    settled = None
+    if served.load is not None and steps is not None:
+        settled = concurrency(
+            inputs, decode_workers.memory, served.load, served.ttft, decode_pass.time, steps
+        )
+        defaults["concurrency"] = settled.default
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
     return EstimateGraph(
@@ -163,6 +176,8 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         single=single_pass,
+        steps=steps,
+        concurrency=settled,
         serving=served,
         cost=money,
         evidence=evidence(
@@ -188,7 +203,32 @@ def build_graph(
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
-    """All blocks, by sheet."""
+    """All blocks, by sheet. Serving begins with the step with all slots taken and ends with the concurrency that follows
+    from a request rate, where there may be one."""
+    sheets = _blocks(graph)
+    if graph.concurrency is None or graph.steps is None:
+        return sheets
+    originals = {name: _figures(sheets, name) for name in sheets}
+
+    def blocks(title: str, rows: tuple[Quantity, ...] | Mapping[Quantity, Quantity]) -> Iterator[Section]:
+        if isinstance(rows, tuple):
+            yield Section(title, rows, "what follows from a request rate by Little's law")
+            return
+        for name, figures in originals.items():
+            again = tuple(rows[row] for row in figures if isinstance(row, Quantity) and row in rows)
+            if again:
+                yield Section(f"{title}: {name}", again, f"rows of {name}, made again for that load")
+
+    sheets["Serving"] = (
+        *blocks("Batch slots", (graph.steps.most,)),
+        *blocks("All slots taken", graph.steps.rewritten),
+        *sheets["Serving"],
+        *(section for block in graph.concurrency.blocks for section in blocks(*block)),
+    )
+    return sheets
+
+
+def _blocks(graph: EstimateGraph) -> Sheets:
 
     def of_workers(sections: Callable[[Workers], tuple[Section, ...]]) -> tuple[Section, ...]:
         """Blocks of the accelerators, and those that decode workers have to themselves."""

@@ -372,6 +372,7 @@ def workload(
             integer=True,
             minimum=1,
             maximum=1_000_000,
+            default=(lambda: defaults.get("concurrency")) if open_loop else None,
         ),
         max_requests=given(
             "max_requests",

@@ -21,7 +21,7 @@ from mantile.equations.constant import (
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.load import Arrivals, arrivals
+from mantile.equations.load import Arrivals, StepTimes, arrivals
 from mantile.equations.memory import Memory
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import Scheduler, scheduler
@@ -110,14 +110,14 @@ def serving(
     prefill: Pass,
     decode: Pass,
     microbatches: Quantity,
-    single_step: Quantity | None = None,
+    steps: StepTimes | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
 
     Args:
         decode_workers: the same as the prefill workers where none are described apart.
         microbatches: into which a pipeline of decode workers cuts its batch.
-        single_step: seconds of a decode step with one request, where requests may arrive at a rate.
+        steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
     """
     setting = _Setting(
         ir=ir,
@@ -129,7 +129,7 @@ def serving(
     )
     stages = pipeline(setting)
     loop = closed_loop(setting, stages, microbatches)
-    load = None if single_step is None else _load(setting, loop, single_step)
+    load = None if steps is None else _load(setting, loop, steps)
     token = tpot(loop, load)
     handover = transfer(setting) if setting.disaggregated is not None else None
     first = base(setting, stages, loop, token, handover)
@@ -170,14 +170,14 @@ def serving(
     )
 
 
-def _load(setting: _Setting, loop: _ClosedLoop, single_step: Quantity) -> Arrivals:
+def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
     """The state under a request rate, from a step with one request and one with a full batch."""
     return arrivals(
         setting.inputs,
         setting.memory,
         setting.decode_workers.inputs.dp,
         loop.step,
-        single_step,
+        steps,
         setting.interleaved * setting.efficiency["interference"] * loop.prompts.delay,
         loop.prompts.service,
     )

@@ -8,8 +8,6 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.graph.evaluate import Program
 from mantile.graph.operations import format_text
@@ -284,7 +282,7 @@ def estimate(
                     f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the base"
                 )
     made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
-    return made if equations.serving.load is None else replace(made, columns=_settled(made))
+    return made
 
 
 def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -304,9 +302,7 @@ def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[
             scenario=scenario,
             columns=columns(scenario, made.model, made.library, "sweep", made.scenario.disaggregated),
         )
-        found.append(
-            (one if made.equations.serving.load is None else replace(one, columns=_settled(one))).inputs(0)
-        )
+        found.append(one.inputs(0))
     return found
 
 
@@ -322,40 +318,3 @@ def require_override(equations: EstimateGraph, override: Override, name: str) ->
     wrong = known[override.id].outside(override.value)
     if wrong:
         raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {wrong}")
-
-
-def _settled(made: Estimate) -> tuple[Column, ...]:
-    """Columns with the concurrency that follows from their request rate, where none is given."""
-    found = list(made.columns)
-    for number, column in enumerate(found):
-        if column.values["request_rate"] and "concurrency" not in column.given:
-            concurrency = int(settled_concurrency(made.equations, made.inputs(number)))
-            found[number] = column.model_copy(update={"values": column.values | {"concurrency": concurrency}})
-    return tuple(found)
-
-
-def settled_concurrency(equations: EstimateGraph, inputs: Mapping[str, Any]) -> Any:
-    """The concurrency at which the batch on the Decode sheet is the one there is under a request rate.
-
-    The more requests the Decode sheet has, the flatter its line of step times, and the fewer requests follow from it: halving finds where
-    both agree, or all seats where more would arrive than are served.
-
-    Args:
-        equations: of an open loop.
-        inputs: as for `Program.run`: scalars, or arrays that broadcast together.
-
-    Returns:
-        Requests, of every case.
-    """
-    load = equations.serving.load
-    assert load is not None and load.in_flight is not None
-    concurrency = equations.inputs.concurrency.id
-    one = {concurrency: 1.0}
-    follow = Program([load.in_flight, load.seats]).partial({**inputs, **one}, one)
-    seats = follow(one)[load.seats]
-    low, high = np.ones(()), np.where(np.isfinite(seats), np.maximum(1, np.floor(seats)), 1)
-    while np.any(low < high):
-        middle = np.floor((low + high + 1) / 2)
-        borne = follow({concurrency: middle})[load.in_flight] >= middle
-        low, high = np.where(borne, middle, low), np.where(borne, high, middle - 1)
-    return low

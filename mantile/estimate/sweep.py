@@ -19,7 +19,7 @@ import pandas as pd
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.graph import EstimateGraph, build_graph
-from mantile.estimate.estimate import headline, require_override, settled_concurrency
+from mantile.estimate.estimate import headline, require_override
 from mantile.graph.evaluate import Program
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
@@ -71,14 +71,12 @@ class Grid:
         over: values by parameter: a field of a scenario, or the id of a figure that is overridden.
         inputs: of the graph, at the first point.
         arrays: inputs that vary: an axis for each parameter, of length 1 where the input does not follow from it.
-        settles: whether concurrency follows from the request rate.
     """
 
     equations: EstimateGraph
     over: Mapping[str, tuple[Any, ...]]
     inputs: Mapping[str, Any]
     arrays: Mapping[str, Array]
-    settles: bool
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -99,25 +97,20 @@ class Grid:
         """
         figures = dict(_flat(headline(self.equations)))
         checks = {check.code: check.result for check in self.equations.checks.checks if check.error}
+        concurrency = self.equations.inputs.concurrency
+        if concurrency.follows is not None and concurrency.id not in self.inputs:
+            figures = {"concurrency": concurrency} | figures
         blocks, whole = _blocks(self.shape)
         first = {
             name: _part(array, tuple(slice(1) if axis < whole else slice(None) for axis in range(array.ndim)))
             for name, array in self.arrays.items()
         }
         moving = {name for name, array in self.arrays.items() if prod(array.shape[:whole]) > 1}
-        concurrency = self.equations.inputs.concurrency.id
-        if self.settles:
-            moving.add(concurrency)
-            first[concurrency] = np.ones((1,) * len(self.shape))
         again = Program([*figures.values(), *checks.values()]).partial({**self.inputs, **first}, moving)
 
         def work(block: _Block) -> tuple[_Block, dict[str, Array | _Coded]]:
             given = {name: _part(array, block) for name, array in self.arrays.items()}
             found: dict[str, Array | _Coded] = {}
-            if self.settles:
-                found["concurrency"] = given[concurrency] = settled_concurrency(
-                    self.equations, {**self.inputs, **given}
-                )
             values = again(given)
             found |= {name: _coded(values[node]) for name, node in figures.items()}
             found["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
@@ -305,8 +298,7 @@ def grid(
         for override in base.overrides
         if not override.id.startswith("model.")
     }
-    settles = rated and "concurrency" not in base.given
-    return Grid(equations, asked, inputs, arrays, settles)
+    return Grid(equations, asked, inputs, arrays)
 
 
 def _axes(

@@ -63,6 +63,10 @@ class Rows:
         """Add rows made elsewhere."""
         self.rows += rows
 
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The quantities so far, without inputs."""
+        return tuple(row for row in self.rows if isinstance(row, Quantity))
+
     @property
     def last(self) -> Quantity:
         """The row made last."""

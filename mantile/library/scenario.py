@@ -339,7 +339,6 @@ def columns(
         "max_requests": 0,
         "release": "current",
         "request_rate": 0,
-        "concurrency": 1,
         "waves": 0,
         "scheduler": DEFAULT,
         "receive_interval": 0,

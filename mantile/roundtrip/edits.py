@@ -16,7 +16,7 @@ from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import APART, Scenario, apply_model_overrides, columns, parse_scenario
-from mantile.roundtrip.added_columns import AddedColumns, added_columns
+from mantile.roundtrip.added_columns import added_columns
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, same, typed_inputs
 from mantile.workbook.sheets.sensitivity import input_of
@@ -81,7 +81,7 @@ def edited(file: File) -> Edits:
         case["measured"] = {
             field: value for field, value in measured.items() if value
         }  # 0 stands for nothing measured
-        _fields(case, data, number, typed[number], _own(file, number, changes, columns_added), file, library)
+        _fields(case, data, number, typed[number], _own(file, number), file, library)
     return Edits(
         parse_scenario(data, str(file.path)),
         library,
@@ -139,28 +139,17 @@ def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], 
     apply_model_overrides(file.book.estimate.model, overrides, f"{file.path}: {cells}")
 
 
-def _own(
-    file: File, number: int, changes: Sequence[Mapping[str, Any]], columns_added: Sequence[AddedColumns]
-) -> set[str]:
-    """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula that were typed over.
-
-    A concurrency that was settled when the workbook was made stays what it is once anything else is edited.
-    """
-    book, estimate = file.book, file.book.estimate
-    if number >= book.columns:
-        return {"inputs.concurrency"} if estimate.scenario.open_loop else set()
-    found = {
+def _own(file: File, number: int) -> set[str]:
+    """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula that were
+    typed over."""
+    book = file.book
+    return {
         identifier
         for (identifier, of), (sheet, row, column) in book.input_cells.items()
         if of == number
         and book.sheets[sheet].cells[row, column].follows is not None
         and not is_formula(file.contents[sheet].get((row, column)))
     }
-    measured = {figure.id for figure in estimate.equations.measured.values.values()}
-    moved = any(edit["id"] not in measured for edit in changes) or bool(columns_added)
-    return found | (
-        {"inputs.concurrency"} if moved and estimate.columns[number].values.get("request_rate") else set()
-    )
 
 
 def _with(overrides: list[dict[str, Any]], identifier: str, value: Any, name: str) -> list[dict[str, Any]]:
@@ -225,12 +214,6 @@ def _fields(
             for field, figure in named.items()
             if (field in found.values or figure.id in typed)
             and not same(found.values.get(field), typed.get(figure.id, values[figure]))
-            and not (
-                field == "concurrency"
-                and found.values.get("request_rate")
-                and field not in found.given
-                and figure.id not in own
-            )
         }
         if not wrong:
             return

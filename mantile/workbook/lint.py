@@ -226,7 +226,7 @@ def _identities(book: Any) -> Iterator[Finding]:
         heads = tuple(sheet.cell(4, column).value for column in range(1, 7))
         if heads != HEADS:
             yield Finding("2", name, "A4", f"columns are headed {heads}; expected {HEADS}")
-        labels: Counter[str] = Counter()
+        labels: Counter[tuple[str, str]] = Counter()
         for row in range(5, sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
@@ -235,11 +235,11 @@ def _identities(book: Any) -> Iterator[Finding]:
                 yield Finding("4", name, f"C{row}", "a row without a unit")
             if section == "Linked in":
                 continue
-            labels[str(label)] += 1
+            labels[str(section), str(label)] += 1
             if identifier in seen:
                 yield Finding("4", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too")
             seen[identifier] = name
-        for label, count in labels.items():
+        for (_, label), count in labels.items():
             if count > 1:
                 yield Finding("4", name, "", f"the label {label!r} stands on {count} rows")
 
@@ -275,8 +275,8 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
         c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
-        if name in COLLECTING or other in FRONT:
-            continue
+        if name in COLLECTING or other in FRONT or not cell.protection.locked:
+            continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row:
             yield Finding("1", name, place, f"refers down to {token.value}")
         elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
