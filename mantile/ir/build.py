@@ -190,9 +190,9 @@ class _LayerCounts:
         listed = "+".join(".".join(kind) for kind in kinds)
         common = [name for name in kinds[0] if all(name in kind for kind in kinds)]
         name = common[0] if common else listed
-        taken = {quantity.id for quantity in self._sums.values()}
+        ids = {quantity.id for quantity in self._sums.values()}
         identifier = f"model.layers_with.{name}"
-        if identifier in taken:
+        if identifier in ids:
             identifier = f"model.layers_with.{listed}"
         titles = [self._title(block) for block in common[:1]] or [
             " and ".join(self._title(block) for block in kind) for kind in kinds

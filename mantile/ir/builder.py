@@ -61,9 +61,9 @@ class DecoderBuilder:
         """A dimension of `units` x `size` channels, split by unit; made once for the same facts."""
         key = f"{units.id} × {size.id} {split}"
         if key not in self.widths:
-            taken = {width.total.id for width in self.widths.values()}
+            ids = {width.total.id for width in self.widths.values()}
             identifier = f"model.{name}"
-            while identifier in taken:
+            while identifier in ids:
                 identifier += f".{units.id.removeprefix('model.')}"
                 label = f"{label}, {_layers_of(units, size)}"
             total = Quantity(identifier, label, "channel", units * size, name=called)
@@ -124,7 +124,7 @@ class DecoderBuilder:
 
 
 def _layers_of(*facts: Input) -> str:
-    """Which layers facts are about that stand in the label of one of them: "full layers" of "KV heads, full layers"."""
+    """The layers that one of the labels names: "full layers" in "KV heads, full layers"; else a whole label."""
     parts = [fact.label.partition(", ") for fact in facts]
     return next((layers for _, _, layers in parts if layers), parts[0][0])
 

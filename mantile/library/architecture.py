@@ -29,8 +29,8 @@ class Fact(Strict):
     """A number of an architecture, and where it comes from.
 
     Args:
-        origin: config: a field states it; default: the model class implies it; derived: it follows from other fields;
-            override: the user states it.
+        origin: config: a field states it; default: the model class implies it; derived: it follows from other
+            fields; override: the user states it.
         source: the field, the class, or the arithmetic.
     """
 
@@ -51,8 +51,8 @@ class Block(Strict):
     """A mixer (attention and its relatives) or an FFN.
 
     Args:
-        uses: facts by the role that they play in the block, where their names differ: a layer with a window uses
-            {window: sliding_window}.
+        uses: facts by the role that they play in the block, where their names differ: a layer with a window
+            uses {window: sliding_window}.
     """
 
     kind: BlockKind
@@ -182,7 +182,8 @@ class Architecture(Strict):
     def sequence(self) -> list[LayerKind]:
         """Every layer in order.
 
-        Where the number of layers of a kind was overridden, the last of them are left out, or more follow at the end.
+        Where the number of layers of a kind was overridden, the last of them are left out, or more follow at
+        the end.
         """
         groups = self.groups()
         left = {kind: self.value(name) for kind, name in groups.items()}
@@ -209,7 +210,7 @@ def runs(layers: Sequence[LayerKind]) -> tuple[Run, ...]:
 
 
 def _longest_run(layers: Sequence[LayerKind], start: int) -> tuple[int, int]:
-    """The period that covers most layers from `start` on, and how often it is repeated; 1, 1 if nothing repeats."""
+    """The period that covers most layers from `start` on, and how often it repeats; 1, 1 if nothing does."""
     best = (1, 1)
     for period in range(1, min(LONGEST_PERIOD, len(layers) - start) + 1):
         pattern, times = list(layers[start : start + period]), 1

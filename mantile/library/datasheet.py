@@ -11,8 +11,8 @@ from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.library.profiles import Accelerator, data_folder, load_library, with_accelerator
 
-# The most that a dense peak is times the 16-bit peak. Half the bits run twice as fast, a quarter four times, on a
-# B300 six times.
+# How many times the 16-bit peak a dense peak is at most. Half the bits run twice as fast, a quarter four
+# times, on a B300 six times.
 MOST_FP8, MOST_FP4 = 2.1, 6.5
 PARTS = ("source", "date", "status", "confidence")
 FACTS = {
@@ -49,14 +49,14 @@ version: "1"  # raise it with every changed fact
 # system: my-server  # my-server.yaml beside this file, as `mantile hardware show hgx-h100` shows one;
 #                    # without a system the accelerator works alone
 """
-# What stands before facts, and the facts with a remark for each. A fact that is not required is commented out.
+# Comments, and the facts below each with their remarks. A fact that is not required is commented out.
 _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     (
         """
-# Peaks, dense. Marketed figures are often twice as high because they assume 2:4 sparsity: enter half of those.
-# With fp32 accumulation. A value of null means that there is no native path for the format. The note must then
-# say the fallback: "no fp4 path: fp4 weights are expanded, products run in bf16". A format whose line stays
-# commented out runs like one without a path.
+# Peaks, dense. Marketed peaks are often twice as high because they assume 2:4 sparsity: enter half of those.
+# With fp32 accumulation. A value of null means that there is no native path for the format. The note must
+# then say the fallback: "no fp4 path: fp4 weights are expanded, products run in bf16". A format whose line
+# stays commented out runs like one without a path.
 """,
         {
             "peak_bf16": "null if there is only fp16",
@@ -72,15 +72,15 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
     (
         """
 # Memory. Capacity in GiB (2^30 B), as the driver reports it. Vendors write GB, but DRAM is built in powers of
-# two: 80 GB on a sheet are mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s). host_bandwidth
-# leads to the memory of the host, per direction: half of what is stated for both directions. Leave it out
-# where accelerator and host share one memory.
+# two: 80 GB on a sheet are mostly 80 GiB; SRAM is mostly decimal. Bandwidths in GB/s (1e9 B/s).
+# host_bandwidth leads to the memory of the host, per direction: half of what is stated for both directions.
+# Leave it out where accelerator and host share one memory.
 """,
         {"memory_capacity": "", "memory_bandwidth": "", "host_bandwidth": "per direction"},
     ),
     (
         """
-# Power of one accelerator. Its price is given with an estimate: --set hardware.price_cloud=2.5, in USD per hour.
+# Power of one accelerator. A price is given with an estimate: --set hardware.price_cloud=2.5 in USD per hour.
 """,
         {"tdp": "", "idle": ""},
     ),
@@ -110,7 +110,7 @@ def write_skeleton(identifier: str, path: Path) -> None:
 
 
 def skeleton(identifier: str) -> str:
-    """The profile of an accelerator with every value left open: required facts as null, others commented out."""
+    """The profile of an accelerator without values: required facts as null, the others commented out."""
     generations = dict.fromkeys(
         profile.generation for profile in load_library().efficiency if profile.generation
     )

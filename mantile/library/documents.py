@@ -1,6 +1,6 @@
 """YAML and JSON documents to validated objects, with errors that name file, line and field.
 
-PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. The loader here follows YAML 1.2 in both.
+PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. Our loader follows YAML 1.2.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ for _tag, _pattern, _first in (
     ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
     (
         "float",
-        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)"
+        r"|\.(?:nan|NaN|NAN))$",
         "-+0123456789.",
     ),
     ("merge", r"^(?:<<)$", "<"),

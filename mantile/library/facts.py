@@ -168,8 +168,8 @@ FACTS: dict[str, FactKind] = {
     "projection_bias": _flag("Mixer bias", "1 if projections of the state space mixer have a bias"),
     "qk_norm": _flag(
         "QK norm",
-        "1 if every query and key head is normalised, 2 if their whole width is, 3 if every head has weights of its "
-        "own, 4 if no weights are stored",
+        "1 if every query and key head is normalised, 2 if their whole width is, 3 if every head has weights "
+        "of its own, 4 if no weights are stored",
     ),
     "qk_norm_bias": _flag("QK norm bias", "1 if the norm of queries and keys has a bias"),
     "chunked_qk_norm": _flag(

@@ -25,7 +25,8 @@ def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
         sidecar: name of the other file.
 
     Raises:
-        InputError: if huggingface_hub is not installed, or the model does not exist, is gated, or cannot be reached.
+        InputError: if huggingface_hub is not installed, or the model does not exist, is gated, or cannot be
+            reached.
     """
     try:
         import huggingface_hub.errors  # noqa: F401  # so that a missing package is noticed here
@@ -86,7 +87,7 @@ def _fetch_optional(hub_id: str, file: str) -> Path | None:
         return Path(hf_hub_download(hub_id, file))
     except errors.LocalEntryNotFoundError as error:
         raise InputError(
-            f"{hub_id}: the hub cannot be reached, so nobody knows whether a {file} says how it is quantised; "
+            f"{hub_id}: the hub cannot be reached, and a {file} there may say how it is quantised; "
             "give the path of its config.json"
         ) from error
     except errors.EntryNotFoundError:

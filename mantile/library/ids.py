@@ -11,8 +11,8 @@ from mantile.library.errors import InputError, unknown
 def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
     """The id that a spelling stands for.
 
-    Case does not matter, and `_`, `.` and `-` are the same. The beginning of an id is enough where only one id begins so;
-    it must not end inside a version number: olmo-3 does not stand for olmo-3.1-32b.
+    Case does not matter, and `_`, `.` and `-` are the same. The beginning of an id is enough where only one
+    id begins so; it must not end inside a version number: olmo-3 does not stand for olmo-3.1-32b.
 
     >>> find_id("model", "Llama_3.3_70B", ["llama-3.1-70b", "llama-3.3-70b"])
     'llama-3.3-70b'

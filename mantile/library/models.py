@@ -23,7 +23,7 @@ def model_ids() -> tuple[str, ...]:
 
 @cache
 def _ids_by_hub_id() -> dict[str, str]:
-    """Our id of each hub id that we ship, read from the files' text: validating all of them would take seconds."""
+    """Our id of each hub id that we ship, from the text of the files: validating them all takes seconds."""
     ids = {}
     for identifier in model_ids():
         text = read_text(data_folder("models") / f"{identifier}.yaml")
@@ -37,11 +37,12 @@ def load_model(name: str) -> Model:
     """A model by what a user calls it.
 
     Args:
-        name: our id of it, in any spelling; its hub id; the path of a config.json, or of a folder that holds one. A hub id that
-            we do not ship is read from the hub.
+        name: our id of it, in any spelling; its hub id; the path of a config.json, or of a folder that holds
+            one. A hub id that we do not ship is read from the hub.
 
     Raises:
-        InputError: if there is no such model, several could be meant, or its config is not one that we support.
+        InputError: if there is no such model, several could be meant, or its config is not one that we
+            support.
     """
     identifier = name if name in model_ids() else _ids_by_hub_id().get(name)
     if identifier is not None:
@@ -58,7 +59,8 @@ def _shipped(identifier: str) -> Model:
     model = load(Model, data_folder("models") / f"{identifier}.yaml")
     if model.id != identifier:
         raise InputError(
-            f"models/{identifier}.yaml: field id: expected {identifier!r}, as the file is called, found {model.id!r}"
+            f"models/{identifier}.yaml: field id: expected {identifier!r}, as the file is called, "
+            f"found {model.id!r}"
         )
     return model
 

@@ -38,7 +38,7 @@ class ProfileFact(Strict):
 
 
 class Profile(Strict):
-    """What all profiles have: an id, which is the name of the file, and a version, which changes with any fact."""
+    """What all profiles have: an id, as the file is called, and a version, which changes with any fact."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9.-]+$")

@@ -26,7 +26,7 @@ def read_compressed_tensors(section: Config) -> Scheme:
         raise section.invalid("config_groups", "a mapping of groups")
     sparsity = section.data.get("sparsity_config")
     if isinstance(sparsity, dict) and sparsity.get("format") not in (None, "dense"):
-        raise section.invalid("sparsity_config", "none, or format dense")
+        raise section.invalid("sparsity_config", "null, or format dense: sparse weights are not supported")
     config_groups = section.section("config_groups", "groups")
     by_name: list[Rule] = []
     by_class: list[Rule] = []
@@ -37,7 +37,7 @@ def read_compressed_tensors(section: Config) -> Scheme:
             by_name, by_class = named + by_name, by_class + classes
     rules = by_name + by_class  # a name goes before a class of modules
     if not rules and not section.has("kv_cache_scheme"):
-        raise section.invalid("config_groups", "a group with weights")
+        raise section.invalid("config_groups", "at least one group with weights")
     source = source_of(section, f"compressed-tensors {section.text('format', default='').value}".strip())
     return Scheme(source, rules, kv=kv_cache_scheme(section), **ignored_modules(section, "ignore"))
 

@@ -132,7 +132,7 @@ def _gated_delta_facts(config: Config) -> Facts:
 def kimi_linear(config: Config) -> Architecture:
     """Kimi Linear: delta and latent attention, neither with positions; experts as DeepSeek has them."""
     if config.flag("tie_word_embeddings", default=False).value:
-        raise config.invalid("tie_word_embeddings", "false; the class ties nothing")
+        raise config.invalid("tie_word_embeddings", "false; the class has an LM head of its own")
     fields = config.data.get("linear_attn_config", {})
     if not isinstance(fields, dict):
         raise config.invalid("linear_attn_config", "a mapping of fields")
@@ -162,7 +162,9 @@ def _kimi_mixers(config: Config, linear: Config, count: int) -> list[str]:
         return ["attention" if layer and layer % 4 == 0 else "linear" for layer in range(count)]
     full, delta = linear.integers("full_attn_layers"), linear.integers("kda_layers")
     if full is None or delta is None or sorted([*full, *delta]) != list(range(1, count + 1)):
-        raise linear.invalid("kda_layers", f"with full_attn_layers every layer from 1 to {count} once")
+        raise linear.invalid(
+            "kda_layers", f"every layer from 1 to {count} once, together with full_attn_layers"
+        )
     return ["attention" if number in full else "linear" for number in range(1, count + 1)]  # from 1
 
 

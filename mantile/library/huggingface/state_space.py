@@ -33,7 +33,7 @@ def nemotron_h(config: Config) -> Architecture:
     """
     for field in ("attention_bias", "mamba_proj_bias", "tie_word_embeddings"):
         if config.flag(field, default=False).value:
-            raise config.invalid(field, "false; the class has no such bias and ties nothing")
+            raise config.invalid(field, "false; the class has no such bias and no tied embeddings")
     blocks = _nemotron_blocks(config)
     layer_count = _nemotron_layers(config, blocks)
     facts = base_facts(config, 4096) | plain_ffn(config)
@@ -130,8 +130,9 @@ def mamba2(config: Config) -> Architecture:
     )
     inner = facts["mamba_heads"].value * facts["mamba_head_dim"].value
     expand = config.integer("expand", default=2)
-    if expand.value * facts["hidden_size"].value != inner:
-        raise config.invalid("expand", f"{inner} (num_heads × head_dim) ÷ hidden_size")
+    hidden = facts["hidden_size"].value
+    if expand.value * hidden != inner:
+        raise config.invalid("expand", f"num_heads × head_dim ÷ hidden_size, {inner} ÷ {hidden}")
     layer_count = config.layers()
     return _assemble(config, facts, [("mamba",)] * layer_count.value, layer_count, "mamba2")
 
@@ -240,7 +241,7 @@ def _assemble(
     activation: Choice | None = None,
     prediction_blocks: LayerKind = (),
 ) -> Architecture:
-    """An architecture without positions, with the blocks that its layers use; `mixer` is the kind of Mamba."""
+    """An architecture without positions, with the blocks that layers use; `mixer` is the kind of Mamba."""
     used = {name for layer in layers for name in layer}
     if prediction_blocks and facts["mtp_layers"].value:
         used |= set(prediction_blocks)

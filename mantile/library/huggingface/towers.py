@@ -184,7 +184,7 @@ def llama4(config: Config, vision: Config) -> Tower:
     adapter_input = facts.pop("adapter_input_size")
     facts["merge"] = _pixel_shuffle(vision)
     if adapter_input.value != facts["adapter_size"].value:
-        raise vision.invalid("projector_output_dim", f"projector_input_dim, {adapter_input.value}")
+        raise vision.invalid("projector_output_dim", f"{adapter_input.value}, as projector_input_dim")
     return Tower(kind="llama4", projector="llama4", facts=facts)
 
 
