@@ -113,7 +113,7 @@ def model_of(config: dict[str, Any]) -> Model:
     return Model(id="small", name="Small", source="test", architecture=parse_config(config, "config.json"))
 
 
-class Elementwise:
+class SmallEstimate:
     """An estimate of a small model and its figures by id."""
 
     def __init__(self, config: dict[str, Any], **fields: Any) -> None:
@@ -134,7 +134,7 @@ def overridden(name: str, value: float) -> dict[str, Any]:
     return {"overrides": [{"id": name, "value": value, "reason": "test"}]}
 
 
-def moved(one: Elementwise, other: Elementwise) -> set[str]:
+def moved(one: SmallEstimate, other: SmallEstimate) -> set[str]:
     """Ids of the figures that differ, to the last bit."""
     before, after = one.quantities(), other.quantities()
     assert before.keys() == after.keys()
@@ -283,7 +283,7 @@ def test_a_batch_touches_the_experts_its_tokens_choose(
 ) -> None:
     """1 - (1 - k/E)^(T^spread): k experts for one token, all of them for many; the spread is that of the profile."""
     changed = {} if spread is None else overridden("efficiency.routing_spread", spread)
-    at = Elementwise(MIXTURE, concurrency=batch, input_tokens=10, **changed)
+    at = SmallEstimate(MIXTURE, concurrency=batch, input_tokens=10, **changed)
     assert at["decode.tokens"] == batch
     (shipped,) = (
         held.value
@@ -311,7 +311,7 @@ def test_a_batch_touches_the_experts_its_tokens_choose(
 def test_uniform_routing_is_what_dice_give() -> None:
     """With a spread of 1 the coverage is the mean share of experts touched when every token draws k of E."""
     dice = np.random.default_rng(3)
-    at = Elementwise(MIXTURE, concurrency=5, **overridden("efficiency.routing_spread", 1))
+    at = SmallEstimate(MIXTURE, concurrency=5, **overridden("efficiency.routing_spread", 1))
     drawn = [
         len({int(expert) for _ in range(5) for expert in dice.permutation(16)[:3]}) for _ in range(20_000)
     ]
@@ -320,7 +320,7 @@ def test_uniform_routing_is_what_dice_give() -> None:
 
 def test_all_experts_for_every_token_is_a_dense_model() -> None:
     """Where a token goes through all experts, all are read, by one token too."""
-    at = Elementwise(MIXTURE | {"num_experts_per_tok": 16}, concurrency=1)
+    at = SmallEstimate(MIXTURE | {"num_experts_per_tok": 16}, concurrency=1)
     assert at["decode.coverage"] == at["prefill.coverage"] == 1
     assert at["model.active_parameters"] == at["model.parameters"]
     assert at["floor.weights.experts_up"] == at["tensors.module.experts_up"]
@@ -328,7 +328,10 @@ def test_all_experts_for_every_token_is_a_dense_model() -> None:
 
 def test_the_busiest_rank_computes_more_and_reads_no_more() -> None:
     """Expert imbalance scales the FLOPs of routed experts and nothing else; times follow."""
-    even, uneven = Elementwise(LATENT), Elementwise(LATENT, **overridden("efficiency.expert_imbalance", 1.7))
+    even, uneven = (
+        SmallEstimate(LATENT),
+        SmallEstimate(LATENT, **overridden("efficiency.expert_imbalance", 1.7)),
+    )
     for phase in ("prefill", "decode"):
         for step in ("experts_up", "experts_down"):
             assert uneven[f"{phase}.{step}.flops"] == pytest.approx(
@@ -348,13 +351,13 @@ def test_the_busiest_rank_computes_more_and_reads_no_more() -> None:
 
 def test_shared_experts_are_an_ffn_every_token_goes_through() -> None:
     """Two of 96 channels in each of three layers: read in full by one token, of the class of the FFN, no matter how many others."""
-    one, many = Elementwise(LATENT, concurrency=1), Elementwise(LATENT, concurrency=64)
+    one, many = SmallEstimate(LATENT, concurrency=1), SmallEstimate(LATENT, concurrency=64)
     size = 3 * 512 * 2 * 96
     for at, tokens in ((one, 1), (many, 64)):
         assert at["decode.shared_up.weight_bytes"] + at["decode.shared_down.weight_bytes"] == 2 * size
         assert at["decode.shared_up.flops"] + at["decode.shared_down.flops"] == 2 * tokens * size
     assert one["decode.experts_up.weight_bytes"] < many["decode.experts_up.weight_bytes"]
-    without = Elementwise(LATENT | {"n_shared_experts": 0})
+    without = SmallEstimate(LATENT | {"n_shared_experts": 0})
     assert "decode.shared_up.flops" not in without.made.equations.figures
     assert many["model.parameters"] - without["model.parameters"] == 3 * size
     assert many["model.active_parameters"] == many["model.parameters"] - 3 * (32 - 4) * 3 * 512 * 96
@@ -381,7 +384,7 @@ def test_experts_in_a_latent_work_in_its_width(make: Make) -> None:
 @pytest.mark.parametrize("length", [1, 100, 5000])
 def test_latents_are_absorbed_in_decode(length: int) -> None:
     """Per token and layer: 2H(d_nope r + (L+1)(r + d_rope) + (L+1) r + r d_v), not an expansion of the whole cache."""
-    at = Elementwise(LATENT, input_tokens=length, concurrency=1)
+    at = SmallEstimate(LATENT, input_tokens=length, concurrency=1)
     context = length + 1
     absorbed = 2 * HEADS * (NOPE * RANK + context * (RANK + ROPE) + context * RANK + RANK * VALUE)
     assert at["decode.keys_values.flops"] + at["decode.attention.flops"] == absorbed
@@ -392,7 +395,7 @@ def test_latents_are_absorbed_in_decode(length: int) -> None:
 
 def test_latents_are_expanded_in_prefill() -> None:
     """Keys and values of every token once, then attention in the widths of the heads, half of the square."""
-    at = Elementwise(LATENT, concurrency=1)
+    at = SmallEstimate(LATENT, concurrency=1)
     assert at["prefill.keys_values.flops"] == 2 * 1000 * RANK * HEADS * (NOPE + VALUE)
     assert at["prefill.attention.flops"] == 2 * 1000 * 500 * HEADS * (NOPE + ROPE + VALUE)
     assert "prefill.attention.bytes" not in at.made.equations.figures
@@ -400,7 +403,7 @@ def test_latents_are_expanded_in_prefill() -> None:
 
 def test_every_rank_holds_and_reads_all_latents() -> None:
     """KV bytes of a rank do not fall with TP, the FLOPs of its heads do; that is no copy of KV heads, and no check fails."""
-    ranks = {tp: Elementwise(LATENT, tp=tp) for tp in (1, 2, 4, 8)}
+    ranks = {tp: SmallEstimate(LATENT, tp=tp) for tp in (1, 2, 4, 8)}
     for tp, at in ranks.items():
         assert at["memory.kv_bytes_per_token"] == 4 * (RANK + ROPE) * 2
         assert at["decode.attention.cache_bytes"] == ranks[1]["decode.attention.cache_bytes"]
@@ -495,7 +498,7 @@ def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(
 def test_selected_tokens_are_read_and_all_of_them_are_scored() -> None:
     """An indexer's keys of the whole context, latents of the best tokens only; both are kept for every token."""
     length = 3000
-    at = Elementwise(SPARSE, input_tokens=length, concurrency=5)
+    at = SmallEstimate(SPARSE, input_tokens=length, concurrency=5)
     context = length + 1
     assert at["decode.attention.cache_bytes"] == 5 * 256 * (RANK + ROPE) * 2
     assert at["decode.attention.flops"] == 5 * 256 * 2 * HEADS * (2 * RANK + ROPE)
@@ -507,14 +510,14 @@ def test_selected_tokens_are_read_and_all_of_them_are_scored() -> None:
         5 * length * seen * 2 * HEADS * (NOPE + ROPE + VALUE), rel=1e-12
     )
     assert at["prefill.indexer.flops"] == 5 * length * length / 2 * 2 * (4 * 32 + 4)
-    short, full = Elementwise(SPARSE, input_tokens=200), Elementwise(LATENT, input_tokens=200)
+    short, full = SmallEstimate(SPARSE, input_tokens=200), SmallEstimate(LATENT, input_tokens=200)
     for name in ("decode.attention.cache_bytes", "decode.attention.flops", "prefill.attention.flops"):
         assert short[name] == full[name]  # nothing to choose from yet
 
 
 def test_every_rank_scores_all_tokens() -> None:
     """The indexer is not split: its keys and FLOPs are the same on every rank."""
-    one, eight = Elementwise(SPARSE), Elementwise(SPARSE, tp=8)
+    one, eight = SmallEstimate(SPARSE), SmallEstimate(SPARSE, tp=8)
     for name in (
         "decode.indexer.flops",
         "decode.indexer.cache_bytes",
@@ -527,7 +530,7 @@ def test_every_rank_scores_all_tokens() -> None:
 def test_compressed_entries_stand_for_several_tokens() -> None:
     """DeepSeek-V4: a window of tokens, beside it one entry for every four of them, of which an indexer leaves 64."""
     length = 4000
-    at = Elementwise(ENTRIES, input_tokens=length, concurrency=1)
+    at = SmallEstimate(ENTRIES, input_tokens=length, concurrency=1)
     context = length + 1
     assert at["decode.attention.cache_bytes"] == 128 * 64 * 2  # one head whose keys are its values
     assert at["decode.entries.cache_bytes"] == 64 * 64 * 2
@@ -552,7 +555,7 @@ def test_windows_limit_attention_and_cache_in_their_layers(
     config: dict[str, Any], kind: str, length: int
 ) -> None:
     """Three layers look back 256 tokens, or inside chunks of 256; one looks at everything."""
-    at = Elementwise(config, input_tokens=length, concurrency=2)
+    at = SmallEstimate(config, input_tokens=length, concurrency=2)
     width, tokens = 8 * 64, np.arange(length) + 0.5
     near = np.minimum(tokens, 256).mean() if kind == "sliding" else (tokens % 256).mean()
     assert at[f"prefill.{kind}.attention.flops"] == pytest.approx(
@@ -582,8 +585,8 @@ def test_windows_limit_attention_and_cache_in_their_layers(
 def test_a_wider_window_changes_its_own_layers_only(config: dict[str, Any], field: str, kind: str) -> None:
     """To the last bit: every FLOP and byte elsewhere stays."""
     narrow, wide = (
-        Elementwise(config, input_tokens=3000),
-        Elementwise(config | {field: 512}, input_tokens=3000),
+        SmallEstimate(config, input_tokens=3000),
+        SmallEstimate(config | {field: 512}, input_tokens=3000),
     )
     counts = {
         name
@@ -722,7 +725,7 @@ OF_CLASS = {
 @pytest.mark.parametrize(("kind", "bits"), [("fp8", 8), ("int4", 4.25), ("mxfp4", 4.25)])
 def test_the_data_type_of_a_class_changes_its_bytes_only(name: str, kind: str, bits: float) -> None:
     """In proportion to its bits; all other weights stay, to the last bit, and so do the caches and every FLOP."""
-    wide, narrow = Elementwise(LATENT), Elementwise(LATENT, **{f"{name}_dtype": kind})
+    wide, narrow = SmallEstimate(LATENT), SmallEstimate(LATENT, **{f"{name}_dtype": kind})
     for other, steps in OF_CLASS.items():
         for step in steps:
             for phase in ("prefill", "decode"):
@@ -748,11 +751,14 @@ def test_the_data_type_of_a_class_changes_its_bytes_only(name: str, kind: str, b
 
 def test_classes_without_a_data_type_follow_the_weights() -> None:
     """fp8 weights are those of every class, and the same as naming each; routers, norms, embedding and LM head stay in 16 bit."""
-    plain, all_at_once = Elementwise(LATENT), Elementwise(LATENT, weights_dtype="fp8")
-    one_by_one = Elementwise(
+    plain, all_at_once = SmallEstimate(LATENT), SmallEstimate(LATENT, weights_dtype="fp8")
+    one_by_one = SmallEstimate(
         LATENT, activation_dtype="fp8", attention_dtype="fp8", ffn_dtype="fp8", experts_dtype="fp8"
     )
-    assert moved(all_at_once, one_by_one) == set()
+    # A typed activation format no longer follows the weights; what it would follow is worked out beside it.
+    assert {
+        figure for figure in moved(all_at_once, one_by_one) if not figure.startswith("hardware.activation_")
+    } == set()
     assert all_at_once["hardware.router.bytes"] == all_at_once["hardware.head.bytes"] == 2
     for step in (*OF_CLASS["attention"], *OF_CLASS["ffn"], *OF_CLASS["experts"]):
         assert all_at_once[f"decode.{step}.weight_bytes"] * 2 == plain[f"decode.{step}.weight_bytes"]
@@ -763,7 +769,7 @@ def test_classes_without_a_data_type_follow_the_weights() -> None:
 
 def test_each_class_runs_on_the_kernels_of_its_format() -> None:
     """Experts in int4 under fp8 attention: three peaks and three rows of the efficiency tables in one model."""
-    at = Elementwise(LATENT, weights_dtype="fp8", experts_dtype="int4")
+    at = SmallEstimate(LATENT, weights_dtype="fp8", experts_dtype="int4")
     values = at.quantities()
     kernels = {
         name: values[f"hardware.{name}.kernel_format"]
@@ -787,7 +793,7 @@ def test_each_class_runs_on_the_kernels_of_its_format() -> None:
             assert at[f"efficiency.gemm_compute.{name}"] == at[f"efficiency.gemm_compute.{form}"]
     assert at["efficiency.moe_compute"] == at["efficiency.moe_compute.weight-only"]
     assert at["prefill.peak"] == at["hardware.peak_fp8"]
-    everywhere = Elementwise(
+    everywhere = SmallEstimate(
         LATENT, weights_dtype="fp8", experts_dtype="int4", **overridden("efficiency.gemm_compute", 0.5)
     )
     assert {everywhere[f"efficiency.gemm_compute.{name}"] for name in kernels if name != "experts"} == {0.5}

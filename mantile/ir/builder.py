@@ -124,7 +124,7 @@ class DecoderBuilder:
 
 
 def _layers_of(*facts: Input) -> str:
-    """The layers that one of the labels names: "full layers" in "KV heads, full layers"; else a whole label."""
+    """The layers that a label names: "full layers" in "KV heads, full layers"; else the first label."""
     parts = [fact.label.partition(", ") for fact in facts]
     return next((layers for _, _, layers in parts if layers), parts[0][0])
 
