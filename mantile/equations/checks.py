@@ -1,18 +1,25 @@
-"""What must hold, and what deserves attention: both sides of each, a rule, and a reason code that stays the same."""
+"""What must hold, and what deserves attention: both sides of every check, and the verdicts.
+
+What the checks are, and what it means where one does not hold, stands in the table of `reasons`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS
 from mantile.equations.cost import Cost
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import ON
+from mantile.equations.model import ModelSize
+from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
+from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
-from mantile.equations.tensors import VECTORS
+from mantile.equations.tensors import VECTORS, RankWeights
 from mantile.equations.workers import Workers
+from mantile.floors import Floors
 from mantile.graph.quantity import (
     InCase,
     Input,
@@ -24,6 +31,7 @@ from mantile.graph.quantity import (
     absolute,
     all_of,
     as_node,
+    defined,
     equal,
     if_error,
     is_error,
@@ -40,32 +48,48 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 
-Rule = Literal["exactly", "within", "at most", "at least"]
-
-TOLERANCE = Input(
-    "checks.tolerance",
-    "Tolerance",
-    "1",
-    1e-9,
-    "relative difference that rounding may leave",
-    "definition",
-    "defined",
-    shared=True,
-    fixed=True,
-)
+TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
+FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check. `error` fails the workbook; otherwise it is an alert."""
+    """A check of the table of reasons with its two sides.
 
-    code: str
-    group: str
-    label: str
+    Args:
+        of: the workers it is of: "decode", or nothing.
+    """
+
+    reason: str
     left: Named
-    rule: Rule
     right: Named
-    error: bool
+    of: str = ""
+
+    @property
+    def code(self) -> str:
+        """The reason code."""
+        return f"{self.of.upper()}_{self.reason}" if self.of else self.reason
+
+    @property
+    def label(self) -> str:
+        """What holds."""
+        label = REASONS[self.reason].label
+        return f"{label}, {self.of}" if self.of else label
+
+    @property
+    def group(self) -> str:
+        """The group it belongs to."""
+        return REASONS[self.reason].group
+
+    @property
+    def rule(self) -> Rule:
+        """How the left side must stand to the right one."""
+        return REASONS[self.reason].rule
+
+    @property
+    def error(self) -> bool:
+        """Whether the workbook fails where it does not hold; otherwise it is an alert."""
+        return REASONS[self.reason].error
 
     @cached_property
     def result(self) -> Quantity:
@@ -83,21 +107,6 @@ class Check:
         return Quantity(f"check.{self.code}", self.label, "flag", if_error(where(holds, 1, 0), 0))
 
 
-def number(name: str, label: str, unit: str, value: float) -> Input:
-    """The fixed side of a check."""
-    return Input(
-        f"checks.{name}",
-        label,
-        unit,
-        value,
-        "fixed side of a check",
-        "definition",
-        "defined",
-        shared=True,
-        fixed=True,
-    )
-
-
 @dataclass(frozen=True)
 class Checks:
     """All standing checks, the rows that only they need, and the verdict on the plan.
@@ -113,785 +122,508 @@ class Checks:
     section: Section
 
 
-FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
-PLAN, FEASIBILITY = "Plan", "Feasibility"
+@dataclass(frozen=True)
+class Checked:
+    """All of an estimate that the checks look at.
+
+    Args:
+        workers: those that do everything, or prefill and decode workers.
+    """
+
+    ir: ModelGraph
+    workers: tuple[Workers, ...]
+    model: ModelSize
+    prefill: Pass
+    decode: Pass
+    serving: Serving
+    cost: Cost
+    floors: Floors
 
 
 class _Sides:
-    """Sides of checks, each a row made once."""
+    """Rows that only checks need. Fixed sides are made once each."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = [TOLERANCE]
         self._fixed: dict[tuple[str, float], Input] = {}
 
     def fixed(self, value: float, unit: str, label: str = "") -> Input:
-        """A fixed side."""
+        """A side that is a plain number."""
         if (unit, value) not in self._fixed:
-            words = label or f"{value:g}, {unit}" if unit != "1" else label or f"{value:g}"
-            figure = Input(
+            number = f"{value:g}" if unit == "1" else f"{value:g}, {unit}"
+            side = defined(
                 f"checks.fixed.{unit.replace('/', '_per_')}.{value:g}",
-                f"Fixed: {words}",
+                f"Fixed: {label or number}",
                 unit,
                 value,
                 "fixed side of a check",
-                "definition",
-                "defined",
-                shared=True,
-                fixed=True,
             )
-            self._fixed[unit, value] = figure
-            self.rows.append(figure)
+            self._fixed[unit, value] = side
+            self.rows.append(side)
         return self._fixed[unit, value]
 
-    def row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        """A side that is worked out."""
-        figure = Quantity(f"checks.{name}", label, unit, body, note=note)
-        self.rows.append(figure)
-        return figure
+    def of(self, workers: str = "") -> Rows:
+        """A maker of sides that are worked out, of one set of workers where it is named."""
+        return Rows(
+            f"checks.{workers}" if workers else "checks", f", {workers}" if workers else "", self.rows
+        )
 
 
-def checks(
-    ir: ModelGraph,
-    sides: dict[str, Workers],
-    prefill: Pass,
-    decode: Pass,
-    results: Serving,
-    money: Cost,
-    model_parameters: Quantity,
-    floor_ttft: Quantity,
-    floor_tpot: Quantity,
-) -> Checks:
-    """The standing checks of one scenario.
-
-    Args:
-        sides: the accelerators by what a check's code begins with: nothing for those that prefill or do everything.
-    """
-    made = _Sides()
-    found: list[Check] = []
-    main, last = next(iter(sides.values())), list(sides.values())[-1]
-    one = made.fixed(1, "1")
-    far = made.fixed(200 if GroupedMatMul in ir.operations() else 20, "1", "far from the floor")
-    prefill_sum = made.row(
-        "prefill_sum", "Prefill time by what binds", "s", sum_of(list(prefill.parts.values()))
-    )
-    decode_sum = made.row("decode_sum", "Decode time by what binds", "s", sum_of(list(decode.parts.values())))
-    found += [
-        Check(
-            "TENSORS_DIFFER",
-            "Structure",
-            "Tensors add up to the architecture",
-            main.tensors.parameters,
-            "exactly",
-            model_parameters,
-            True,
-        ),
-        Check(
-            "PREFILL_SUM",
-            "Structure",
-            "Limits add up to prefill time",
-            prefill_sum,
-            "within",
-            prefill.time,
-            True,
-        ),
-        Check(
-            "DECODE_SUM", "Structure", "Limits add up to decode time", decode_sum, "within", decode.time, True
-        ),
-    ]
-    found += _structure(ir, made, last, decode)
-    for words, side in sides.items():
-        found += _plan(ir, made, side, words)
-    found += _workload(ir, made, main, last)
-    ttft_times = made.row("ttft_times", "TTFT against its floor", "1", results.ttft / floor_ttft)
-    tpot_times = made.row("tpot_times", "TPOT against its floor", "1", results.tpot / floor_tpot)
-    errors = made.row(
-        "errors",
-        "Errors among the headline results",
-        "flag",
-        where(is_error(results.e2e / last.memory.used), 1, 0),
-        "1 if end to end or memory is an error",
-    )
-    found += [
-        Check(
-            "TTFT_BELOW_FLOOR",
-            "Plausibility",
-            "TTFT is above its independent floor",
-            results.ttft,
-            "at least",
-            floor_ttft,
-            True,
-        ),
-        Check(
-            "TPOT_BELOW_FLOOR",
-            "Plausibility",
-            "TPOT is above its independent floor",
-            results.tpot,
-            "at least",
-            floor_tpot,
-            True,
-        ),
-        Check(
-            "PREFILL_MFU",
-            "Plausibility",
-            "Compute used in prefill is at most 1",
-            prefill.mfu,
-            "at most",
-            one,
-            True,
-        ),
-        Check(
-            "DECODE_MFU",
-            "Plausibility",
-            "Compute used in decode is at most 1",
-            decode.mfu,
-            "at most",
-            one,
-            True,
-        ),
-        Check(
-            "PREFILL_MBU",
-            "Plausibility",
-            "Bandwidth used in prefill is at most 1",
-            prefill.mbu,
-            "at most",
-            one,
-            True,
-        ),
-        Check(
-            "DECODE_MBU",
-            "Plausibility",
-            "Bandwidth used in decode is at most 1",
-            decode.mbu,
-            "at most",
-            one,
-            True,
-        ),
-        Check(
-            "ERROR_VALUE",
-            "Plausibility",
-            "No error value among the results",
-            errors,
-            "exactly",
-            made.fixed(0, "flag"),
-            True,
-        ),
+def checks(estimate: Checked) -> Checks:
+    """The standing checks of one scenario."""
+    sides = _Sides()
+    rows = sides.of()
+    names = ("", "decode")
+    found = [
+        *passes(rows, estimate),
+        *structure(rows, estimate),
         *(
-            [
-                Check(
-                    "SATURATED",
-                    "Alerts",
-                    "The load can be borne",
-                    results.load.load,
-                    "at most",
-                    made.fixed(0.8, "1"),
-                    False,
-                )
-            ]
-            if results.load is not None
-            else []
+            check
+            for name, workers in zip(names, estimate.workers, strict=False)
+            for check in _of_workers(sides, name, workers, estimate.ir)
         ),
-        Check(
-            "KV_QUEUE",
-            "Alerts",
-            "The KV cache holds all requests",
-            last.memory.requests,
-            "at most",
-            last.memory.capacity_sequences,
-            False,
-        ),
-        Check(
-            "TTFT_FAR_FROM_FLOOR",
-            "Alerts",
-            f"TTFT is under {far.value} times its floor",
-            ttft_times,
-            "at most",
-            far,
-            False,
-        ),
-        Check(
-            "TPOT_FAR_FROM_FLOOR",
-            "Alerts",
-            f"TPOT is under {far.value} times its floor",
-            tpot_times,
-            "at most",
-            far,
-            False,
-        ),
-        Check(
-            "PRICE_UNKNOWN",
-            "Alerts",
-            "A price is known on the basis asked for",
-            money.known,
-            "at least",
-            made.fixed(1, "flag"),
-            False,
-        ),
-        Check(
-            "POWER_UNKNOWN",
-            "Alerts",
-            "The power limit is stated",
-            money.power_known,
-            "at least",
-            made.fixed(1, "flag"),
-            False,
-        ),
+        *workload(sides, estimate),
+        *disaggregation(sides, estimate),
+        *plausibility(sides, estimate),
+        *alerts(sides, estimate),
     ]
-    order = ("Structure", PLAN, FEASIBILITY, "Plausibility", "Alerts")
-    found.sort(key=lambda check: order.index(check.group))
-    broken = [check for check in found if check.group == PLAN]
-    holds = made.row(
-        "plan_holds", "Plan checks that hold", "flag", sum_range(span([check.result for check in broken]))
+    found.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
+    invalid, verdict = feasibility(sides, found, estimate.workers)
+    return Checks(
+        checks=tuple(found),
+        invalid=invalid,
+        feasibility=verdict,
+        section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
     )
-    invalid = made.row(
+
+
+def feasibility(
+    sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
+) -> tuple[Quantity, Quantity]:
+    """How many plan checks do not hold, and the verdict on the plan."""
+    rows = sides.of()
+    plan = [check.result for check in checks if check.group == PLAN]
+    holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
+    invalid = rows(
         "invalid",
         "Plan checks that do not hold",
         "flag",
-        made.fixed(len(broken), "flag", "plan checks") - holds,
+        sides.fixed(len(plan), "flag", "plan checks") - holds,
     )
-    offloaded = sum_of([side.memory.host_weights + side.memory.host_kv for side in sides.values()])
-    held = made.row(
+    on_host = sum_of([each.memory.host_weights + each.memory.host_kv for each in workers])
+    in_memory = rows(
         "held",
         "Feasible in memory",
         "1",
-        where(offloaded > 0, WITH_OFFLOAD, FITS),
+        where(on_host > 0, WITH_OFFLOAD, FITS),
         "offload if anything lies on the host",
     )
-    room = made.row(
+    by_memory = rows(
         "room",
         "By memory",
         "1",
-        where(minimum(*(side.memory.fits for side in sides.values())) > 0, held, INSUFFICIENT),
+        where(minimum(*(each.memory.fits for each in workers)) > 0, in_memory, INSUFFICIENT),
     )
-    verdict = made.row(
-        "feasibility",
-        "Feasibility",
-        "1",
-        where(invalid > 0, INVALID, room),
-        "invalid if a plan check fails; else what memory says",
-    )
-    return Checks(
-        tuple(found),
-        invalid,
-        verdict,
-        Section("Sides of checks", tuple(made.rows), "worked out for the Checks sheet only"),
-    )
+    verdict = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
+    return invalid, verdict
 
 
-def _structure(ir: ModelGraph, made: _Sides, side: Workers, done: Pass) -> list[Check]:
-    """What must add up on the side that decodes."""
-    inputs, plan, held = side.inputs, side.plan, side.memory
-    multiplied, kept = _held(side, done)
-    made.rows += multiplied
-    shards = made.row(
-        "multiplied",
-        "Matrix weights on a rank, as multiplied",
-        "parameter",
-        sum_range(span(multiplied)),
-        "sum of the rows above",
-    )
-    made.rows += kept
-    whole = made.row(
-        "held_weights",
-        "Matrix weights on a rank, as held",
-        "parameter",
-        sum_range(span(kept)),
-        "sum of the rows above",
-    )
-    memory_sum = made.row(
-        "memory_sum", "Memory used, headroom and rest", "B", held.used + held.headroom + held.outside
-    )
-    of_ranks = [
-        Quantity(
-            f"checks.kv_of_ranks.{module.id}",
-            f"{each.label}, on the ranks of an attention group",
-            "B/token",
-            each * inputs.tp * module.layers,
-            note="KV bytes per token of a layer × TP × layers",
+# --- structure: what must add up ---------------------------------------------------------------------------
+
+
+def passes(rows: Rows, estimate: Checked) -> Iterator[Check]:
+    """Parameters of the model, and times of both passes."""
+    yield Check("TENSORS_DIFFER", estimate.workers[0].tensors.parameters, estimate.model.parameters)
+    for name, work in (("prefill", estimate.prefill), ("decode", estimate.decode)):
+        by_limit = rows(
+            f"{name}_sum",
+            f"{name.capitalize()} time by what binds",
+            "s",
+            sum_of(list(work.parts.values())),
         )
-        for module, _, each in held.caches.growing
-        if module.layers is not None
-    ]
-    of_model = [
-        Quantity(
-            f"checks.kv_of_model.{module.id}",
-            f"{each.label}, of the model with copies",
-            "B/token",
-            _with_copies(width, side) * side.formats.kv_bytes * module.layers,
-            note="channels kept × copies × bytes per KV value × layers",
-        )
-        for module, width, each in held.caches.growing
-        if module.layers is not None
-    ]
-    made.rows += of_ranks
-    kv_left = made.row(
-        "kv_of_ranks",
-        "KV bytes of a token on all ranks",
-        "B/token",
-        sum_range(span(of_ranks)) if of_ranks else as_node(0),
+        yield Check(f"{name.upper()}_SUM", by_limit, work.time)
+
+
+def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
+    """What must add up on the workers that decode."""
+    workers, ir = estimate.workers[-1], estimate.ir
+    memory = workers.memory
+    yield weights(rows, workers, estimate.decode)
+    parts = rows(
+        "memory_sum", "Memory used, headroom and rest", "B", memory.used + memory.headroom + memory.outside
     )
-    made.rows += of_model
-    kv_right = made.row(
-        "kv_of_model",
-        "KV bytes of a token, with copies",
-        "B/token",
-        sum_range(span(of_model)) if of_model else as_node(0),
-    )
-    sums = [
-        made.row(
+    yield Check("MEMORY_SUM", parts, workers.hardware.memory_capacity)
+    yield kv_cache(rows, workers)
+    of_kinds = [
+        rows(
             f"layers_on_stages.{kind.count.id.removeprefix('model.')}",
             f"Layers on all stages, {kind.name}",
             "layer",
-            sum_range(span(plan.stages.layers[kind.count])),
+            sum_range(span(workers.plan.stages.layers[kind.count])),
         )
         for kind in ir.layers
     ]
-    every = made.row("layers_on_stages", "Layers on all stages", "layer", sum_of(list(sums)))
-    found = [
-        Check(
-            "SHARDS_DIFFER",
-            "Structure",
-            "Products use every matrix a rank holds",
-            shards,
-            "within",
-            whole,
-            True,
-        ),
-        Check(
-            "MEMORY_SUM",
-            "Structure",
-            "Memory parts add up to capacity",
-            memory_sum,
-            "within",
-            side.hardware.memory_capacity,
-            True,
-        ),
-        Check(
-            "KV_DIFFERS",
-            "Structure",
-            "KV bytes of the ranks equal the architecture",
-            kv_left,
-            "within",
-            kv_right,
-            True,
-        ),
-        Check(
-            "STAGES_DIFFER",
-            "Structure",
-            "Stages hold every layer once",
-            every,
-            "exactly",
-            ir.total_layers,
-            True,
-        ),
+    layers = rows("layers_on_stages", "Layers on all stages", "layer", sum_of(list(of_kinds)))
+    yield Check("STAGES_DIFFER", layers, ir.total_layers)
+    messages = [block for block in estimate.decode.blocks if block.id in ("dispatch", "combine")]
+    if messages:
+        sent, received = (_tokens_of_message(rows, block, workers) for block in messages)
+        yield Check("TOKENS_DIFFER", sent, received)
+
+
+def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
+    """Matrices of all layers on a rank: as the products of a pass use them, and as they lie in memory."""
+    matrices = [held for held in workers.tensors.of_layers if held.weights != VECTORS]
+    used = [
+        rows(
+            f"used.{_identifier(held)}",
+            f"{_label(held)}, as multiplied",
+            "parameter",
+            sum_of(list(_multiplied(held, workers, decode))) * held.layers,
+        )
+        for held in matrices
     ]
-    sent = [block for block in done.blocks if block.id in ("dispatch", "combine")]
-    if sent:
-        there, back = (
-            made.row(
-                f"tokens_{block.id}",
-                f"Tokens of {block.label.lower()}, all ranks",
-                "token",
-                next(row for row in block.section.figures() if row.id.endswith(".own_tokens"))
-                * side.ranks.stage,
-            )
-            for block in sent
-        )
-        found.append(
-            Check(
-                "TOKENS_DIFFER",
-                "Structure",
-                "As many tokens come back from experts as are sent",
-                there,
-                "within",
-                back,
-                True,
-            )
-        )
-    return found
-
-
-def _plan(ir: ModelGraph, made: _Sides, side: Workers, words: str) -> list[Check]:
-    """Whether accelerators can hold and run the model as it is spread over them."""
-    inputs, plan, held, hardware, ranks = side.inputs, side.plan, side.memory, side.hardware, side.ranks
-    code, suffix = (f"{words.upper()}_", f", {words}") if words else ("", "")
-    key = f"{words}." if words else ""
-
-    def row(name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return made.row(f"{key}{name}", f"{label}{suffix}", unit, body, note)
-
-    def plans(name: str, label: str, left: Named, rule: Rule, right: Named) -> Check:
-        return Check(f"{code}{name}", PLAN, f"{label}{suffix}", left, rule, right, True)
-
-    def alert(name: str, label: str, left: Named, rule: Rule, right: Named) -> Check:
-        return Check(f"{code}{name}", "Alerts", f"{label}{suffix}", left, rule, right, False)
-
-    one, yes, none = made.fixed(1, "rank"), made.fixed(1, "flag"), made.fixed(0, "flag")
-    nothing = {unit: made.fixed(0, unit) for unit in ("head", "channel", "layer", "rank")}
-    replica = row(
-        "replica", "Accelerators of a replica", "accelerator", ranks.replica * RANKS_TO_ACCELERATORS
+    multiplied = rows(
+        "multiplied", "Matrix weights on a rank, as multiplied", "parameter", sum_range(span(used))
     )
-    reach = row(
+    kept = [
+        rows(
+            f"held.{_identifier(held)}",
+            f"{_label(held)}, as held",
+            "parameter",
+            held.parameters * held.layers,
+        )
+        for held in matrices
+    ]
+    stored = rows("held_weights", "Matrix weights on a rank, as held", "parameter", sum_range(span(kept)))
+    return Check("SHARDS_DIFFER", multiplied, stored)
+
+
+def _identifier(held: RankWeights) -> str:
+    return held.parameters.id.removeprefix("decode.").removeprefix("tensors.")
+
+
+def _label(held: RankWeights) -> str:
+    return held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
+
+
+def _multiplied(held: RankWeights, workers: Workers, decode: Pass) -> Iterator[Node]:
+    """Parameters on a rank of the products in a layer that use weights of a class."""
+    for block in decode.blocks:
+        module = block.module
+        if module is None or block.repeats is not held.layers:
+            continue
+        work = module.operation
+        if module.tensors and not any(tensor.matrix for tensor in module.tensors):
+            continue  # a table, such as one of embeddings
+        if isinstance(work, GroupedMatMul) and held.weights == "experts":
+            assert workers.plan.experts is not None
+            yield workers.plan.experts.per_rank * _row(block, "parameters")
+        elif isinstance(work, MatMul) and work.weights == held.weights:
+            yield _row(block, "parameters")
+
+
+def _row(block: Block, name: str) -> Named:
+    """The row of a block by the last part of its id."""
+    return next(row for row in block.section.figures() if row.id.endswith(f".{name}"))
+
+
+def kv_cache(rows: Rows, workers: Workers) -> Check:
+    """KV bytes of a token: on the ranks of an attention group, and of the model with copies of KV heads."""
+    caches = [
+        (module, width, of_layer)
+        for module, width, of_layer in workers.memory.caches.growing
+        if module.layers is not None
+    ]
+    of_ranks = [
+        rows(
+            f"kv_of_ranks.{module.id}",
+            f"{of_layer.label}, on the ranks of an attention group",
+            "B/token",
+            of_layer * workers.inputs.tp * _layers(module.layers),
+        )
+        for module, _, of_layer in caches
+    ]
+    left = rows("kv_of_ranks", "KV bytes of a token on all ranks", "B/token", _total(of_ranks))
+    of_model = [
+        rows(
+            f"kv_of_model.{module.id}",
+            f"{of_layer.label}, of the model with copies",
+            "B/token",
+            _with_copies(width, workers) * workers.formats.kv_bytes * _layers(module.layers),
+        )
+        for module, width, of_layer in caches
+    ]
+    right = rows("kv_of_model", "KV bytes of a token, with copies", "B/token", _total(of_model))
+    return Check("KV_DIFFERS", left, right)
+
+
+def _layers(layers: Node | None) -> Node:
+    assert layers is not None
+    return layers
+
+
+def _total(parts: list[Quantity]) -> Node:
+    return sum_range(span(parts)) if parts else as_node(0)
+
+
+def _with_copies(width: Node, workers: Workers) -> Node:
+    """What all TP ranks hold of a dimension: itself and copies of KV heads where it is split, else one each."""
+    if workers.plan.splits_of(width):
+        return substitute(width, workers.plan.copied)
+    return width * workers.inputs.tp
+
+
+def _tokens_of_message(rows: Rows, block: Block, workers: Workers) -> Quantity:
+    return rows(
+        f"tokens_{block.id}",
+        f"Tokens of {block.label.lower()}, all ranks",
+        "token",
+        _row(block, "own_tokens") * workers.ranks.stage,
+    )
+
+
+# --- plan, memory and alerts of each set of workers --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Of:
+    """Makes checks of one set of workers, and their sides."""
+
+    sides: _Sides
+    name: str
+    workers: Workers
+    ir: ModelGraph
+
+    @cached_property
+    def row(self) -> Rows:
+        """Makes a side."""
+        return self.sides.of(self.name)
+
+    @cached_property
+    def replica(self) -> Quantity:
+        """Accelerators of a replica."""
+        accelerators = self.workers.ranks.replica * RANKS_TO_ACCELERATORS
+        return self.row("replica", "Accelerators of a replica", "accelerator", accelerators)
+
+    def check(self, reason: str, left: Named, right: Named) -> Check:
+        """A check of these workers."""
+        return Check(reason, left, right, self.name)
+
+
+def _of_workers(sides: _Sides, name: str, workers: Workers, ir: ModelGraph) -> Iterator[Check]:
+    """Whether accelerators can hold and run the model as it is spread over them."""
+    of = _Of(sides, name, workers, ir)
+    yield from plan(of)
+    yield from experts_and_states(of)
+    yield from memory(of)
+    yield from domains(of)
+    yield from formats(of)
+
+
+def plan(of: _Of) -> Iterator[Check]:
+    """How heads, columns and ranks divide, and whether stages and replicas can be."""
+    shards, hardware, fixed = of.workers.plan, of.workers.hardware, of.sides.fixed
+    yield of.check("SYSTEM_MISMATCH", hardware.system_matches, fixed(1, "flag"))
+    no_head = fixed(0, "head")
+    if shards.left.heads is not None:
+        yield of.check("HEADS_NOT_DIVISIBLE", shards.left.heads, no_head)
+    if shards.left.kv_heads is not None:
+        yield of.check("KV_HEADS_NOT_DIVISIBLE", shards.left.kv_heads, no_head)
+    yield of.check("FFN_NOT_DIVISIBLE", shards.left.columns, fixed(0, "channel"))
+    yield of.check("EP_NOT_DIVISOR", shards.left.ranks, fixed(0, "rank"))
+    stages = of.row(
+        "stages", "Stages", "layer", of.workers.inputs.pp * fixed(1, "layer"), "a layer for each at least"
+    )
+    yield of.check("PP_EXCEEDS_LAYERS", stages, of.ir.total_layers)
+    reach = of.row(
         "reach",
         "Accelerators the system can join",
         "accelerator",
         hardware.system_accelerators * maximum(1, hardware.domains),
-        "accelerators of a domain × domains",
     )
-    stages = row("stages", "Stages", "layer", inputs.pp * made.fixed(1, "layer"), "a layer for each at least")
-    found = [
-        plans("SYSTEM_MISMATCH", "The system holds the accelerator", hardware.system_matches, "exactly", yes)
-    ]
-    if plan.left.heads is not None:
-        found.append(
-            plans("HEADS_NOT_DIVISIBLE", "TP divides the heads", plan.left.heads, "exactly", nothing["head"])
-        )
-    if plan.left.kv_heads is not None:
-        found.append(
-            plans(
-                "KV_HEADS_NOT_DIVISIBLE",
-                "KV heads and TP divide one another",
-                plan.left.kv_heads,
-                "exactly",
-                nothing["head"],
-            )
-        )
-    found += [
-        plans(
-            "FFN_NOT_DIVISIBLE",
-            "The ranks that share them divide the FFN sizes",
-            plan.left.columns,
-            "exactly",
-            nothing["channel"],
-        ),
-        plans(
-            "EP_NOT_DIVISOR", "EP divides the ranks of a stage", plan.left.ranks, "exactly", nothing["rank"]
-        ),
-        plans("PP_EXCEEDS_LAYERS", "There is a layer for every stage", stages, "at most", ir.total_layers),
-        plans(
-            "REPLICA_EXCEEDS_SYSTEM",
-            "A replica lies within what the system can join",
-            replica,
-            "at most",
-            reach,
-        ),
-    ]
-    if plan.experts is not None:
-        count = next(
-            module.operation.count for module in ir.modules if isinstance(module.operation, GroupedMatMul)
-        )
-        groups = row(
+    yield of.check("REPLICA_EXCEEDS_SYSTEM", of.replica, reach)
+
+
+def experts_and_states(of: _Of) -> Iterator[Check]:
+    """What layers of experts and recurrent states allow."""
+    inputs, shards, fixed = of.workers.inputs, of.workers.plan, of.sides.fixed
+    operations = [module.operation for module in of.ir.modules]
+    one_rank = fixed(1, "rank")
+    experts = [work.count for work in operations if isinstance(work, GroupedMatMul)]
+    if experts:
+        assert shards.left.experts is not None
+        groups = of.row(
             "expert_groups",
             "Expert-parallel groups",
             "expert",
-            inputs.ep * made.fixed(1, "expert"),
+            inputs.ep * fixed(1, "expert"),
             "an expert for each at least",
         )
-        found.append(
-            plans("EP_EXCEEDS_EXPERTS", "There is an expert for every rank of EP", groups, "at most", count)
-        )
-        assert plan.left.experts is not None
-        found.append(
-            alert(
-                "EXPERTS_UNEVEN",
-                "EP divides the experts",
-                plan.left.experts,
-                "exactly",
-                made.fixed(0, "expert"),
-            )
-        )
+        yield of.check("EP_EXCEEDS_EXPERTS", groups, experts[0])
+        yield of.check("EXPERTS_UNEVEN", shards.left.experts, fixed(0, "expert"))
     else:
-        found.append(
-            plans("EP_WITHOUT_EXPERTS", "EP is 1 in a model without experts", inputs.ep, "exactly", one)
-        )
-    if any(isinstance(module.operation, Recurrence) for module in ir.modules):
-        found.append(
-            plans("CP_WITH_STATE", "CP is 1 in a model with recurrent states", inputs.cp, "exactly", one)
-        )
-    host = row("host_used", "Bytes on the host", "B", held.host_weights + held.host_kv)
-    asked = row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
-    possible = row(
+        yield of.check("EP_WITHOUT_EXPERTS", inputs.ep, one_rank)
+    if any(isinstance(work, Recurrence) for work in operations):
+        yield of.check("CP_WITH_STATE", inputs.cp, one_rank)
+
+
+def memory(of: _Of) -> Iterator[Check]:
+    """Efficiency factors; memory of the accelerator and of its host."""
+    held, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
+    rates, hardware = of.workers.efficiency.rates, of.workers.hardware
+    host = of.row("host_used", "Bytes on the host", "B", held.host_weights + held.host_kv)
+    asked = of.row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
+    possible = of.row(
         "host_possible",
         "Host link, or none needed",
         "flag",
         where(all_of(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
-        "1 if there is a link to host memory, or nothing is asked of it",
     )
-    found += [
-        Check(
-            f"{code}EFFICIENCY_ABOVE_ONE",
-            "Plausibility",
-            f"No fraction of a peak is above 1{suffix}",
-            side.efficiency.rates.largest,
-            "at most",
-            made.fixed(1, "1"),
-            True,
-        ),
-        Check(
-            f"{code}EFFICIENCY_NOT_POSITIVE",
-            "Plausibility",
-            f"Every fraction of a peak is above 0{suffix}",
-            side.efficiency.rates.smallest,
-            "at least",
-            made.fixed(0.001, "1", "smallest sensible fraction"),
-            True,
-        ),
-        plans(
-            "OFFLOAD_WITHOUT_HOST",
-            "There is a link to host memory where it is used",
-            possible,
-            "at least",
-            yes,
-        ),
-        Check(
-            f"{code}MEMORY_EXCEEDED",
-            FEASIBILITY,
-            f"Memory used is at most usable memory{suffix}",
-            held.used,
-            "at most",
-            held.limit,
-            True,
-        ),
-        alert("OFFLOADED", "Nothing lies on the host", host, "at most", made.fixed(0, "B")),
-        alert("LAYERS_UNEVEN", "PP divides the layers", plan.left.layers, "exactly", nothing["layer"]),
-        alert(
-            "TP_CROSSES_DOMAINS",
-            "The TP ranks stand in one domain",
-            side.network.tp_domains,
-            "at most",
-            made.fixed(1, "domain"),
-        ),
-        alert(
-            "STAGE_CROSSES_DOMAINS",
-            "The ranks of a stage stand in one domain",
-            side.network.stage_domains,
-            "at most",
-            made.fixed(1, "domain"),
-        ),
-        alert(
-            "REPLICA_CROSSES_DOMAINS",
-            "A replica stands in one domain",
-            replica,
-            "at most",
-            hardware.system_accelerators,
-        ),
-        alert(
-            "FRAMEWORK_UNSUPPORTED",
-            "The framework runs on this maker's chips",
-            hardware.framework_runs,
-            "at least",
-            yes,
-        ),
-        alert(
-            "NO_NATIVE_FORMAT",
-            "The accelerator multiplies in the formats asked for",
-            side.formats.native,
-            "at least",
-            yes,
-        ),
-    ]
-    if plan.kv_copies is not None:
-        found.append(
-            alert("KV_COPIED", "KV heads are not copied", plan.kv_copies, "at most", made.fixed(1, "1"))
-        )
-    stored = [kind.stored_only for kind in side.formats.classes.values() if kind.stored_only is not None]
-    only = row(
+    yield of.check("EFFICIENCY_ABOVE_ONE", rates.largest, fixed(1, "1"))
+    smallest = fixed(0.001, "1", "smallest sensible fraction")
+    yield of.check("EFFICIENCY_NOT_POSITIVE", rates.smallest, smallest)
+    yield of.check("OFFLOAD_WITHOUT_HOST", possible, fixed(1, "flag"))
+    yield of.check("MEMORY_EXCEEDED", held.used, held.limit)
+    yield of.check("OFFLOADED", host, fixed(0, "B"))
+
+
+def domains(of: _Of) -> Iterator[Check]:
+    """Uneven stages, and messages that leave a domain."""
+    network, one_domain = of.workers.network, of.sides.fixed(1, "domain")
+    yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
+    yield of.check("TP_CROSSES_DOMAINS", network.tp_domains, one_domain)
+    yield of.check("STAGE_CROSSES_DOMAINS", network.stage_domains, one_domain)
+    yield of.check("REPLICA_CROSSES_DOMAINS", of.replica, of.workers.hardware.system_accelerators)
+
+
+def formats(of: _Of) -> Iterator[Check]:
+    """Whether framework and data types suit the accelerator; copies of KV heads; groups without requests."""
+    dtypes, inputs, fixed = of.workers.formats, of.workers.inputs, of.sides.fixed
+    yield of.check("FRAMEWORK_UNSUPPORTED", of.workers.hardware.framework_runs, fixed(1, "flag"))
+    yield of.check("NO_NATIVE_FORMAT", dtypes.native, fixed(1, "flag"))
+    if of.workers.plan.kv_copies is not None:
+        yield of.check("KV_COPIED", of.workers.plan.kv_copies, fixed(1, "1"))
+    only = of.row(
         "stored_only",
         "Weights in a native format multiplied in 16 bit",
         "flag",
-        maximum(*stored),
-        "1 if some weights' format has a peak that wider activations leave unused",
+        maximum(*(kind.stored_only for kind in dtypes.classes.values() if kind.stored_only is not None)),
+        "wider activations leave the peak of the weights' format unused",
     )
-    found.append(
-        alert(
-            "WEIGHT_ONLY_FORMAT",
-            "Activations follow weights the accelerator can multiply",
-            only,
-            "exactly",
-            none,
-        )
-    )
-    share = row(
+    yield of.check("WEIGHT_ONLY_FORMAT", only, fixed(0, "flag"))
+    groups = of.row(
         "request_groups",
         "Groups that share the requests",
         "request",
         inputs.dp * inputs.attention_dp * ONE_REQUEST,
-        "DP × attention-DP",
     )
-    found.append(
-        alert(
-            "MORE_GROUPS_THAN_REQUESTS",
-            "There is a request for every group",
-            share,
-            "at most",
-            inputs.concurrency,
-        )
-    )
-    return found
+    yield of.check("MORE_GROUPS_THAN_REQUESTS", groups, inputs.concurrency)
 
 
-def _workload(ir: ModelGraph, made: _Sides, main: Workers, last: Workers) -> list[Check]:
-    """Lengths, batching and the way prefill and decode go together."""
-    inputs = main.inputs
-    found: list[Check] = []
-    if "max_positions" in ir.facts:
-        length = made.row(
-            "length", "Input and output tokens", "token/request", inputs.input_tokens + inputs.output_tokens
-        )
-        found.append(
-            Check(
-                "CONTEXT_EXCEEDS_MODEL",
-                PLAN,
-                "Input and output lie within the model's context",
-                length,
-                "at most",
-                ir.facts["max_positions"],
-                True,
-            )
-        )
-    groups = made.row(
+# --- the workload, and results -----------------------------------------------------------------------------
+
+
+def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Lengths and batching."""
+    rows, fixed, inputs = sides.of(), sides.fixed, estimate.workers[0].inputs
+    if "max_positions" in estimate.ir.facts:
+        tokens = inputs.input_tokens + inputs.output_tokens
+        length = rows("length", "Input and output tokens", "token/request", tokens)
+        yield Check("CONTEXT_EXCEEDS_MODEL", length, estimate.ir.facts["max_positions"])
+    groups = rows(
         "context_groups",
         "Groups that share a prompt",
         "token/request",
-        inputs.cp * made.fixed(1, "token/request"),
+        inputs.cp * fixed(1, "token/request"),
         "a token for each at least",
     )
-    found.append(
-        Check(
-            "CP_EXCEEDS_INPUT",
-            PLAN,
-            "There is a token of the prompt for every CP rank",
-            groups,
-            "at most",
-            inputs.input_tokens,
-            True,
-        )
-    )
-    sequence = made.row(
+    yield Check("CP_EXCEEDS_INPUT", groups, inputs.input_tokens)
+    useless = rows(
         "sequence_useless",
         "Sequence parallelism without TP",
         "flag",
         where(all_of(equal(inputs.sequence_parallel, ON), inputs.tp <= 1), 1, 0),
-        "1 if asked for with one TP rank",
     )
-    found.append(
-        Check(
-            "SP_WITHOUT_TP",
-            "Alerts",
-            "Sequence parallelism has TP ranks",
-            sequence,
-            "exactly",
-            made.fixed(0, "flag"),
-            False,
-        )
+    yield Check("SP_WITHOUT_TP", useless, fixed(0, "flag"))
+
+
+def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """The way prefill and decode go together, where decode workers are described apart."""
+    rows, none, yes = sides.of(), sides.fixed(0, "flag"), sides.fixed(1, "flag")
+    first, last = estimate.workers[0], estimate.workers[-1]
+    disaggregated = first.ranks.disaggregated
+    if disaggregated is None:
+        return
+    static = rows(
+        "static_apart",
+        "Static batching with workers apart",
+        "flag",
+        disaggregated * (1 - first.ranks.continuous),
     )
-    apart = main.ranks.disaggregated
-    if apart is None:
-        return found
-    still = made.row(
-        "static_apart", "Static batching with workers apart", "flag", apart * (1 - main.ranks.continuous)
-    )
-    links = made.row(
+    linked = rows(
         "linked",
         "Workers reach one another",
         "flag",
-        maximum(1 - apart, where(minimum(main.network.out, last.network.out) > 0, 1, 0)),
-        "1 if both systems have a network, or serving is aggregated",
+        maximum(1 - disaggregated, where(minimum(first.network.out, last.network.out) > 0, 1, 0)),
+        "both systems need a network",
     )
     differ = [
-        made.row(
-            f"differs.{mine.id.removeprefix('inputs.')}",
-            f"Prefill and decode differ, {mine.label}",
+        rows(
+            f"differs.{shared.id.removeprefix('inputs.')}",
+            f"Prefill and decode differ, {shared.label}",
             "flag",
-            where(equal(mine, own), 0, 1),
+            where(equal(shared, own), 0, 1),
         )
-        for mine, own in inputs.of_decode().items()
+        for shared, own in first.inputs.of_decode().items()
     ]
-    different = made.row(
+    differences = rows(
         "differences",
         "Differences in aggregated serving",
         "flag",
-        (1 - apart) * sum_range(span(differ)),
-        "0 if serving is disaggregated",
+        (1 - disaggregated) * sum_range(span(differ)),
     )
-    found += [
-        Check(
-            "PHASES_DIFFER",
-            PLAN,
-            "The same accelerators prefill and decode",
-            different,
-            "exactly",
-            made.fixed(0, "flag"),
-            True,
-        ),
-        Check(
-            "STATIC_DISAGGREGATED",
-            PLAN,
-            "Disaggregated serving batches continuously",
-            still,
-            "exactly",
-            made.fixed(0, "flag"),
-            True,
-        ),
-        Check(
-            "NO_LINK_BETWEEN_WORKERS",
-            PLAN,
-            "Prefill and decode workers are linked",
-            links,
-            "at least",
-            made.fixed(1, "flag"),
-            True,
-        ),
-    ]
-    return found
+    yield Check("PHASES_DIFFER", differences, none)
+    yield Check("STATIC_DISAGGREGATED", static, none)
+    yield Check("NO_LINK_BETWEEN_WORKERS", linked, yes)
 
 
-def _with_copies(width: Node, side: Workers) -> Node:
-    """What all TP ranks together hold of a dimension: itself where it is split, copies of KV heads counted, else one copy per rank."""
-    return substitute(width, side.plan.copied) if side.plan.splits_of(width) else width * side.inputs.tp
+def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Results against independent floors, peaks, and errors."""
+    served, one = estimate.serving, sides.fixed(1, "1")
+    yield Check("TTFT_BELOW_FLOOR", served.ttft, estimate.floors.ttft)
+    yield Check("TPOT_BELOW_FLOOR", served.tpot, estimate.floors.tpot)
+    yield Check("PREFILL_MFU", estimate.prefill.mfu, one)
+    yield Check("DECODE_MFU", estimate.decode.mfu, one)
+    yield Check("PREFILL_MBU", estimate.prefill.mbu, one)
+    yield Check("DECODE_MBU", estimate.decode.mbu, one)
+    errors = sides.of()(
+        "errors",
+        "Errors among the headline results",
+        "flag",
+        where(is_error(served.e2e / estimate.workers[-1].memory.used), 1, 0),
+        "whatever is an error makes end to end or memory one",
+    )
+    yield Check("ERROR_VALUE", errors, sides.fixed(0, "flag"))
 
 
-def _held(side: Workers, done: Pass) -> tuple[list[Quantity], list[Quantity]]:
-    """Matrices of all layers on a rank, by class: as the products of a pass use them, and as the tensors hold them."""
-    used, kept = [], []
-    for held in side.tensors.of_layers:
-        if held.weights == VECTORS:
-            continue
-        name = held.parameters.id.removeprefix("tensors.").removeprefix("decode.tensors.")
-        products: list[Node] = []
-        for block in done.blocks:
-            work = block.module.operation if block.module is not None else None
-            tables = (
-                block.module is not None
-                and block.module.tensors
-                and not any(tensor.matrix for tensor in block.module.tensors)
-            )
-            if block.repeats is held.layers and isinstance(work, MatMul | GroupedMatMul) and not tables:
-                parameters = next(row for row in block.section.figures() if row.id.endswith(".parameters"))
-                if isinstance(work, GroupedMatMul) and held.weights == "experts":
-                    assert side.plan.experts is not None
-                    products.append(side.plan.experts.per_rank * parameters)
-                elif isinstance(work, MatMul) and work.weights == held.weights:
-                    products.append(parameters)
-        label = held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
-        used.append(
-            Quantity(
-                f"checks.used.{name}",
-                f"{label}, as multiplied",
-                "parameter",
-                sum_of(products) * held.layers,
-                note="parameters of the products × layers",
-            )
-        )
-        kept.append(
-            Quantity(
-                f"checks.held.{name}",
-                f"{label}, as held",
-                "parameter",
-                held.parameters * held.layers,
-                note="parameters of a layer on a rank × layers",
-            )
-        )
-    return used, kept
+def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """What deserves attention in the results."""
+    rows, served, floors, money = sides.of(), estimate.serving, estimate.floors, estimate.cost
+    held, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
+    far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
+    if served.load is not None:
+        yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
+    yield Check("KV_QUEUE", held.requests, held.capacity_sequences)
+    times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)
+    yield Check("TTFT_FAR_FROM_FLOOR", times, far)
+    times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
+    yield Check("TPOT_FAR_FROM_FLOOR", times, far)
+    yield Check("PRICE_UNKNOWN", money.known, yes)
+    yield Check("POWER_UNKNOWN", money.power_known, yes)
+
+
+# --- all checks of a workbook ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -899,10 +631,10 @@ class Verdict:
     """What all checks of a workbook say together.
 
     Args:
-        passed: error checks that hold, and `clear` alerts that do, of each scenario. The rest is of the whole workbook.
+        passed: error checks that hold, `clear` alerts that do, of each scenario; the rest is of all scenarios.
         error_count: error checks of all scenarios, and `alert_count` alerts.
         master: 1 if no error check failed in any scenario.
-        headline: in words, how many checks pass; `alerts` how many alerts are raised; `stamp` whether inputs changed.
+        headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed.
     """
 
     checks: tuple[Check, ...]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constant
-from mantile.equations.checks import Checks, checks
+from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
 from mantile.equations.dimensions import dimensions
@@ -141,6 +141,7 @@ def build_graph(
     prefill_workers = workers(ir, library, inputs, ranks)
     defaults["activation_dtype"] = prefill_workers.formats.activation_default
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
+    sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     phase, microbatches = decode(decode_workers, ir)
@@ -170,7 +171,7 @@ def build_graph(
     return EstimateGraph(
         ir=ir,
         library=library,
-        workers=(prefill_workers, decode_workers) if disaggregated else (prefill_workers,),
+        workers=sets,
         input_sections=input_sections,
         model=size,
         prefill=prefill_pass,
@@ -189,15 +190,16 @@ def build_graph(
         floors=lowest,
         measured=measured(served),
         checks=checks(
-            ir,
-            {"": prefill_workers, "decode": decode_workers} if disaggregated else {"": prefill_workers},
-            prefill_pass,
-            decode_pass,
-            served,
-            money,
-            size.parameters,
-            lowest.ttft,
-            lowest.tpot,
+            Checked(
+                ir=ir,
+                workers=sets,
+                model=size,
+                prefill=prefill_pass,
+                decode=decode_pass,
+                serving=served,
+                cost=money,
+                floors=lowest,
+            )
         ),
     )
 

@@ -55,15 +55,7 @@ def stamp(served: Serving, memory: Memory, money: Cost) -> Stamp:
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    unchanged = Check(
-        code="INPUTS_CHANGED",
-        group="Alerts",
-        label="Headline results equal those of generation",
-        left=changed,
-        rule="exactly",
-        right=none,
-        error=False,
-    )
+    unchanged = Check("INPUTS_CHANGED", changed, none)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )

@@ -1,0 +1,174 @@
+"""Reason codes: what each check asks for, and what it means where it does not hold. A code never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Rule = Literal["exactly", "within", "at most", "at least"]
+Group = Literal["Structure", "Plan", "Feasibility", "Plausibility", "Alerts"]
+
+STRUCTURE: Group = "Structure"
+PLAN: Group = "Plan"
+FEASIBILITY: Group = "Feasibility"
+PLAUSIBILITY: Group = "Plausibility"
+ALERTS: Group = "Alerts"
+GROUPS = (STRUCTURE, PLAN, FEASIBILITY, PLAUSIBILITY, ALERTS)
+"""Groups of checks in the order in which they are read. Alerts ask for attention; all others are errors."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A check without its two sides.
+
+    Args:
+        rule: how the left side must stand to the right one; within: up to rounding.
+        label: what holds.
+        meaning: what it means where it does not hold, in one line.
+        of_workers: asked of each set of workers; the code of decode workers begins with "DECODE_".
+    """
+
+    code: str
+    group: Group
+    rule: Rule
+    label: str
+    meaning: str
+    of_workers: bool = False
+
+    @property
+    def error(self) -> bool:
+        """Whether the workbook fails where it does not hold."""
+        return self.group != ALERTS
+
+
+def _of_workers(code: str, group: Group, rule: Rule, label: str, meaning: str) -> Reason:
+    return Reason(code, group, rule, label, meaning, of_workers=True)
+
+
+_TABLE = (
+    Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
+           "The tensors as stored and the modules of the model count different numbers of parameters."),
+    Reason("PREFILL_SUM", STRUCTURE, "within", "Limits add up to prefill time",
+           "Compute, memory, network and overhead time do not add up to the time of the prefill pass."),
+    Reason("DECODE_SUM", STRUCTURE, "within", "Limits add up to decode time",
+           "Compute, memory, network and overhead time do not add up to the time of the decode step."),
+    Reason("SHARDS_DIFFER", STRUCTURE, "within", "Products use every matrix a rank holds",
+           "The weights a rank multiplies with are not those that lie in its memory."),
+    Reason("MEMORY_SUM", STRUCTURE, "within", "Memory parts add up to capacity",
+           "Used, free and reserved memory do not add up to the memory of the accelerator."),
+    Reason("KV_DIFFERS", STRUCTURE, "within", "KV bytes of the ranks equal the architecture",
+           "The KV cache of all ranks is not that of the model with its copies of KV heads."),
+    Reason("STAGES_DIFFER", STRUCTURE, "exactly", "Stages hold every layer once",
+           "The layers of all pipeline stages are not the layers of the model."),
+    Reason("TOKENS_DIFFER", STRUCTURE, "within", "As many tokens come back from experts as are sent",
+           "Dispatch and combine move different numbers of tokens."),
+
+    _of_workers("SYSTEM_MISMATCH", PLAN, "exactly", "The system holds the accelerator",
+                "The system is made of other accelerators than the one asked for."),
+    _of_workers("HEADS_NOT_DIVISIBLE", PLAN, "exactly", "TP divides the heads",
+                "The TP ranks would hold different numbers of attention heads."),
+    _of_workers("KV_HEADS_NOT_DIVISIBLE", PLAN, "exactly", "KV heads and TP divide one another",
+                "KV heads can neither be split evenly over the TP ranks nor be copied evenly to them."),
+    _of_workers("FFN_NOT_DIVISIBLE", PLAN, "exactly", "The ranks that share them divide the FFN sizes",
+                "The columns of an FFN cannot be split evenly over the ranks that share it."),
+    _of_workers("EP_NOT_DIVISOR", PLAN, "exactly", "EP divides the ranks of a stage",
+                "The ranks of a stage cannot be cut into EP groups of one size."),
+    _of_workers("PP_EXCEEDS_LAYERS", PLAN, "at most", "There is a layer for every stage",
+                "The pipeline has more stages than the model has layers."),
+    _of_workers("REPLICA_EXCEEDS_SYSTEM", PLAN, "at most", "A replica lies within what the system can join",
+                "A replica needs more accelerators than the system can link."),
+    _of_workers("EP_EXCEEDS_EXPERTS", PLAN, "at most", "There is an expert for every rank of EP",
+                "There are more EP groups than experts in a layer."),
+    _of_workers("EP_WITHOUT_EXPERTS", PLAN, "exactly", "EP is 1 in a model without experts",
+                "Expert parallelism is asked of a dense model."),
+    _of_workers("CP_WITH_STATE", PLAN, "exactly", "CP is 1 in a model with recurrent states",
+                "A recurrent state cannot be cut along the tokens of a request."),
+    _of_workers("OFFLOAD_WITHOUT_HOST", PLAN, "at least", "There is a link to host memory where it is used",
+                "Weights or KV cache shall lie on the host, but nobody states a link to it."),
+    Reason("CONTEXT_EXCEEDS_MODEL", PLAN, "at most", "Input and output lie within the model's context",
+           "Input and output tokens together are more than the positions the model was made for."),
+    Reason("CP_EXCEEDS_INPUT", PLAN, "at most", "There is a token of the prompt for every CP rank",
+           "The prompt has fewer tokens than there are context-parallel ranks."),
+    Reason("PHASES_DIFFER", PLAN, "exactly", "The same accelerators prefill and decode",
+           "Serving is aggregated, but decode is described with other accelerators than prefill."),
+    Reason("STATIC_DISAGGREGATED", PLAN, "exactly", "Disaggregated serving batches continuously",
+           "Static batching and workers of their own for prefill and decode exclude each other."),
+    Reason("NO_LINK_BETWEEN_WORKERS", PLAN, "at least", "Prefill and decode workers are linked",
+           "A system without a network cannot hand the KV cache over."),
+
+    _of_workers("MEMORY_EXCEEDED", FEASIBILITY, "at most", "Memory used is at most usable memory",
+                "Weights, activations, runtime and the KV cache of the batch do not fit an accelerator."),
+
+    _of_workers("EFFICIENCY_ABOVE_ONE", PLAUSIBILITY, "at most", "No fraction of a peak is above 1",
+                "An efficiency factor promises more than the datasheet's peak."),
+    _of_workers("EFFICIENCY_NOT_POSITIVE", PLAUSIBILITY, "at least", "Every fraction of a peak is above 0",
+                "An efficiency factor is 0 or below: something would never end."),
+    Reason("TTFT_BELOW_FLOOR", PLAUSIBILITY, "at least", "TTFT is above its independent floor",
+           "TTFT is below what a roofline of the whole model allows."),
+    Reason("TPOT_BELOW_FLOOR", PLAUSIBILITY, "at least", "TPOT is above its independent floor",
+           "TPOT is below what a roofline of the whole model allows."),
+    Reason("PREFILL_MFU", PLAUSIBILITY, "at most", "Compute used in prefill is at most 1",
+           "Prefill runs more FLOP/s than the accelerator has."),
+    Reason("DECODE_MFU", PLAUSIBILITY, "at most", "Compute used in decode is at most 1",
+           "Decode runs more FLOP/s than the accelerator has."),
+    Reason("PREFILL_MBU", PLAUSIBILITY, "at most", "Bandwidth used in prefill is at most 1",
+           "Prefill moves more bytes per second than the memory can."),
+    Reason("DECODE_MBU", PLAUSIBILITY, "at most", "Bandwidth used in decode is at most 1",
+           "Decode moves more bytes per second than the memory can."),
+    Reason("ERROR_VALUE", PLAUSIBILITY, "exactly", "No error value among the results",
+           "End to end or memory cannot be worked out: an input is missing or outside its range."),
+
+    _of_workers("EXPERTS_UNEVEN", ALERTS, "exactly", "EP divides the experts",
+                "Some ranks hold an expert more than others; the estimate is of the fullest."),
+    _of_workers("OFFLOADED", ALERTS, "at most", "Nothing lies on the host",
+                "Weights or KV cache lie in host memory, and each step reads them over its link."),
+    _of_workers("LAYERS_UNEVEN", ALERTS, "exactly", "PP divides the layers",
+                "Some stages hold a layer more than others; the pipeline waits for the fullest."),
+    _of_workers("TP_CROSSES_DOMAINS", ALERTS, "at most", "The TP ranks stand in one domain",
+                "All-reduces of every layer go over the slower network between domains."),
+    _of_workers("STAGE_CROSSES_DOMAINS", ALERTS, "at most", "The ranks of a stage stand in one domain",
+                "Messages between the ranks of a stage go over the slower network between domains."),
+    _of_workers("REPLICA_CROSSES_DOMAINS", ALERTS, "at most", "A replica stands in one domain",
+                "Messages between pipeline stages go over the slower network between domains."),
+    _of_workers("FRAMEWORK_UNSUPPORTED", ALERTS, "at least", "The framework runs on this maker's chips",
+                "The profile of the framework does not name the maker of the accelerator."),
+    _of_workers("NO_NATIVE_FORMAT", ALERTS, "at least", "The accelerator multiplies in the formats asked for",
+                "The accelerator has no peak for the activations' format; products run in 16 bit."),
+    _of_workers("KV_COPIED", ALERTS, "at most", "KV heads are not copied",
+                "There are more TP ranks than KV heads: several ranks hold the same KV cache."),
+    _of_workers("WEIGHT_ONLY_FORMAT", ALERTS, "exactly",
+                "Activations follow weights the accelerator can multiply",
+                "Wider activations leave the peak of the weights' format unused."),
+    _of_workers("MORE_GROUPS_THAN_REQUESTS", ALERTS, "at most", "There is a request for every group",
+                "Some replicas or attention groups have no request to work on."),
+    Reason("SP_WITHOUT_TP", ALERTS, "exactly", "Sequence parallelism has TP ranks",
+           "Sequence parallelism is on, but there is one TP rank only: it does nothing."),
+    Reason("SATURATED", ALERTS, "at most", "The load can be borne",
+           "More requests arrive than 80 % of what can be served: waits are longer than estimated."),
+    Reason("KV_QUEUE", ALERTS, "at most", "The KV cache holds all requests",
+           "The batch is full, and further requests wait for a batch slot."),
+    Reason("TTFT_FAR_FROM_FLOOR", ALERTS, "at most", "TTFT is not far above its floor",
+           "TTFT is many times what the hardware allows: waits or overhead make most of it."),
+    Reason("TPOT_FAR_FROM_FLOOR", ALERTS, "at most", "TPOT is not far above its floor",
+           "TPOT is many times what the hardware allows: overhead or messages make most of it."),
+    Reason("PRICE_UNKNOWN", ALERTS, "at least", "A price is known on the basis asked for",
+           "Nobody states a price of the accelerator on this basis: costs are shown as unknown."),
+    Reason("POWER_UNKNOWN", ALERTS, "at least", "The power limit is stated",
+           "Nobody states the power limit of the accelerator: power is shown as unknown."),
+    Reason("INPUTS_CHANGED", ALERTS, "exactly", "Headline results equal those of generation",
+           "An input was edited after the workbook was made: results differ from those stored."),
+)  # fmt: skip
+
+REASONS = {reason.code: reason for reason in _TABLE}
+
+
+def reasons() -> Iterator[tuple[str, str, str]]:
+    """Every reason code with its group and what it means where the check does not hold, for documents.
+
+    Example:
+        >>> next(reasons())[:2]
+        ('TENSORS_DIFFER', 'Structure')
+    """
+    for reason in _TABLE:
+        yield reason.code, reason.group, reason.meaning
