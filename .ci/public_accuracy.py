@@ -1,10 +1,12 @@
-"""How far off predictions are on a table of public serving runs: fitted, not fitted, left out of a fit; and what each part is worth.
+"""How far off predictions are on a table of public serving runs: fitted, not fitted, left out of a fit; and
+what each part is worth.
 
     python .ci/public_accuracy.py FILE.csv            all of it, about a quarter of an hour
-    python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft or ranges
+    python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft, ranges
     python .ci/public_accuracy.py FILE.csv page       the generated tables of workbooks/accuracy.md
 
-A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they were timed (@kernels).
+A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they
+were timed (@kernels).
 """
 
 from __future__ import annotations
@@ -110,7 +112,8 @@ def without_pairs(library: Library) -> Library:
 
 
 class Bench:
-    """The aggregated runs of a table, and log ratios of runs left out of a fit, by metric and what was left out."""
+    """The aggregated runs of a table, and log ratios of runs left out of a fit, by metric and what was left
+    out."""
 
     def __init__(self, file: Path) -> None:
         self.everything = load_measurements(file)
@@ -152,21 +155,24 @@ class Bench:
             print_errors(f"TPOT, {name}", np.log(table["tpot_ratio"].to_numpy(float)))
 
     def tpot(self) -> None:
-        """One set of factors for all runs, judged on configurations, models and systems it was not fitted to."""
+        """One set of factors for all runs, judged on configurations, models and systems it was not fitted
+        to."""
         problem = self.problem(load_library(TABLES), GLOBAL, ["tpot_s"])
         for by, spread in SPREADS.items():
             self.left_out["tpot", by] = cross_validate(problem, by, spread)[:, 0]
             print_errors(f"TPOT, one set of factors, {by} left out", self.left_out["tpot", by])
 
     def shared(self) -> None:
-        """The same from kernels as they were timed, with terms only that every model, system and framework sees."""
+        """The same from kernels as they were timed, with terms only that every model, system and framework
+        sees."""
         problem = self.problem(load_library(KERNELS), SHARED, ["tpot_s"])
         for by in ("model", "system"):
             ratios = cross_validate(problem, by, 0.3)[:, 0]
             print_errors(f"TPOT, kernels and shared terms only, {by} left out", ratios)
 
     def ttft(self) -> None:
-        """Factors of the first token by accelerator and framework, pulled towards those for all; and those for all alone."""
+        """Factors of the first token by accelerator and framework, pulled towards those for all; and those
+        for all alone."""
         library = without_pairs(load_library())
         common = [f"{name}@global" for name in FIRST if name != "cold_start"]
         for name, factors in (
@@ -181,7 +187,8 @@ class Bench:
                 print_errors(f"median TTFT, {name}, {by} left out", ratios[:, 1])
 
     def ranges(self) -> None:
-        """Percentiles of measured ÷ predicted of what was left out, each group with the same weight; throughput included."""
+        """Percentiles of measured ÷ predicted of what was left out, each group with the same weight;
+        throughput included."""
         if not self.left_out:
             self.tpot()
             self.ttft()
@@ -193,7 +200,8 @@ class Bench:
                 self._print_range(metric, by, log_ratios)
 
     def _throughput(self, by: LeftOut) -> Any:
-        """Log ratios of throughput that follow from those of TTFT and TPOT: requests in flight over their time."""
+        """Log ratios of throughput that follow from those of TTFT and TPOT: requests in flight over their
+        time."""
         rest = np.array([float(run.output_tokens or 1) - 1 for run in self.runs])
         ttft, tpot = (
             np.array([getattr(run.metrics, name) or np.nan for run in self.runs])

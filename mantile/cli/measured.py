@@ -36,7 +36,8 @@ Profiles = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FOLDER/ID@VERSION",
-        help="Use another version of a profile, or an efficiency profile of one's own, FILE.yaml; repeatable.",
+        help="Use another version of a profile, or an efficiency profile of one's own, FILE.yaml; "
+        "repeatable.",
     ),
 ]
 Reports = Annotated[
@@ -55,7 +56,8 @@ Factors = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME[CONDITION][@SCOPE]",
-        help="A factor that may change: gemm_bandwidth_scale[fp8]@pair; scopes global, generation, framework, pair; "
+        help="A factor that may change: gemm_bandwidth_scale[fp8]@pair; scopes global, generation, "
+        "framework, pair; "
         "repeatable.  [default: the usual ones, for each accelerator with its framework]",
     ),
 ]
@@ -71,7 +73,8 @@ Spread = Annotated[
     typer.Option(
         min=0.001,
         max=10,
-        help="Standard deviation of a factor's logarithm around the profile it starts from; the smaller, the closer it stays.",
+        help="Standard deviation of a factor's logarithm around the profile it starts from; the smaller, "
+        "the closer it stays.",
     ),
 ]
 Loss = Annotated[
@@ -99,7 +102,8 @@ def reconcile(
     override: Changes = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare predictions with measured runs: how far off, and where. A row that cannot be read is reported and skipped."""
+    """Compare predictions with measured runs: how far off, and where. A row that cannot be read is reported
+    and skipped."""
     path, conditions = _file_and_conditions(measurements, where)
     reports = list(output or ())
     _check_reports(reports, path)
@@ -148,7 +152,8 @@ def calibrate(
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile:
             raise InputError(
-                f"{path}: --where, --cross-validate and --profile are for files of measured runs, not for a workbook"
+                f"{path}: --where, --cross-validate and --profile are for files of measured runs, not for a "
+                "workbook"
             )
         _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
@@ -243,7 +248,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
-    """The file of measured runs and all conditions: arguments of the form field=value that are no file are conditions as well."""
+    """The file of measured runs and all conditions: arguments of the form field=value that are no file are
+    conditions as well."""
     condition = re.compile(r"^\w+!?=")
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:

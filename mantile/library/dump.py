@@ -1,4 +1,5 @@
-"""Scenarios and efficiency profiles as YAML: scenarios in the order people write them, profiles one line a factor."""
+"""Scenarios and efficiency profiles as YAML: scenarios in the order people write them, profiles one line a
+factor."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ _ORDER = (
 assert set(_ORDER) == set(Scenario.model_fields)
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the base is C where PyYAML was built with it
+_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # in C where PyYAML was built with it
+
+
+class _Dumper(_Base):  # type: ignore[misc]
     """Quotes every text that YAML 1.1 or 1.2 would read as something else, such as no, 1e5 or a date."""
 
 
@@ -64,7 +68,8 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
 
 
 def dump_scenario(data: Mapping[str, Any]) -> str:
-    """The fields of a scenario that are given, as a scenario file in the order people write them: `load_scenario` reads it back."""
+    """The fields of a scenario that are given, as a scenario file in the order people write them:
+    `load_scenario` reads it back."""
 
     def ordered(case: Mapping[str, Any]) -> dict[str, Any]:
         found = {name: case[name] for name in _ORDER if name in case}
@@ -116,7 +121,8 @@ def _errors(name: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[str
     }
     yield f"{name}:" if known else f"{name}: {{}}"
     for metric, figures in known.items():
-        yield f"  {metric}: {_flow({key: int(value) if key == 'n' else float(f'{value:.4g}') for key, value in figures.items()})}"
+        digits = {key: int(value) if key == "n" else float(f"{value:.4g}") for key, value in figures.items()}
+        yield f"  {metric}: {_flow(digits)}"
 
 
 def _flow(fields: Mapping[str, Any]) -> str:

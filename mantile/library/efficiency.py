@@ -1,4 +1,5 @@
-"""Efficiency profiles: which share of its peaks hardware comes to, what overheads it has, and how fitted figures came about."""
+"""Efficiency profiles: which share of its peaks hardware comes to, what overheads it has, and how fitted
+figures came about."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ FALLBACK_CHAIN = (
     Level("accelerator_framework", "accelerator and framework", "{accelerator}/{framework}"),
     Level("link", "kind of link", "link/{link}"),
 )
-"""From wide to specific. Of the profiles that hold for a case and have a factor, the one of the last level is used."""
+"""From wide to specific. Of the profiles that hold for a case and have a factor, the one of the last level is
+used."""
 
 
 def profile_keys(case: Mapping[str, str | None]) -> list[str]:
@@ -73,8 +75,8 @@ def profile_keys(case: Mapping[str, str | None]) -> list[str]:
 
 
 class Factor(Strict):
-    """One figure of an efficiency factor; `format`, `kv` or `ranks` where it holds for one kernel format, KV format or number
-    of ranks only."""
+    """One figure of an efficiency factor; `format`, `kv` or `ranks` where it holds for one kernel format, KV
+    format or number of ranks only."""
 
     factor: str
     value: float
@@ -90,7 +92,8 @@ class FactorChange(Strict):
     """By how much a fit changed a factor.
 
     Args:
-        factor: its name; `condition` one kernel format, KV format or number of ranks, None for all its figures.
+        factor: its name; `condition` one kernel format, KV format or number of ranks, None for all its
+            figures.
         change: new ÷ old; `low` and `high` the ends of its 80 % interval.
         at_bound: whether it stopped at the end of its range.
     """
@@ -108,8 +111,10 @@ class FitReport(Strict):
 
     Args:
         runs: how many; `source` where they come from; `metrics` which were fitted.
-        spread: standard deviation of the logarithm of a factor around where it started, before the runs were seen.
-        before, after: errors on these runs, by metric; `out_of_sample` those on runs left out, by what was left out.
+        spread: standard deviation of the logarithm of a factor around where it started, before the runs were
+            seen.
+        before, after: errors on these runs, by metric; `out_of_sample` those on runs left out, by what was
+            left out.
         moved: the factors that changed.
     """
 
@@ -124,9 +129,9 @@ class FitReport(Strict):
 
 
 class EfficiencyProfile(Profile):
-    """Figures of efficiency factors for the cases of one level of the fallback chain: for everything (`global`), a
-    generation or an accelerator, with or without a framework, for a topology or a kind of link. A factor that a profile
-    lacks is taken from the next wider one that holds."""
+    """Figures of efficiency factors for the cases of one level of the fallback chain: for everything
+    (`global`), a generation or an accelerator, with or without a framework, for a topology or a kind of link.
+    A factor that a profile lacks is taken from the next wider one that holds."""
 
     generation: str | None = None
     accelerator: str | None = None

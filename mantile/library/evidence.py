@@ -14,8 +14,8 @@ EVIDENCE_LEVELS = {
     "pair": "serving runs of framework and accelerator",
     "apart": "disaggregated serving: TPOT measured, the rest not",
 }
-"""How much was measured that bears on a case, from the least to the most. The last holds for all disaggregated serving,
-whatever was measured of its framework and accelerator."""
+"""How much was measured that bears on a case, from the least to the most. The last holds for all
+disaggregated serving, whatever was measured of its framework and accelerator."""
 
 BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
 """Labels of the metrics whose error is stated."""
@@ -30,7 +30,8 @@ class Pair(Strict):
 
 
 class Band(Strict):
-    """Percentiles of measured ÷ predicted, of runs in groups that were left out of a fit; each group has the same weight."""
+    """Percentiles of measured ÷ predicted, of runs in groups that were left out of a fit; each group has the
+    same weight."""
 
     metric: Literal["tpot", "ttft", "throughput"]
     level: Literal["unseen", "framework", "pair", "apart"]

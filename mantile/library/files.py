@@ -13,7 +13,8 @@ from mantile.library.errors import InputError
 
 @contextmanager
 def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
-    """A new file beside `path` to write to; it takes the place of `path` once all went well, else nothing stays behind.
+    """A new file beside `path` to write to; it takes the place of `path` once all went well, else nothing
+    stays behind.
 
     Args:
         overwrite: whether a file of that name may be replaced.

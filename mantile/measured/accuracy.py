@@ -1,4 +1,4 @@
-"""How accurate Mantile is, from measured runs: the figures of workbooks/accuracy.md, to which all other places refer."""
+"""How accurate the estimates are: the tables of workbooks/accuracy.md, to which all other places refer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def accuracy_page(text: str, selection: Reconciliation, public: Reconciliation |
     """The page of accuracy with its tables worked out again; what stands around them stays.
 
     Args:
-        text: the page, with the marks `<!-- short: begin -->`, `<!-- short: end -->`, and the same for `groups`.
+        text: the page, with the marks `<!-- short: begin -->`, `<!-- short: end -->`, and the same for
+            `groups`.
         selection: the runs of workbooks/accuracy.yaml beside predictions.
         public: all public serving runs beside predictions; their rows stay as they are if None.
     """
@@ -58,7 +59,8 @@ def _marks(name: str) -> tuple[str, str]:
 
 
 def short_table(selection: Reconciliation, public: Reconciliation | None = None) -> list[str]:
-    """The lines of a Markdown table: mean and median error of TPOT, TTFT and throughput, a row for each kind of runs."""
+    """The lines of a Markdown table: mean and median error of TPOT, TTFT and throughput, a row for each kind
+    of runs."""
     heads = ["measured", "runs", *(f"{COMPARED[name].label}, mean / median error" for name in IN_SHORT)]
     rows = []
     for title, reconciliation in ((PUBLIC, public), (SELECTION, selection)):
@@ -77,7 +79,8 @@ def short_table(selection: Reconciliation, public: Reconciliation | None = None)
 
 
 def table_by_group(selection: Reconciliation) -> list[str]:
-    """The lines of a Markdown table: errors of aggregated runs by framework, accelerator and model, and of the others."""
+    """The lines of a Markdown table: errors of aggregated runs by framework, accelerator and model, and of
+    the others."""
     heads = ["measured runs", "runs"]
     heads += [f"{COMPARED[metric].label} {ERROR_FIGURES[figure]}" for metric, figure in BY_GROUP]
     rows = []
@@ -94,7 +97,8 @@ def table_by_group(selection: Reconciliation) -> list[str]:
 def _kinds(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Aggregated and disaggregated serving runs, and decode of single users; those without runs are left out.
 
-    A run of a single user has one request and says nothing of its TTFT: prompt and generation were timed by themselves.
+    A run of a single user has one request and says nothing of its TTFT: prompt and generation were timed by
+    themselves.
     """
     single = (table["concurrency"] == 1) & table["ttft_measured"].isna()
     disaggregated = table["mode"] == "disaggregated"
@@ -109,7 +113,8 @@ def _kinds(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _groups(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """All aggregated runs and parts of them, disaggregated ones, and single users by vendor of the accelerator."""
+    """All aggregated runs and parts of them, disaggregated ones, and single users by vendor of the
+    accelerator."""
     kinds = dict(_kinds(table))
     aggregated = kinds.pop("aggregated", table[:0])
     if len(aggregated):

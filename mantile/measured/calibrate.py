@@ -1,4 +1,4 @@
-"""Calibration: factors fitted to measured runs, and the new versions of efficiency profiles that hold them."""
+"""Calibration: factors fitted to measured runs, and the new versions of profiles that hold them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ USUAL_FACTORS = {
     "ttft_p50_s": _OF_TTFT,
     THROUGHPUT: _OF_TPOT,
 }
-"""What is fitted to a metric unless something else is asked for: a factor for each part of a time that runs can tell apart."""
+"""What is fitted to a metric unless something else is asked for: a factor for each part of a time that runs
+can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Calibration:
         profiles: new versions; their `fit` says how they came about.
         fit: the parameters.
         runs: how many there were.
-        before, after: errors by metric on the runs fitted; `out_of_sample` those on runs left out, by what was left out.
+        before, after: errors by metric on the runs fitted; `out_of_sample` those on runs left out, by what
+            was left out.
     """
 
     profiles: tuple[EfficiencyProfile, ...]
@@ -94,14 +96,16 @@ def calibrate(
         measurements = load_measurements("runs.csv")
         calibration = calibrate(match_runs(measurements.runs), leave_out=["config"])
         calibration.before["tpot_s"]["mape"], calibration.after["tpot_s"]["mape"]    # fractions
-        calibration.profiles                                                         # pydantic models, new versions
+        calibration.profiles                                                         # new versions
 
     Args:
         matched: the runs, on the profiles they start from.
-        factors: that may change, such as `FittedFactor.parse("gemm_compute[fp8]@pair")`; the usual ones, by accelerator
-            and framework, if none.
-        spread: of the logarithm of a factor around where it starts, before any run is seen: the smaller, the closer it stays.
-        leave_out: what to leave out in turn, to say how runs not seen are predicted: config, model, system or framework.
+        factors: that may change, such as `FittedFactor.parse("gemm_compute[fp8]@pair")`; the usual ones, by
+            accelerator and framework, if none.
+        spread: of the logarithm of a factor around where it starts, before any run is seen: the smaller, the
+            closer it stays.
+        leave_out: what to leave out in turn, to say how runs not seen are predicted: config, model, system or
+            framework.
         source: what the runs are called in the profiles.
         loss: how outliers count: soft_l1 less than squared, cauchy hardly at all.
         on: the day; today if None.

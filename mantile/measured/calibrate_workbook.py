@@ -1,4 +1,4 @@
-"""Measured values typed into a workbook, to a workbook of the same scenario whose profiles were fitted to them."""
+"""Measured values typed into a workbook, to a new workbook whose profiles were fitted to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from mantile.workbook.write import build_workbook
 
 TOTAL = "output_tokens_per_s"  # of the whole deployment
 METRICS = {"ttft_ms": "ttft_s", "ttft_p50_ms": "ttft_p50_s", "tpot_ms": "tpot_s", TOTAL: TOTAL}
-"""Metrics of a run by the field of what was measured; all that is typed counts, as in the error on the Calibration sheet."""
+"""Metrics of a run by the field of what was measured; all that is typed counts, as in the error on the
+Calibration sheet."""
 
 MS_PER_S = 1e3
 
@@ -42,22 +43,24 @@ def calibrate_workbook(
     loss: Loss = "soft_l1",
     progress: Callable[[str], None] = lambda what: None,
 ) -> Calibration:
-    """Fit efficiency factors to what was measured of the scenarios of a workbook, and write a new workbook that uses them.
+    """Fit efficiency factors to what was measured of the scenarios of a workbook, and write a new workbook
+    that uses them.
 
-    Measured values are typed into the yellow cells of the sheet Calibration. The new workbook has the same scenarios,
-    edits included, and holds the measured values as well. An override cell stays as it is: the figures it replaces are not
-    changed by what was measured in its column.
+    Measured values are typed into the yellow cells of the sheet Calibration. The new workbook has the same
+    scenarios, edits included, and holds the measured values as well. An override cell stays as it is: the
+    figures it replaces are not changed by what was measured in its column.
 
         calibration = calibrate_workbook("run.xlsx", "calibrated.xlsx")
         calibration.after["tpot_s"]["mape"]    # a fraction
 
     Args:
         path: a workbook with values on its Calibration sheet, as saved by any program.
-        output: the new workbook; NAME-calibrated.xlsx beside it if None. A file that is there is never overwritten.
-        factors: that may change, such as `FittedFactor.parse("gemm_compute[fp8]@pair")`; the usual ones, by accelerator
-            and framework, if none.
-        spread: of the logarithm of a factor around where it starts, before any value is seen: the smaller, the closer it
-            stays.
+        output: the new workbook; NAME-calibrated.xlsx beside it if None. A file that is there is never
+            overwritten.
+        factors: that may change, such as `FittedFactor.parse("gemm_compute[fp8]@pair")`; the usual ones, by
+            accelerator and framework, if none.
+        spread: of the logarithm of a factor around where it starts, before any value is seen: the smaller,
+            the closer it stays.
         loss: how outliers count: soft_l1 less than squared, cauchy hardly at all.
         progress: called with what is done next.
 
@@ -65,8 +68,8 @@ def calibrate_workbook(
         The new versions of the profiles, and errors before and after.
 
     Raises:
-        InputError: naming file and cell or field, if nothing was measured, a formula was edited, or the file is no workbook
-            of ours.
+        InputError: naming file and cell or field, if nothing was measured, a formula was edited, or the file
+            is no workbook of ours.
     """
     source = Path(path)
     target = _target(source, output)

@@ -30,8 +30,8 @@ def folds(runs: Sequence[Run], by: LeftOut, parts: int = 5) -> list[Array]:
     """Which runs are left out, for each part of a cross-validation: an array of truth values over the runs.
 
     Args:
-        by: what a part has in common. A configuration is everything but concurrency; configurations are dealt out to
-            `parts` parts in order of their names, so that parts are the same each time.
+        by: what a part has in common. A configuration is everything but concurrency; configurations are dealt
+            out to `parts` parts in order of their names, so that parts are the same each time.
     """
     if by == "config":
         keys = [_configuration(run) for run in runs]

@@ -1,6 +1,7 @@
 """Measured runs in the forms others publish them, read as our own records; each run says what that assumes.
 
-- serving: a table of serving runs with columns model, system, framework, precision, isl, osl, tp, ttft_ms, tpot_ms, ...
+- serving: a table of serving runs with columns model, system, framework, precision, isl, osl, tp, ttft_ms,
+  tpot_ms, ...
 - InferenceMAX: agg_bmk.json, a list of records with hw, conc, mean_ttft, mean_tpot, tput_per_gpu, ...
 - llama-bench: a table of single-user runs with columns model, quant, system, pp_tok_s, tg_tok_s, ...
 """
@@ -56,8 +57,8 @@ def reader_of(record: Record, name: str) -> Reader:
             return reader
     columns = [", ".join(sorted(needs)) for needs, _ in _READERS]
     raise InputError(
-        f"{name}: not a form of measured runs that is known; expected the fields of a run ({columns[0]}, metrics "
-        f"such as tpot_s), or those of {'; or '.join(columns[1:])}"
+        f"{name}: not a form of measured runs that is known; expected the fields of a run ({columns[0]}, "
+        f"metrics such as tpot_s), or those of {'; or '.join(columns[1:])}"
     )
 
 
@@ -65,7 +66,7 @@ def _own(record: Record, name: str) -> Iterable[Run]:
     return [parse_run(record, name)]
 
 
-# --- serving runs -------------------------------------------------------------------------------------------------------
+# --- serving runs -------------------------------------------------------------------------------------------
 
 
 def serving(record: Record, name: str) -> Iterable[Run]:
@@ -119,7 +120,8 @@ def _load(record: Record, fields: Record, notes: list[str]) -> Record:
         if fields["framework"] == "trtllm" and "decode" not in fields:
             load["max_requests"] = max(1, fields["concurrency"] - 1)
             notes.append(
-                "one batch slot fewer than concurrency: the TTFT of these runs grows by output × TPOT ÷ concurrency"
+                "one batch slot fewer than concurrency: the TTFT of these runs grows by output × TPOT ÷ "
+                "concurrency"
             )
     return load
 
@@ -136,7 +138,8 @@ def _release(record: Record, model: str, notes: list[str]) -> Record:
 def _deployment(
     record: Record, accelerator: Accelerator, model: str, disaggregated: bool, notes: list[str]
 ) -> Record:
-    """Accelerator, framework and parallelism; of a disaggregated run those of a decode worker, as tables state no more."""
+    """Accelerator, framework and parallelism; of a disaggregated run those of a decode worker, as tables
+    state no more."""
     fields: Record = {"accelerator": accelerator.id, "framework": framework_id(record["framework"])}
     plan = _plan(record, model, disaggregated, notes)
     if not disaggregated:
@@ -150,10 +153,10 @@ def _deployment(
 def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> dict[str, int]:
     """The degrees of parallelism of a worker.
 
-    - A number of attention-DP groups above 1: so many groups, TP 1. "true": over all ranks of the worker, which are EP,
-      else TP.
-    - Disaggregated runs without a number of accelerators have in `tp` those of all workers. The decode worker is the
-      largest power of two in it, attention-DP with its experts over all ranks.
+    - A number of attention-DP groups above 1: so many groups, TP 1. "true": over all ranks of the worker,
+      which are EP, else TP.
+    - Disaggregated runs without a number of accelerators have in `tp` those of all workers. The decode worker
+      is the largest power of two in it, attention-DP with its experts over all ranks.
     """
     tp, pp, ep = (max(1, int(record.get(name) or 1)) for name in ("tp", "pp", "ep"))
     groups = str(record.get("dp_attention", "")).lower()
@@ -185,7 +188,8 @@ def _recipes() -> Recipes:
 
 
 def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
-    """Fill in how the server was started, from the public scripts of the benchmark, where a row is one of its runs."""
+    """Fill in how the server was started, from the benchmark's public scripts, if a row is one of its
+    runs."""
     source = f"{record.get('source', '')} {record.get('source_ref', '')}"
     if not any(name in source for name in _recipes().names):
         return
@@ -239,11 +243,12 @@ def inferencemax(record: Record, name: str) -> Iterable[Run]:
     return serving(row, name)
 
 
-# --- single-user runs ---------------------------------------------------------------------------------------------------
+# --- single-user runs ---------------------------------------------------------------------------------------
 
 
 def llama_bench(record: Record, name: str) -> Iterable[Run]:
-    """A row of a table of single-user runs: generation from an empty or a filled context, and a prompt, each a run of its own."""
+    """A row of a table of single-user runs: generation from an empty or a filled context, and a prompt, each
+    a run of its own."""
     notes: list[str] = []
     model = _model(record, notes)
     accelerators, batch, depth = (
@@ -279,7 +284,7 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
     return runs
 
 
-# --- all ----------------------------------------------------------------------------------------------------------------
+# --- all ----------------------------------------------------------------------------------------------------
 
 
 def _model(record: Record, notes: list[str]) -> str:

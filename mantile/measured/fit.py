@@ -1,4 +1,5 @@
-"""Efficiency factors fitted to measured runs: least squares on log ratios, pulled towards the profiles they start from."""
+"""Efficiency factors fitted to measured runs: least squares on log ratios, pulled towards the profiles they
+start from."""
 
 from __future__ import annotations
 
@@ -131,7 +132,7 @@ class FitProblem:
         return np.minimum(low, -1e-9), np.maximum(high, 1e-9)
 
     def _room(self, factor: FittedFactor) -> float:
-        """How far, as a logarithm, a factor may rise before a share of a peak, figure times scale, is above 1."""
+        """How far a log factor may rise before a share of a peak, figure times scale, is above 1."""
         name = factor.factor.removesuffix("_scale")
         kinds = {kind.name: kind for kind in KINDS}
         if name not in kinds or not kinds[name].fraction or f"{name}_scale" not in kinds:
@@ -152,7 +153,7 @@ class FitProblem:
         return float(-np.log(largest[0] * largest[1]))
 
     def _matching(self, factor: str, figures: Sequence[Input]) -> Iterator[float]:
-        """Values of those figures of a factor whose profile holds for some run; the id may end in a condition."""
+        """Values of a factor's figures whose profile holds for some run; an id may end in a condition."""
         ids = {f"efficiency.{factor}.{key}" for key in self.matching_profiles}
         for figure in figures:
             if figure.value and ids & {figure.id, figure.id.rpartition(".")[0]}:
@@ -160,7 +161,7 @@ class FitProblem:
 
     @cached_property
     def matching_profiles(self) -> set[str]:
-        """Keys of the profiles that hold for some run: only their figures bound how far a factor may change."""
+        """Keys of the profiles that hold for some run: their figures alone bound how a factor may change."""
         return {key for run in self.runs for key in matching_keys(run, self.library)}
 
     @cached_property
@@ -171,7 +172,8 @@ class FitProblem:
 
 
 class _Objective:
-    """What least squares make small: log ratios of the chosen runs, and how far log factors are from where they start."""
+    """What least squares make small: log ratios of the chosen runs, and how far log factors are from where
+    they start."""
 
     def __init__(self, problem: FitProblem, chosen: Array, spread: float, loss: Loss) -> None:
         self.problem, self.chosen, self.spread = problem, chosen, spread

@@ -37,8 +37,8 @@ def load_measurements(path: str | Path) -> Measurements:
         measurements.rejected                   # records that could not be read, with the reason
 
     Args:
-        path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's agg_bmk.json or a
-            table of llama-bench; `mantile.measured.dialects` lists their columns.
+        path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's
+            agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns.
 
     Returns:
         The runs in the order of the file, times in seconds, and the records that were set aside.
@@ -86,7 +86,8 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 
 def _rows(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table; what reads as a number is one. Cells without a heading are left out, missing ones are empty."""
+    """The rows of a table; what reads as a number is one. Cells without a heading are left out, missing ones
+    are empty."""
     reader = csv.DictReader(StringIO(text), restval="", strict=True)
     try:
         for row in reader:

@@ -1,4 +1,5 @@
-"""Measured runs matched with the graphs that predict them; what was measured and what is predicted, as arrays over the runs."""
+"""Measured runs matched with the graphs that predict them; what was measured and what is predicted, as arrays
+over the runs."""
 
 from __future__ import annotations
 
@@ -74,9 +75,11 @@ class Batch:
 
     @cached_property
     def measured(self) -> dict[str, Array]:
-        """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does not report it.
+        """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does
+        not report it.
 
-        Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an aggregated run.
+        Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an
+        aggregated run.
         """
         given = [run.run.metrics.given() for run in self.runs]
         fields = [metric.field for metric in COMPARED.values()]
@@ -95,7 +98,8 @@ class Batch:
         return self._over_runs(Program([accelerators]).sweep(self.inputs)[accelerators])
 
     def _throughput_of(self, ttft: Array, tpot: Array) -> Array:
-        """Tokens per second and accelerator that mean TTFT and TPOT come to in the same loop; NaN for disaggregated runs."""
+        """Tokens per second and accelerator that mean TTFT and TPOT come to in the same loop; NaN for
+        disaggregated runs."""
         if any(run.run.decode is not None for run in self.runs):
             return np.full(len(self.runs), np.nan)
         serving = self.equations.serving
@@ -202,7 +206,8 @@ def _stacked(runs: Sequence[MatchedRun], follow: Collection[str]) -> dict[str, A
     """Inputs of all runs as arrays; one value where all have the same.
 
     Args:
-        follow: inputs that follow from others where a run does not state them: None stands there, NaN for any other input.
+        follow: inputs that follow from others where a run does not state them: None stands there, NaN for any
+            other input.
     """
     stacked: dict[str, Any] = {}
     for identifier in dict.fromkeys(name for run in runs for name in run.inputs):

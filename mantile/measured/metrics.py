@@ -64,9 +64,10 @@ def errors(ratios: Array) -> dict[str, float]:
         ratios: one for each run; those that are not finite or not above 0 do not count.
 
     Returns:
-        Fractions, not percent: `mape` the mean of |ratio − 1|, `median` and `p90` its percentiles, `rmse` its root mean
-        square, `bias` the mean of ratio − 1, `symmetric` exp(mean |ln ratio|) − 1, which does not reward guessing low as
-        MAPE does; and `n`, the number of ratios. All but `n` are NaN where there is none.
+        Fractions, not percent: `mape` the mean of |ratio − 1|, `median` and `p90` its percentiles, `rmse` its
+        root mean square, `bias` the mean of ratio − 1, `symmetric` exp(mean |ln ratio|) − 1, which does not
+        reward guessing low as MAPE does; and `n`, the number of ratios. All but `n` are NaN where there is
+        none.
     """
     ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
     if not len(ratios):

@@ -19,7 +19,8 @@ from mantile.measured.metrics import Array
 from mantile.measured.runs import Run
 
 Scope = Literal["global", "generation", "framework", "pair"]
-"""Which runs share a fitted factor: all, those of a generation, of a framework, or of an accelerator with a framework."""
+"""Which runs share a fitted factor: all, those of a generation, of a framework, or of an accelerator with a
+framework."""
 
 P90 = (
     1.2816  # standard deviations from the mean of a normal distribution to its tenth and ninetieth percentile
@@ -132,8 +133,9 @@ def updated_profiles(
 ) -> tuple[EfficiencyProfile, ...]:
     """New versions of the profiles whose figures a fit changed.
 
-    A factor of all runs changes in every profile that has it and holds for one of them. A factor of a generation, a
-    framework or a pair changes in the profile of that group alone, which gets the figures it lacks from the next wider one.
+    A factor of all runs changes in every profile that has it and holds for one of them. A factor of a
+    generation, a framework or a pair changes in the profile of that group alone, which gets the figures it
+    lacks from the next wider one.
 
     Args:
         library: the profiles that the fit started from.
@@ -189,7 +191,7 @@ class _Versions:
             self.changes.setdefault(profile.id, []).append(entry)
 
     def _profiles_of(self, factor: FittedFactor, group: str) -> list[EfficiencyProfile]:
-        """The profiles in which a factor changes; the profile of a group that has none yet, without factors."""
+        """The profiles in which a factor changes; an empty one for a group that has none yet."""
         if factor.scope == "global":
             return [
                 profile
@@ -207,7 +209,8 @@ class _Versions:
         return [profile or EfficiencyProfile.model_validate({"version": "0", "factors": (), **fields})]
 
     def _scaled(self, profile: EfficiencyProfile, fitted: FittedFactor, change: float) -> EfficiencyProfile:
-        """A profile with a factor's figures multiplied; those it lacks come from the next wider profile that has them."""
+        """A profile with a factor's figures multiplied; those it lacks come from the next wider profile that
+        has them."""
         sources = [profile] if fitted.scope == "global" else [profile, *self._wider(profile)]
         figures: dict[object, Factor] = {}
         for source in sources:

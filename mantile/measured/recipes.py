@@ -1,4 +1,5 @@
-"""How the servers of public benchmarks were started: flags that their tables of results leave out, from their scripts."""
+"""How the servers of public benchmarks were started: flags that their tables of results leave out, from their
+scripts."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class Reconciliation:
     """Measured runs beside what is predicted for them.
 
     Args:
-        table: one row a run: id, what was asked, each metric measured, predicted and as the ratio predicted ÷ measured; SI
-            units, NaN where it was not measured.
+        table: one row a run: id, what was asked, each metric measured, predicted and as the ratio predicted ÷
+            measured; SI units, NaN where it was not measured.
         rows: number of records in the file.
         rejected: those of them that could not be read or predicted.
         source: what the runs are called.
@@ -140,14 +140,16 @@ def reconcile(
 
     Args:
         measured: runs as `load_measurements` reads them.
-        where: conditions field=value or field!=value on what was asked; several values with commas; all must hold.
+        where: conditions field=value or field!=value on what was asked; several values with commas; all must
+            hold.
         library: profiles to predict with, instead of those we ship.
         source: what the runs are called.
         changes: values that replace figures of the library in all runs, by id, in the unit of their cells.
         progress: called with the name of the model that is worked on next.
 
     Returns:
-        The runs with what is predicted for them. Those that cannot be predicted are in `rejected`, with the reason.
+        The runs with what is predicted for them. Those that cannot be predicted are in `rejected`, with the
+        reason.
 
     Raises:
         InputError: for a condition or a changed figure that there is not, or if no run is left.
@@ -190,7 +192,8 @@ def _require_known(changes: Mapping[str, float], matched: MatchedRuns) -> None:
 
 
 def _changed_inputs(batch: Batch, changes: Mapping[str, float]) -> dict[str, str]:
-    """The input that a changed figure is written to, by the figure's id: its override cell, or the figure of the library itself."""
+    """The input that a changed figure is written to, by the figure's id: its override cell, or the figure of
+    the library itself."""
     inputs = {figure.id for figure in batch.equations.all_inputs()}
     cells = batch.equations.replaceable
     written = {figure: cells[figure].id if figure in cells else figure for figure in changes}

@@ -33,7 +33,8 @@ Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x
 
 
 class Metrics(Strict):
-    """What a run reports: times in seconds, throughput in tokens per second; means unless the name says p50 or p95.
+    """What a run reports: times in seconds, throughput in tokens per second; means unless the name says p50
+    or p95.
 
     `prefill_s` is the time of the prefill pass alone. `output_tokens_per_s` is that of the whole deployment.
     """

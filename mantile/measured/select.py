@@ -29,7 +29,8 @@ def select_runs(runs: Sequence[Run], where: Iterable[str], source: str = "") -> 
 
     Args:
         runs: to choose from.
-        where: conditions field=value or field!=value, several values with commas. Fields are those of a run, and mode.
+        where: conditions field=value or field!=value, several values with commas. Fields are those of a run,
+            and mode.
         source: what the runs are called in errors.
 
     Raises:
@@ -67,7 +68,8 @@ def _value(run: Run, field: str) -> Any:
 
 @cache
 def _stored_format(model: str) -> Any:
-    """Format of the weights of a checkpoint; None for a model that does not exist, which is said where the run is matched."""
+    """Format of the weights of a checkpoint; None for a model that does not exist, which is said where the
+    run is matched."""
     try:
         return load_model(model).architecture.choices["weights_dtype"].value
     except InputError:

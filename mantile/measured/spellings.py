@@ -135,7 +135,8 @@ def cache_format(spelling: Any, notes: list[str]) -> str:
 
 
 def quantised_formats(model: str, quantisation: str) -> dict[str, str]:
-    """Data types of a quantised file of weights by its name, such as Q4_K_M; embedding and head are quantised as well."""
+    """Data types of a quantised file of weights by its name, such as Q4_K_M; embedding and head are quantised
+    as well."""
     if quantisation == "MXFP4":
         return (
             {"attention_dtype": "q8_0", "head_dtype": "q8_0"}

@@ -1,4 +1,5 @@
-"""What the command line shows of measured runs: errors of predictions in percent, by group, and factors fitted to them."""
+"""What the command line shows of measured runs: errors of predictions in percent, by group, and factors
+fitted to them."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
 
     Args:
         reconciliation: runs beside predictions.
-        unread: records that could not be read and were left out, as it is not known whether the conditions hold for them.
+        unread: records that could not be read and were left out, as it is not known whether the conditions
+            hold for them.
         files: that hold all of it.
     """
     out = open_console()
@@ -116,7 +118,8 @@ def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -
         table.add_section()
     out.print(table)
     out.print(
-        "MAPE is the mean of |error|; symmetric exp(mean |ln(predicted ÷ measured)|) − 1; bias the mean error: below 0 is "
+        "MAPE is the mean of |error|; symmetric exp(mean |ln(predicted ÷ measured)|) − 1; bias the mean "
+        "error: below 0 is "
         "predicted too fast for times, too slow for throughput"
     )
 
@@ -258,13 +261,15 @@ def certainty(calibration: dict[str, Any]) -> list[str]:
     sentences = []
     if runs < FEW * len(changed):
         sentences.append(
-            f"Only {runs} runs for {len(changed)} factors: single factors are little more than the profiles they came "
+            f"Only {runs} runs for {len(changed)} factors: single factors are little more than the profiles "
+            "they came "
             "from; trust the times these runs span, not single factors or plans far from them."
         )
     if unsure:
         sentences.append(f"{unsure} of {len(changed)} factors cannot be told from no change at 80 %.")
     if not calibration["out_of_sample"]:
         sentences.append(
-            "The errors after are on the runs fitted; --cross-validate config says how runs not seen are predicted."
+            "The errors after are on the runs fitted; --cross-validate config says how runs not seen are "
+            "predicted."
         )
     return sentences

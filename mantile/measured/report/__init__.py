@@ -1,1 +1,2 @@
-"""The report of a reconciliation: a workbook whose errors are live formulas over its runs, and the table of all runs."""
+"""The report of a reconciliation: a workbook whose errors are live formulas over its runs, and the table of
+all runs."""

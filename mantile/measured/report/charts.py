@@ -1,4 +1,4 @@
-"""The charts on a report's Summary, and the block of cells below the printed page that they are drawn from."""
+"""The charts on a report's Summary, and the cells below the printed page that they are drawn from."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ from mantile.workbook import style
 from mantile.workbook.book import Sheet
 
 STORED = ("median", "p90", "rmse")
-"""Errors that the functions of our workbooks cannot work out by group: they are stored as numbers, marked with a star."""
+"""Errors that the functions of our workbooks cannot work out by group: they are stored as numbers, marked
+with a star."""
 
 Conditions = Sequence[Node]
 """Columns of Runs and what their cells must be, in pairs."""

@@ -69,7 +69,8 @@ def groups_sheet(report: Report, cells: RunCells, groups: list[Group]) -> list[G
     sheet = report.book.sheets["Groups"]
     add_title_rows(
         sheet,
-        "The same errors by what runs have in common, each mode by itself. Live formulas over Runs; * stored as generated.",
+        "The same errors by what runs have in common, each mode by itself. Live formulas over Runs; * "
+        "stored as generated.",
         _LABELS + [width for _ in report.metrics for width in (56, *[66] * len(FIGURES))],
         (_TOP, 3),
     )

@@ -35,7 +35,8 @@ def extremes_sheet(report: Report, cells: RunCells) -> None:
     metrics = [metric, *(other for other in report.metrics if other is not metric)]
     add_title_rows(
         sheet,
-        f"The ten runs of each mode whose {metric.label} is predicted best and worst as generated; every cell is a link to Runs.",
+        f"The ten runs of each mode whose {metric.label} is predicted best and worst as generated; every "
+        "cell is a link to Runs.",
         [44, *(ASKED[column][1] for column in _SHOWN), 96, 96, 84, *[124] * (len(metrics) - 1)],
         (3, 2),
     )
@@ -111,7 +112,8 @@ def assumptions_sheet(report: Report) -> None:
     """Fill the sheet Assumptions: what reading the runs assumed."""
     sheet, assumptions = report.book.sheets["Assumptions"], report.reconciliation.assumptions()
     purpose = (
-        "What was assumed where the table of the runs does not say it; the assumptions of each run stand on Runs."
+        "What was assumed where the table of the runs does not say it; the assumptions of each run stand on "
+        "Runs."
         if assumptions
         else "Nothing was assumed: the records say all that is asked."
     )

@@ -65,7 +65,7 @@ _METRIC_LOOKS = {
 
 @dataclass(frozen=True)
 class RunCells:
-    """The figures on the sheet Runs, by column; those of a metric under its name and what they are: tpot_error.
+    """The figures on the sheet Runs, by column; a metric's under its name and what they are: tpot_error.
 
     Args:
         columns: number of each column.
@@ -88,8 +88,8 @@ def runs_sheet(report: Report) -> RunCells:
     columns = {column: place for place, column in enumerate(widths)}
     add_title_rows(
         sheet,
-        "Every run that was predicted. Blue: as measured. Grey: as predicted when this file was made. Black: formulas; "
-        "all errors of Summary and Groups are worked out from them.",
+        "Every run that was predicted. Blue: as measured. Grey: as predicted when this file was made. "
+        "Black: formulas; all errors of Summary and Groups are worked out from them.",
         list(widths.values()),
         (TOP, 1),
     )

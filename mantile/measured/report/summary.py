@@ -55,20 +55,20 @@ _KINDS = {
 }  # what groups of the bar charts have in common, inside a sentence
 
 _METHOD = (
-    "What is compared: the mean TPOT, TTFT, throughput … that a run reports, with what Mantile predicts for the same model, "
-    "accelerators, plan, data types, lengths and load. No run is tuned by hand.",
-    "Load: a closed loop. A fixed number of requests is kept in flight (concurrency); a new one starts when one ends. TTFT "
-    "holds the wait for other prompts. Times are means over requests.",
-    "Error = predicted ÷ measured − 1. MAPE: mean of |error|. Symmetric: exp(mean |ln(predicted ÷ measured)|) − 1, which does "
-    "not reward guessing low. Bias: mean error.",
-    "Throughput is output tokens per second and accelerator. Where a run does not report it, it follows from its mean TTFT and "
-    "TPOT and the same closed loop.",
-    "Aggregated and disaggregated runs are never mixed: tables of disaggregated ones mostly leave out the plan of prefill "
-    "workers, see Assumptions.",
-    "Efficiency factors may have been fitted to some of these runs; how runs not seen are predicted is what mantile calibrate "
-    "--cross-validate says.",
-    "* stored as generated: medians, 90th percentiles and root mean squares. All other errors are live formulas over the "
-    "sheet Runs.",
+    "What is compared: the mean TPOT, TTFT, throughput … that a run reports, with what Mantile predicts "
+    "for the same model, accelerators, plan, data types, lengths and load. No run is tuned by hand.",
+    "Load: a closed loop. A fixed number of requests is kept in flight (concurrency); a new one starts "
+    "when one ends. TTFT holds the wait for other prompts. Times are means over requests.",
+    "Error = predicted ÷ measured − 1. MAPE: mean of |error|. Symmetric: exp(mean |ln(predicted ÷ "
+    "measured)|) − 1, which does not reward guessing low. Bias: mean error.",
+    "Throughput is output tokens per second and accelerator. Where a run does not report it, it follows "
+    "from its mean TTFT and TPOT and the same closed loop.",
+    "Aggregated and disaggregated runs are never mixed: tables of disaggregated ones mostly leave out the "
+    "plan of prefill workers, see Assumptions.",
+    "Efficiency factors may have been fitted to some of these runs; how runs not seen are predicted is "
+    "what mantile calibrate --cross-validate says.",
+    "* stored as generated: medians, 90th percentiles and root mean squares. All other errors are live "
+    "formulas over the sheet Runs.",
 )
 
 
@@ -123,7 +123,8 @@ def _errors(
     """The table of errors.
 
     Returns:
-        The row below, the cell that names each mode, and the errors of the headline mode by metric and figure.
+        The row below, the cell that names each mode, and the errors of the headline mode by metric and
+        figure.
     """
     row = 5
     names: dict[str, Named] = {}
@@ -249,7 +250,7 @@ class _Drawing:
         self.sheet.charts.append((row + 1, column, chart))
 
     def _bin(self, place: int, low: float, high: float, limit: Input) -> list[Named]:
-        """A bin of errors: its label and ends, how many runs it has, and how many of them are near and far."""
+        """A bin of errors: its label and ends, its runs, and how many of them are near and far."""
         label = f"{low * 100:.0f}".replace("-", "−") if place else "…"
         name = f"bin.{place}"
         start, end = _constant(f"{name}.from", low), _constant(f"{name}.to", high)
@@ -306,7 +307,8 @@ class _Drawing:
         self.sheet.charts.append((row + 1, column, chart))
 
     def _largest(self, kind: str, groups: list[tuple[Group, GroupCells]]) -> list[tuple[Group, GroupCells]]:
-        """The groups of a kind with most runs, in the mode of the headline; small ones only where there is no other choice."""
+        """The groups of a kind with most runs, in the mode of the headline; small ones only where there is no
+        other choice."""
         name = self.metric.name
         of_kind = [
             (group, of)

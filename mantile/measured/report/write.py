@@ -17,10 +17,12 @@ from mantile.workbook.write import write_workbook
 
 
 def write_report(reconciliation: Reconciliation, path: Path) -> Path:
-    """Write the report of a reconciliation as a workbook: the same bytes for the same runs and name of the source.
+    """Write the report of a reconciliation as a workbook: the same bytes for the same runs and name of the
+    source.
 
     Raises:
-        InputError: if no run has a metric that is compared, or the file cannot be written; nothing half-written stays behind.
+        InputError: if no run has a metric that is compared, or the file cannot be written; nothing
+            half-written stays behind.
     """
     if not reconciliation.metrics():
         raise InputError(f"{path}: no run has a metric that is compared")
@@ -41,7 +43,8 @@ def report_book(reconciliation: Reconciliation) -> Book:
 
 
 def write_table(reconciliation: Reconciliation, path: Path) -> Path:
-    """Write every run predicted as a row of a .csv: what was asked, and each metric measured, predicted and as their ratio.
+    """Write every run predicted as a row of a .csv: what was asked, and each metric measured, predicted and
+    as their ratio.
 
     Times are seconds, throughput tokens per second and accelerator; assumptions are joined by semicolons.
 
