@@ -43,6 +43,43 @@ def imported(tree: ast.AST, module: str, modules: frozenset[str]) -> Iterator[st
         yield from (name for name in names if name in modules and name != module)
 
 
+def arrows(text: str) -> dict[str, set[str]]:
+    """The folders that each folder imports, as the diagram of mantile/README.md has them."""
+    lines = re.findall(r"^(\w+) +-> (.+)$", text, re.MULTILINE)
+    return {folder: set(others.split()) for folder, others in lines}
+
+
+def test_the_diagram_is_what_the_code_imports() -> None:
+    """Arrows between folders in mantile/README.md, and in the order of the table none that points up."""
+    files = module_files()
+    names = frozenset(files)
+    imports: dict[str, set[str]] = {}
+    for module, path in files.items():
+        folder = module.partition(".")[2].partition(".")[0]
+        if not folder or folder == "__main__":  # the public face and the program stand above all folders
+            continue
+        for other in imported(ast.parse(path.read_text(encoding="utf-8")), module, names):
+            if other != "mantile" and (target := other.split(".")[1]) != folder:
+                imports.setdefault(folder, set()).add(target)
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    assert arrows(text) == imports
+    order = re.findall(r"^\| `(\w+)`", text, re.MULTILINE)
+    assert set(order) == {*imports, "graph"}
+    assert all(order.index(other) > order.index(folder) for folder in imports for other in imports[folder])
+
+
+def test_the_ways_from_ids_to_functions_are_there(library: Library) -> None:
+    """The table of mantile/equations/README.md names ids, files and functions that there are."""
+    graph = build_graph(build_ir(load_model("llama-3.1-8b")), library, open_loop=True)
+    text = (PACKAGE / "equations/README.md").read_text(encoding="utf-8")
+    ways = re.findall(r"^\| `([\w.]+)` \| (\w+\.py) \| `(\w+)` \|$", text, re.MULTILINE)
+    assert len(ways) >= 5
+    for identifier, file, function in ways:
+        assert identifier in graph.figures, identifier
+        tree = ast.parse((PACKAGE / "equations" / file).read_text(encoding="utf-8"))
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, identifier
+
+
 def circles(imports: dict[str, set[str]]) -> list[frozenset[str]]:
     """Groups of modules that import each other, directly or by way of others (strongly connected components)."""
     reached: dict[str, set[str]] = {}
@@ -92,6 +129,9 @@ def test_a_circle_is_found_wherever_the_import_stands() -> None:
 ELSEWHERE = {
     "tensor": "equations/tensors.py",
     "floor": "floors.py",
+    "all_slots": "equations/load.py",
+    "estimate": "equations/load.py",
+    "reference": "equations/load.py",
 }
 
 
