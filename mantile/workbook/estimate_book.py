@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from mantile.equations.display import Currency
+from mantile.equations.display import Currency, in_unit
 from mantile.estimate.estimate import Estimate
-from mantile.graph.quantity import Input, Node, Span, span
+from mantile.graph.quantity import Input, Named, Node, Span, span
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -36,6 +36,13 @@ class EstimateBook(Book):
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
         self.currency = _currency(estimate)
+
+    def displayed(self, figure: Named, unit: str) -> Node:
+        """A figure in another unit of the same kind; amounts in the currency of the front sheets.
+
+        The one conversion that sheets make: everything else about a figure is made in equations.
+        """
+        return self.currency.convert(figure) if figure.unit.startswith("USD") else in_unit(figure, unit)
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""

@@ -7,15 +7,15 @@ from itertools import count
 from textwrap import wrap
 
 from mantile.equations.checks import Verdict
-from mantile.equations.constant import MILLI
+from mantile.equations.summary import status
 from mantile.estimate.estimate import Estimate
-from mantile.graph.quantity import InCase, join
 from mantile.ir.counts import tensor_list
 from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import show_master
 
 _CONTENTS = (
     (
@@ -63,8 +63,8 @@ _USE = (
     "Before you rely on it: Checks, then Assumptions, then Log.",
     "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
 )
-_LINE = 96
-"""Characters of provenance that fit on a printed line."""
+_LINE = 96  # characters of provenance that fit on a printed line
+_NARROW = 8  # height of the rows between families of sheets
 
 
 def cover_sheet(book: EstimateBook) -> Sheet:
@@ -78,139 +78,150 @@ def cover_sheet(book: EstimateBook) -> Sheet:
 def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
     """Lay out the Cover."""
     sheet = book.sheets["Cover"]
+    _title(book, sheet, verdict)
+    row = _contents(book, sheet)
+    limits_end = _limits_and_weaknesses(book, sheet, row + 1)
+    column = _RightColumn(book, sheet)
+    column.how_to_use()
+    column.colours()
+    column.answer()
+    last = column.provenance()
+    sheet.print_area = (0, 0, max(limits_end, last), 8)
+    sheet.one_page = True
+
+
+def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
+    """What the workbook is and asks; what the checks say, and whether inputs changed."""
     estimate = book.estimate
     sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
     maker = (estimate.template.company or "Mantile").upper()
-    sheet.set_text(
-        0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", style.Style(size=9, bold=True, colour=style.GREY)
-    )
+    look = style.Style(size=9, bold=True, colour=style.GREY)
+    sheet.set_text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", look)
     sheet.set_text(1, 1, estimate.title, style.COVER_TITLE)
     sheet.set_text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
-    sheet.set_formula(1, 8, verdict.headline, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
-    sheet.conditional.append(
-        (
-            (1, 8, 1, 8),
-            {
-                "type": "text",
-                "criteria": "begins with",
-                "value": "✗",
-                "format": style.Style(colour=style.FAIL, bold=True),
-            },
-        )
-    )
-    sheet.set_formula(
-        2, 8, join(verdict.alerts, " · ", InCase(verdict.stamp, 0)), style.BACK, scenario=ACROSS
-    )
+    show_master(sheet, 1, 8, verdict.headline)
+    sheet.set_formula(2, 8, status(verdict).body, style.BACK, scenario=ACROSS)
 
-    rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
-    sheet.set_text(4, 1, "Contents", rule)
-    sheet.set_style(4, 2, 3, rule)
+
+def _contents(book: EstimateBook, sheet: Sheet) -> int:
+    """The sheets there are, by family, each with what it holds; the row after them."""
+    _head(sheet, 4, 1, "Contents")
     row = 6
+    name_look = style.Style(bold=True, colour=style.NAVY, indent=1)
     for family, entries in _CONTENTS:
         for name, words in entries:
             if name not in book.sheets:
                 continue
             sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
-            sheet.set_text(
-                row,
-                1,
-                name,
-                style.Style(bold=True, colour=style.NAVY, indent=1),
-                link=f"internal:'{name}'!A1",
-            )
+            sheet.set_text(row, 1, name, name_look, link=f"internal:'{name}'!A1")
             sheet.set_text(row, 2, words, style.PURPOSE)
             sheet.set_text(row, 3, _extent(book, name), style.BACK)
             row += 1
-        sheet.heights[row] = 8
+        sheet.heights[row] = _NARROW
         row += 1
-    left = row + 1
-    sheet.set_text(left, 1, "Limits and weaknesses", rule)
-    sheet.set_style(left, 2, 3, rule)
-    limits = _limits(estimate)
-    for offset, words in enumerate(limits, 2):
-        sheet.set_text(left + offset, 1, words, style.LABEL)
+    return row
 
-    spacers = {row for row, height in sheet.heights.items() if height == 8}
 
-    def below(row: int) -> Iterator[int]:
-        """Rows that are not the narrow ones between families of sheets."""
-        return (number for number in count(row) if number not in spacers)
+def _limits_and_weaknesses(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """What the estimate leaves out; the row after the last."""
+    _head(sheet, row, 1, "Limits and weaknesses")
+    limits = _limits(book.estimate)
+    for below, words in enumerate(limits, row + 2):
+        sheet.set_text(below, 1, words, style.LABEL)
+    return row + 2 + len(limits)
 
-    sheet.set_text(4, 5, "How to use this workbook", rule)
-    sheet.set_style(4, 6, 8, rule)
-    free = below(6)
-    for number, words in enumerate(_USE, 1):
-        sheet.set_text(next(free), 5, f"{number}   {words}", style.LABEL)
-    next(free)
-    colours = next(free)
-    sheet.set_text(colours, 5, "What the colours mean", rule)
-    sheet.set_style(colours, 6, 8, rule)
-    samples = (
-        (
-            style.value("token", role="input").but(unlocked=False),
-            2048.0,
-            "input: typed, unlocked; blue on pale yellow",
-        ),
+
+def _head(sheet: Sheet, row: int, column: int, words: str) -> None:
+    """A head over the left or the right half of the page."""
+    rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
+    sheet.set_text(row, column, words, rule)
+    sheet.set_style(row, column + 1, 3 if column == 1 else 8, rule)
+
+
+class _RightColumn:
+    """The right half of the page, filled from top to bottom, past the narrow rows of the left half."""
+
+    def __init__(self, book: EstimateBook, sheet: Sheet) -> None:
+        self.book, self.sheet = book, sheet
+        narrow = {row for row, height in sheet.heights.items() if height == _NARROW}
+        self.rows: Iterator[int] = (row for row in count(6) if row not in narrow)
+
+    def how_to_use(self) -> None:
+        """Steps for a reader."""
+        _head(self.sheet, 4, 5, "How to use this workbook")
+        for number, words in enumerate(_USE, 1):
+            self.sheet.set_text(next(self.rows), 5, f"{number}   {words}", style.LABEL)
+
+    def colours(self) -> None:
+        """A sample of each kind of cell."""
+        self._head("What the colours mean")
+        for look, sample, words in _samples():
+            row = next(self.rows)
+            self.sheet.set_cell(row, 5, Cell(look, number=sample))
+            self.sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
+
+    def answer(self) -> None:
+        """The headline results."""
+        serving = self.book.estimate.equations.serving
+        rate = serving.output_tokens_per_s_per_accelerator
+        self._head("The answer")
+        for figure, unit, form, words in (
+            (serving.ttft, "ms", "ms", "to the first token"),
+            (serving.tpot, "ms", "ms1", "per further token"),
+            (rate, rate.unit, "whole", "output tokens per second and accelerator"),
+        ):
+            row, look = next(self.rows), style.front(form, bold=True, align="right")
+            self.sheet.set_formula(row, 5, self.book.displayed(figure, unit), look)
+            self.sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
+
+    def provenance(self) -> int:
+        """What the workbook was made from; the last row."""
+        book, sheet = self.book, self.sheet
+        self._head("Provenance")
+        rate = book.currency.rate
+        if rate is not None:
+            row = next(self.rows)
+            look = style.value("1", role="fixed").but(form="0.0000", align="left")
+            sheet.set_text(row, 5, rate.label, style.PURPOSE)
+            book.add_constant(sheet, row, 6, rate, look)
+        for label, words in (
+            ("generator", book.generator),
+            ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
+            ("profiles", _versions(book)),
+            ("model", book.estimate.model.hub_id or book.estimate.model.id),
+            ("architecture", book.estimate.model.source),
+            ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
+            ("licence", "Apache-2.0"),
+        ):
+            for place, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
+                row = next(self.rows)
+                sheet.set_text(row, 5, "" if place else label, style.PURPOSE)
+                sheet.set_text(row, 6, line, style.LABEL)
+        return row
+
+    def _head(self, words: str) -> None:
+        """A head behind an empty row."""
+        next(self.rows)
+        _head(self.sheet, next(self.rows), 5, words)
+
+
+def _samples() -> tuple[tuple[style.Style, float, str], ...]:
+    """Kinds of cells: look, a number in it, what it means."""
+    right = {"align": "right"}
+    alert = {"colour": style.ALERT, "fill": style.ALERT_FILL, "bold": True, **right}
+    fail = {"colour": style.FAIL, "fill": style.FAIL_FILL, "bold": True, **right}
+    entry = style.value("token", role="input").but(unlocked=False)
+    factor = style.value("1").but(left=(style.THICK, style.FACTOR_EDGE))
+    return (
+        (entry, 2048.0, "input: typed, unlocked; blue on pale yellow"),
         (style.value("1"), 0.245, "calculation: black, locked"),
         (style.value("FLOP/s", role="link"), 989.4e12, "link to another sheet: green"),
-        (style.value("1").but(left=(style.THICK, style.FACTOR_EDGE)), 0.77, "efficiency factor: purple edge"),
+        (factor, 0.77, "efficiency factor: purple edge"),
         (style.value("1", role="fixed"), 2.0, "definition or structure: grey, locked"),
-        (style.front("check", colour=style.PASS, align="right"), 1.0, "check holds"),
-        (
-            style.front("alert", colour=style.ALERT, fill=style.ALERT_FILL, bold=True, align="right"),
-            0.0,
-            "needs attention; the estimate stands",
-        ),
-        (
-            style.front("check", colour=style.FAIL, fill=style.FAIL_FILL, bold=True, align="right"),
-            0.0,
-            "failed check: red is used for nothing else",
-        ),
+        (style.front("check", colour=style.PASS, **right), 1.0, "check holds"),
+        (style.front("alert", **alert), 0.0, "needs attention; the estimate stands"),
+        (style.front("check", **fail), 0.0, "failed check: red is used for nothing else"),
     )
-    for look, sample, words in samples:
-        row = next(free)
-        sheet.set_cell(row, 5, Cell(look, number=sample))
-        sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
-    served = estimate.equations.serving
-    next(free)
-    answer = next(free)
-    sheet.set_text(answer, 5, "The answer", rule)
-    sheet.set_style(answer, 6, 8, rule)
-    results = (
-        (served.ttft * MILLI, "ms", "to the first token"),
-        (served.tpot * MILLI, "ms1", "per further token"),
-        (served.output_tokens_per_s_per_accelerator, "whole", "output tokens per second and accelerator"),
-    )
-    for figure, form, words in results:
-        row = next(free)
-        sheet.set_formula(row, 5, figure, style.front(form, bold=True, align="right"))
-        sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
-    next(free)
-    origin = next(free)
-    sheet.set_text(origin, 5, "Provenance", rule)
-    sheet.set_style(origin, 6, 8, rule)
-    provenance = (
-        ("generator", book.generator),
-        ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
-        ("profiles", _versions(book)),
-        ("model", estimate.model.hub_id or estimate.model.id),
-        ("architecture", estimate.model.source),
-        ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
-        ("licence", "Apache-2.0"),
-    )
-    if book.currency.rate is not None:
-        row = next(free)
-        sheet.set_text(row, 5, book.currency.rate.label, style.PURPOSE)
-        book.add_constant(
-            sheet, row, 6, book.currency.rate, style.value("1", role="fixed").but(form="0.0000", align="left")
-        )
-    for label, words in provenance:
-        for index, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
-            row = next(free)
-            sheet.set_text(row, 5, "" if index else label, style.PURPOSE)
-            sheet.set_text(row, 6, line, style.LABEL)
-    sheet.print_area = (0, 0, max(left + 2 + len(limits), row), 8)
-    sheet.one_page = True
 
 
 def _question(why: str) -> str:

@@ -1,0 +1,565 @@
+"""What the front page says of the base scenario: titles, the texts of the tiles, and what the charts show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mantile.equations.checks import TOLERANCE, Verdict
+from mantile.equations.display import converted, grouped, in_unit
+from mantile.equations.forward import Pass, group_names
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
+from mantile.equations.stamp import Stamp
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Node,
+    Quantity,
+    all_of,
+    equal,
+    index,
+    join,
+    match,
+    minimum,
+    nth_largest,
+    span,
+    text,
+    where,
+)
+
+LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
+_SHOWN_GROUPS = 8
+_SMALLEST_SHARE = 0.05  # of a pass, of a block on the roofline chart
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The answer and the plan in words. `workload` stands in the chart data and begins the plan."""
+
+    answer: Quantity
+    workload: Quantity
+    plan: Quantity
+    status: Quantity
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The texts of a tile below its number; no definition where that is a fixed text."""
+
+    line: Quantity
+    definition: Quantity | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """The shares of compute, memory, network and overhead in the time of a pass, by phase."""
+
+    title: Quantity
+    shares: Mapping[str, Mapping[str, Quantity]]
+
+
+@dataclass(frozen=True)
+class MemoryPart:
+    """What part of the memory of the fullest accelerator something takes, and how the chart calls it."""
+
+    name: str
+    amount: Quantity
+    label: Quantity
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The memory of the fullest accelerator, part by part."""
+
+    title: Quantity
+    parts: tuple[MemoryPart, ...]
+
+
+@dataclass(frozen=True)
+class ModuleGroup:
+    """A group of modules: its name, number, and the time it is ranked by."""
+
+    name: Input
+    number: Input
+    key: Quantity
+
+
+@dataclass(frozen=True)
+class RankedGroup:
+    """The group of a rank, and its time by what limits it."""
+
+    rank: Input
+    entry: Quantity
+    group: Quantity
+    label: Quantity
+    times: Mapping[str, Quantity]
+
+
+@dataclass(frozen=True)
+class ModuleTimes:
+    """The groups of modules of a pass by their time, the largest first."""
+
+    title: Quantity
+    groups: tuple[ModuleGroup, ...]
+    ranked: tuple[RankedGroup, ...]
+    two_largest: Quantity
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """FLOP per byte and TFLOP/s: on a roof, or of a block of modules."""
+
+    intensity: Input | Quantity
+    rate: Quantity
+
+
+@dataclass(frozen=True)
+class PlacedBlock:
+    """A block of modules on the roofline chart; no label where the point has none."""
+
+    phase: str
+    block: Block
+    label: str | None
+    point: RooflinePoint
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The roofs of the datasheet and of what is reached, each by three points, and blocks below them."""
+
+    title: Quantity
+    datasheet: tuple[RooflinePoint, ...]
+    reached: tuple[RooflinePoint, ...]
+    blocks: tuple[PlacedBlock, ...]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How far one may trust the answer, in lines: evidence, checks, and results as generated."""
+
+    profile: Quantity
+    ranges: Quantity
+    checks: Quantity
+    floors: Quantity
+    advice: Quantity
+    generated: Quantity
+    live: Quantity
+
+
+def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
+    """The answer and the plan in words.
+
+    Args:
+        model: its name.
+    """
+    serving, inputs = graph.serving, graph.inputs
+    answer = join(
+        f"{model} on ",
+        _machines(graph),
+        ": ",
+        grouped(in_unit(serving.ttft, "ms")),
+        " ms to first token, ",
+        text(serving.interactivity, "0"),
+        " tokens/s per user",
+    )
+    workload = join(
+        text(inputs.input_tokens, "#,##0"),
+        " tokens in, ",
+        text(inputs.output_tokens, "#,##0"),
+        " out, ",
+        text(inputs.concurrency, "#,##0"),
+        " concurrent requests · ",
+    )
+    asked = _text("workload", "Workload", workload)
+    disaggregated = graph.prefill_workers.ranks.disaggregated
+    degrees = [_degrees(graph.prefill_workers)]
+    if disaggregated is not None:
+        degrees.append(_degrees(graph.decode_workers, disaggregated > 0))
+    engine = (inputs.framework, " · ", inputs.batching, " batching")
+    plan = join(asked, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
+    return Heading(
+        answer=_text("answer", "The answer", answer),
+        workload=asked,
+        plan=_text("plan", "Workload and plan", plan),
+        status=status(verdict),
+    )
+
+
+def status(verdict: Verdict) -> Quantity:
+    """Alerts, and whether inputs changed."""
+    return _text("status", "Alerts and changes", join(verdict.alerts, " · ", InCase(verdict.stamp, 0)))
+
+
+def tiles(graph: EstimateGraph) -> dict[str, Tile]:
+    """The texts of the tiles."""
+    serving, inputs = graph.serving, graph.inputs
+    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
+    used, usable = text(memory.used / memory.usable, "0%"), text(memory.usable / capacity, "0.0%")
+    in_gb = text(in_unit(capacity, "GB"), "0.0")
+    accelerators = text(serving.accelerators, "#,##0")
+    queueing = "arrival to first token, mean, queueing included; floor "
+    return {
+        "fits": _tile(
+            "fits",
+            join(graph.checks.feasibility, ": ", used, " of usable"),
+            join("usable: ", usable, " of ", in_gb, " GB"),
+        ),
+        "memory": _tile("memory_used", join("KV cache ", text(in_unit(memory.kv, "GB"), "0.0"), " GB")),
+        "ttft": _tile("ttft", _likely(graph, "ttft", "#,##0"), _floor(graph, "ttft", "0", queueing)),
+        "tpot": _tile(
+            "tpot",
+            _likely(graph, "tpot", "0.0"),
+            _floor(graph, "tpot", "0.0", "mean gap between tokens of one request; floor "),
+        ),
+        "e2e": _tile("e2e", join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token")),
+        "throughput": _tile(
+            "throughput",
+            _likely(graph, "throughput", "#,##0"),
+            join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
+        ),
+        "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
+        "cost": _tile(
+            "cost", join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%"))
+        ),
+        "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", text(inputs.pue, "0.00"))),
+    }
+
+
+def split(graph: EstimateGraph) -> Split:
+    """What limits both phases."""
+    title = join("Prefill is limited by ", graph.prefill.bottleneck, ", decode by ", graph.decode.bottleneck)
+    return Split(
+        title=_title("split", title),
+        shares={
+            name: {
+                limit: Quantity(
+                    f"summary.split.{name.lower()}.{limit}",
+                    f"{name}, share of {limit}",
+                    "1",
+                    phase.parts[limit] / phase.time,
+                )
+                for limit in LIMITS
+            }
+            for name, phase in (("Prefill", graph.prefill), ("Decode", graph.decode))
+        },
+    )
+
+
+def memory_use(graph: EstimateGraph) -> MemoryUse:
+    """The memory of the fullest accelerator."""
+    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
+    parts = (
+        ("weights", in_unit(memory.weights, "GB")),
+        ("KV cache", in_unit(memory.kv, "GB")),
+        ("activations", converted(memory.activations + memory.logits, "B", "GB")),
+        ("runtime", in_unit(memory.reserve, "GB")),
+        ("free", in_unit(memory.free, "GB")),
+        ("reserve", in_unit(memory.outside, "GB")),
+    )
+    title = join(
+        text(in_unit(memory.used, "GB"), "0.0"),
+        " of ",
+        text(in_unit(capacity, "GB"), "0.0"),
+        " GB used: room for ",
+        grouped(memory.capacity_sequences),
+        " sequences",
+    )
+    return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))
+
+
+def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
+    """The groups of modules of a pass by their time."""
+    name = phase.phase.id
+    used = {figure.value for figure in phase.times.groups}
+    labels = [label for label in group_names(graph.ir).values() if label in used]
+    groups = tuple(_module_group(phase, number, label) for number, label in enumerate(labels, 1))
+    keys, names = [group.key for group in groups], [group.name for group in groups]
+    ranked = tuple(
+        _ranked_group(phase, rank, keys, names) for rank in range(1, min(_SHOWN_GROUPS, len(groups)) + 1)
+    )
+    first, second = (place.entry for place in ranked[:2])
+    share = (index(span(keys), first) + index(span(keys), second)) / phase.time
+    both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
+    title = join(
+        "Prefill, " if name == "prefill" else "Decode step, ",
+        text(in_unit(phase.time, "ms"), "0.0"),
+        " ms: ",
+        index(span(names), first),
+        " and ",
+        index(span(names), second),
+        " take ",
+        text(both, "0%"),
+    )
+    return ModuleTimes(_title(name, title), groups, ranked, both)
+
+
+def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
+    """The roofline of an accelerator that decodes.
+
+    Args:
+        values: as generated; they decide which blocks are large enough to be shown.
+    """
+    hardware, efficiency = graph.decode_workers.hardware, graph.decode_workers.efficiency
+    classes = graph.decode_workers.formats.classes
+    products = next(name for name in ("ffn", "attention") if name in classes)
+    peak, bandwidth = graph.decode.peak, hardware.memory_bandwidth
+    title = join(
+        "Peak ",
+        grouped(in_unit(peak, "TFLOP/s")),
+        " TFLOP/s, memory ",
+        grouped(in_unit(bandwidth, "GB/s")),
+        " GB/s",
+    )
+    left, right = (
+        Input(f"summary.roof.{name}", name, "FLOP/B", value, shared=True, fixed=True)
+        for name, value in (("left", 1), ("right", 10_000))
+    )
+    datasheet = _roof("datasheet", peak, bandwidth, left, right, (left, right))
+    reached = _roof(
+        "reached",
+        efficiency[f"gemm_flops.{products}"],
+        efficiency[f"gemm_bytes.{products}"],
+        left,
+        right,
+        [Quantity(f"{end.id}.reached", f"{end.label}, reached", end.unit, end) for end in (left, right)],
+    )
+    blocks = [block for phase in (graph.prefill, graph.decode) for block in _placed_blocks(phase, values)]
+    return Roofline(_title("roofline", title), datasheet, reached, tuple(blocks))
+
+
+def outlook(graph: EstimateGraph) -> Quantity:
+    """Where the scenario stands between speed for a user and throughput."""
+    serving = graph.serving
+    return _title(
+        "curve",
+        join(
+            "Now ",
+            text(serving.interactivity, "0"),
+            " tokens/s per user, ",
+            grouped(serving.output_tokens_per_s_per_accelerator),
+            " per accelerator",
+        ),
+    )
+
+
+def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
+    """How far one may trust the answer."""
+    profile = graph.prefill_workers.efficiency.profile
+    ttft, tpot, rate = stamp.stored[:3]
+    return Trust(
+        profile=_text(
+            "profile",
+            "Efficiency profile",
+            join("Efficiency profile ", profile, ", wider ones where it is silent"),
+        ),
+        ranges=_text("ranges", "Ranges", join("Ranges above: 80 % of runs, ", graph.evidence.name)),
+        checks=_text("checks", "Checks", join(verdict.headline, "; ", verdict.alerts)),
+        floors=_text("floors", "Above the floors", _above_floors(graph)),
+        advice=_text(
+            "advice",
+            "Advice",
+            where(
+                equal(verdict.master, 1),
+                "Every formula cell can be recomputed: mantile verify FILE.xlsx",
+                "Failing checks are listed on Checks with their reason",
+            ),
+        ),
+        generated=_text(
+            "generated",
+            "Results as generated",
+            join(
+                "TTFT ",
+                text(in_unit(ttft, "ms"), "0"),
+                " ms · TPOT ",
+                text(in_unit(tpot, "ms"), "0.0"),
+                " ms · ",
+                grouped(rate),
+                " tokens/s",
+            ),
+        ),
+        live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
+    )
+
+
+def _text(name: str, label: str, words: Node) -> Quantity:
+    return Quantity(f"summary.{name}", label, "1", words)
+
+
+def _title(name: str, words: Node) -> Quantity:
+    return Quantity(f"summary.title.{name}", "Chart title", "1", words)
+
+
+def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
+    return Tile(
+        line=_text(f"tile.{name}", "Line of a tile", line),
+        definition=None
+        if definition is None
+        else _text(f"tile.{name}.definition", "Definition of a tile", definition),
+    )
+
+
+def _likely(graph: EstimateGraph, metric: str, form: str) -> Node:
+    """The range of a result that holds 80 % of runs, in words."""
+    low, _, high = graph.evidence.bands[metric]
+    unit = "ms" if low.unit == "s" else low.unit
+    ends = [grouped(in_unit(end, unit), form, "0.00") for end in (low, high)]
+    words = join("80 %: ", ends[0], " to ", ends[1])
+    return join(words, " ms") if unit == "ms" else words
+
+
+def _floor(graph: EstimateGraph, metric: str, form: str, words: str) -> Node:
+    floor = graph.figures[f"floor.{metric}"]
+    return join(words, text(in_unit(floor, "ms"), form), " ms")
+
+
+def _above_floors(graph: EstimateGraph) -> Node:
+    """How far results are above their independent floors."""
+    ttft, tpot = (
+        text(minimum(figure / graph.figures[f"floor.{name}"], 1 / TOLERANCE), "0.0")
+        for name, figure in (("ttft", graph.serving.ttft), ("tpot", graph.serving.tpot))
+    )
+    return join("Above the independent floor: TTFT ", ttft, " ×, TPOT ", tpot, " ×")
+
+
+def _machines(graph: EstimateGraph) -> Node:
+    """How many accelerators of which name; those that prefill, then those that decode, where they are apart."""
+    first, second = (
+        join(text(workers.ranks.deployment, "0"), " × ", workers.hardware.name)
+        for workers in (graph.prefill_workers, graph.decode_workers)
+    )
+    disaggregated = graph.prefill_workers.ranks.disaggregated
+    return first if disaggregated is None else join(first, where(disaggregated > 0, join(" → ", second), ""))
+
+
+def _degrees(workers: Workers, shown: Node | None = None) -> Node:
+    """The degrees of parallelism above 1 in a few letters, and a space.
+
+    Args:
+        shown: when; behind an arrow then. Always, and without one, if it is not given.
+    """
+
+    def only(condition: Node, words: Node | str) -> Node:
+        return where(condition if shown is None else all_of(shown, condition), words, "")
+
+    names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
+    degrees = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
+    arrow = [] if shown is None else [where(shown, "→ ", "")]
+    above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degrees.items()]
+    return join(*arrow, *above, only(workers.ranks.deployment <= 1, "one accelerator "))
+
+
+def _memory_part(name: str, amount: Node) -> MemoryPart:
+    part = Quantity(f"summary.memory.{name}", name, "GB", amount)
+    label = _text(f"memory.{name}.label", f"Label, {name}", join(f"{name} ", text(part, "0.0")))
+    return MemoryPart(name, part, label)
+
+
+def _module_group(phase: Pass, number: int, label: str) -> ModuleGroup:
+    """A group of modules, and its time.
+
+    A billionth of it per place keeps groups of equal time in one order in every engine, and a billionth of a
+    billionth of a second those without any.
+    """
+    name = phase.phase.id
+    group = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", label, shared=True, fixed=True)
+    place = Input(
+        f"summary.{name}.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True
+    )
+    key = phase.times.of(group) * (1 + place * TOLERANCE) + place * TOLERANCE * TOLERANCE
+    return ModuleGroup(group, place, Quantity(f"summary.{name}.key.{number}", "Key", "s", key))
+
+
+def _ranked_group(phase: Pass, rank: int, keys: Sequence[Quantity], names: Sequence[Input]) -> RankedGroup:
+    """The group of a rank, and its time by what limits it."""
+    name = phase.phase.id
+    place = Input(f"summary.{name}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True)
+    largest = match(nth_largest(span(keys), place), span(keys))
+    entry = Quantity(f"summary.{name}.entry.{rank}", "Entry", "number", largest)
+    group = Quantity(f"summary.{name}.sorted.{rank}", "Group", "1", index(span(names), entry))
+    spent = index(span(keys), entry)
+    words = join(group, "   ", text(converted(spent, "s", "ms"), "0.00"))
+    return RankedGroup(
+        rank=place,
+        entry=entry,
+        group=group,
+        label=_text(f"{name}.label.{rank}", "Label", where(spent > TOLERANCE, words, "–")),
+        times={
+            limit: Quantity(
+                f"summary.{name}.{limit}.{rank}",
+                f"Time by {limit}",
+                "ms",
+                converted(phase.shares[limit].of(group), "s", "ms"),
+            )
+            for limit in LIMITS
+            if phase.shares[limit].figures
+        },
+    )
+
+
+def _roof(
+    name: str,
+    peak: Quantity,
+    bandwidth: Quantity,
+    left: Input,
+    right: Input,
+    ends: Sequence[Input | Quantity],
+) -> tuple[RooflinePoint, ...]:
+    """A roof from the left edge over the ridge to the right edge.
+
+    Args:
+        ends: what stands at the edges.
+    """
+    ridge = Quantity(f"summary.roof.{name}.ridge", f"Ridge, {name}", "FLOP/B", peak / bandwidth)
+    rates = (
+        Quantity(
+            f"summary.roof.{name}.rate.{number}",
+            f"Roof, {name}",
+            "TFLOP/s",
+            converted(minimum(peak, intensity * bandwidth), "FLOP/s", "TFLOP/s"),
+        )
+        for number, intensity in enumerate((left, ridge.body, right))
+    )
+    places = (ends[0], ridge, ends[1])
+    return tuple(RooflinePoint(place, rate) for place, rate in zip(places, rates, strict=True))
+
+
+def _placed_blocks(phase: Pass, values: Mapping[Node, Any]) -> list[PlacedBlock]:
+    """The blocks of a pass that take long enough, and in decode the attention core.
+
+    The largest has a label, in decode the attention core as well.
+    """
+    decode = phase.phase.id == "decode"
+    blocks = [block for block in phase.blocks if block.flops is not None and block.bytes is not None]
+    times = {block.id: float(values[block.time]) for block in blocks}
+    largest = max(blocks, key=lambda block: times[block.id])
+    cores = [block for block in blocks if block.group == "attention"] if decode else []
+    core = max(cores, key=lambda block: times[block.id]) if cores else None
+    return [
+        PlacedBlock(
+            phase.phase.id,
+            block,
+            _block_label(phase, block, block is core) if block in (largest, core) else None,
+            _point(phase, block),
+        )
+        for block in blocks
+        if times[block.id] >= _SMALLEST_SHARE * float(values[phase.time]) or block is core
+    ]
+
+
+def _block_label(phase: Pass, block: Block, core: bool) -> str:
+    names = {"ffn": "FFN", "experts": "experts", "attention": "attention"}
+    name = names.get(block.group, block.label.split(" ")[0])
+    return name if core else f"{phase.phase.id} {name}"
+
+
+def _point(phase: Pass, block: Block) -> RooflinePoint:
+    assert block.flops is not None and block.bytes is not None
+    name, label = f"summary.{phase.phase.id}.{block.id}", f"{phase.phase.id}, {block.label}"
+    rate = converted(block.flops / block.layer_time, "FLOP/s", "TFLOP/s")
+    return RooflinePoint(
+        Quantity(f"{name}.intensity", f"FLOP per byte, {label}", "FLOP/B", block.flops / block.bytes),
+        Quantity(f"{name}.rate", f"Rate, {label}", "TFLOP/s", rate),
+    )
