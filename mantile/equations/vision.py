@@ -15,7 +15,14 @@ def vision(phase: Phase, tower: Vision, workers: Workers) -> Block:
     inputs, efficiency = workers.inputs, workers.efficiency
     assert inputs.image_tokens is not None
     module = Module(
-        "vision", "vision", "Vision tower", "vision", "vision", tower, tower.tensors, kind="vision"
+        id="vision",
+        step="vision",
+        label="Vision tower",
+        short="vision",
+        part="vision",
+        operation=tower,
+        tensors=tower.tensors,
+        kind="vision",
     )
     rows = rows_of(phase, module)
     images = rows(
