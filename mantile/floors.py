@@ -1,20 +1,29 @@
 """What no estimate may beat: the plain roofline of the whole model, written apart from the equations.
 
-Every weight is read once and every FLOP runs at the datasheet peak; no launch, no message, no wait. Nothing here comes
-from `mantile.equations`: the architecture's own dimensions go in, two times come out.
+Every weight is read once and every FLOP runs at the datasheet peak; no launch, no message, no wait. Nothing
+here comes from `mantile.equations`: the architecture's own dimensions go in, two times come out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, span, sum_range, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    defined,
+    maximum,
+    minimum,
+    span,
+    sum_range,
+    where,
+)
 
 
-def _own(name: str, label: str, unit: str, value: float, note: str) -> Input:
-    return Input(
-        f"floor.{name}", label, unit, value, note, "definition", "defined", shared=True, fixed=True, name=note
-    )
+def _own(name: str, label: str, unit: str, value: float, called: str) -> Input:
+    return defined(f"floor.{name}", label, unit, value, called, name=called)
 
 
 PER_WEIGHT = _own("flops_per_weight", "Floor: FLOPs per weight and token", "FLOP/token", 2, "2 FLOPs")
@@ -34,9 +43,12 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """Attention of some layers: channels of queries and results over all heads, channels kept per token, how far it looks.
+    """Attention of some layers.
 
-    `window` is None without a limit, and 0 where there is none. `query` is None where only the cache counts.
+    Args:
+        query: channels of queries and results over all heads; None where only the cache counts.
+        kept: channels kept per token.
+        window: how far it looks; None, or a figure that is 0, without a limit.
     """
 
     name: str
@@ -48,7 +60,7 @@ class Core:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a phase runs on: one rank's best peak in FLOP/s and bandwidth in B/s, and the ranks that can work on it at once."""
+    """What a phase runs on: a rank's best peak, FLOP/s, its bandwidth, B/s, the ranks that work at once."""
 
     peak: Node
     bandwidth: Node
@@ -57,8 +69,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What a floor is made of: the model, B per channel and token of the KV cache, the machines of both phases, and the workload.
-    `head` are the parameters of the LM head, which one token of a prompt is multiplied with."""
+    """What a floor is made of: the model, the machines of both phases, and the workload.
+
+    Args:
+        head: the LM head, which one token of a prompt is multiplied with.
+        kv_bytes: B per channel and token of the KV cache.
+    """
 
     weights: tuple[Weights, ...]
     head: Weights
@@ -81,129 +97,168 @@ class Floors:
     section: Section
 
 
-def floors(d: Dimensions) -> Floors:
+def floors(dimensions: Dimensions) -> Floors:
     """Lower bounds of TTFT and TPOT.
 
     Returns:
-        TTFT: the prompt's FLOPs, or the bytes of all weights a token needs, over all ranks of a replica. TPOT: those weights and the
-        KV cache of the batch, or the FLOPs of one token each, over the ranks of a stage: stages of a pipeline work one after the
-        other on a token.
+        TTFT: the prompt's FLOPs, or the bytes of all weights a token needs, over all ranks of a replica.
+        TPOT: those weights and the KV cache of the batch, or the FLOPs of one token each, over the ranks of a
+        stage: stages of a pipeline work one after the other on a token.
     """
-    rows: list[Quantity] = []
-
-    def row(name: str, label: str, unit: str, body: Node, note: str = "", called: str = "") -> Quantity:
-        rows.append(Quantity(f"floor.{name}", f"Floor: {label}", unit, body, note=note, name=called or label))
-        return rows[-1]
-
-    def reach(core: Core, when: str, words: str, length: Node) -> Quantity:
-        body = length if core.window is None else where(core.window > 0, minimum(core.window, length), length)
-        return row(
-            f"{when}_reach.{core.name}",
-            f"reach in {words}, {core.name}",
-            "token/request",
-            body,
-            "the length, at most the window",
-            "reach",
-        )
-
-    sizes = [
-        row(f"weights.{held.name}", f"weights per token, {held.name}", "parameter", held.parameters)
-        for held in d.weights
-    ]
-    body = row(
-        "layer_weights",
-        "weights a token is multiplied with",
-        "parameter",
-        sum_range(span(sizes)),
-        "sum of the rows above",
-        "weights per token",
-    )
-    stored = [
-        row(f"bytes.{held.name}", f"bytes of weights, {held.name}", "B", size * held.bytes)
-        for held, size in zip(d.weights, sizes, strict=True)
-    ]
-    head = row("head_weights", "weights of the LM head", "parameter", d.head.parameters)
-    layers = row(
-        "layer_bytes", "bytes of weights a token needs", "B", sum_range(span(stored)), "sum of the rows above"
-    )
-    size = row(
-        "bytes",
-        "bytes of these and the LM head",
-        "B",
-        layers + head * d.head.bytes,
-        called="bytes of weights",
-    )
-    prompt = row(
-        "prompt_tokens", "tokens to prefill", "token", d.prompts * d.input_tokens, called="prompt tokens"
-    )
-    seen = {
-        core: reach(core, "prompt", "the prompt", d.input_tokens)
-        for core in d.cores
-        if core.query is not None
-    }
-    pairs = [
-        row(
-            f"attention_flops.{core.name}",
-            f"attention FLOPs of the prompt, {core.name}",
-            "FLOP",
-            HALF * PER_PAIR * prompt * far * core.query * core.layers,  # type: ignore[operator]
-            "half of 2 FLOPs × prompt tokens × reach × channels of queries and results × layers",
-        )
-        for core, far in seen.items()
-    ]
-    attention = sum_range(span(pairs)) if pairs else None
-    work = row(
-        "prompt_flops",
-        "FLOPs of the prompt",
-        "FLOP",
-        PER_WEIGHT * prompt * body if attention is None else PER_WEIGHT * prompt * body + attention,
-    )
-    ttft = row(
-        "ttft",
-        "TTFT",
-        "s",
-        maximum(work / d.prefill.peak, size / d.prefill.bandwidth) / d.prefill.ranks,
-        "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a replica",
-        "floor of TTFT",
-    )
-    middle = row(
-        "decode_length",
-        "mean length in decode",
-        "token/request",
-        d.input_tokens + HALF * d.output_tokens,
-        "prompt and half the output",
-    )
-    kept = {core: reach(core, "decode", "decode", middle) for core in d.cores}
-    caches = [
-        row(
-            f"kv_bytes.{core.name}",
-            f"KV cache read in a step, {core.name}",
-            "B",
-            d.decode_requests * far * core.kept * d.kv_bytes * core.layers,
-        )
-        for core, far in kept.items()
-    ]
-    cache = sum_range(span(caches)) if caches else None
-    step = row(
-        "decode_flops", "FLOPs of a step", "FLOP", PER_WEIGHT * d.decode_requests * ONE_TOKEN * (body + head)
-    )
-    moved = size if cache is None else size + cache
-    tpot = row(
-        "tpot",
-        "TPOT",
-        "s",
-        maximum(step / d.decode.peak, moved / d.decode.bandwidth) / d.decode.ranks,
-        "larger of FLOPs ÷ peak and bytes ÷ bandwidth, ÷ ranks of a stage",
-        "floor of TPOT",
-    )
+    rows = _Rows()
+    model = _weights(rows, dimensions)
+    prompt = ttft(rows, dimensions, model)
+    token = tpot(rows, dimensions, model)
     constants = (PER_WEIGHT, PER_PAIR, ONE_TOKEN, HALF)
     return Floors(
-        ttft,
-        tpot,
-        Section(
+        ttft=prompt,
+        tpot=token,
+        section=Section(
             "Independent floor",
-            (*constants, *rows),
+            (*constants, *rows.rows),
             "plain roofline: no estimate may be below",
             Section.SUBTOTAL,
         ),
+    )
+
+
+class _Rows:
+    """The rows of the floor, in order."""
+
+    def __init__(self) -> None:
+        self.rows: list[Quantity] = []
+
+    def __call__(
+        self, name: str, label: str, unit: str, body: Node, note: str = "", called: str = ""
+    ) -> Quantity:
+        row = Quantity(f"floor.{name}", f"Floor: {label}", unit, body, note=note, name=called or label)
+        self.rows.append(row)
+        return row
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Parameters that a token is multiplied with, those of the LM head, and bytes of all of them."""
+
+    layers: Quantity
+    head: Quantity
+    bytes: Quantity
+
+
+def _weights(rows: _Rows, dimensions: Dimensions) -> _Model:
+    """Weights that a token needs."""
+    parameters = [
+        rows(f"weights.{each.name}", f"weights per token, {each.name}", "parameter", each.parameters)
+        for each in dimensions.weights
+    ]
+    layers = rows(
+        "layer_weights",
+        "weights a token is multiplied with",
+        "parameter",
+        sum_range(span(parameters)),
+        called="weights per token",
+    )
+    sizes = [
+        rows(f"bytes.{each.name}", f"bytes of weights, {each.name}", "B", size * each.bytes)
+        for each, size in zip(dimensions.weights, parameters, strict=True)
+    ]
+    head = rows("head_weights", "weights of the LM head", "parameter", dimensions.head.parameters)
+    of_layers = rows("layer_bytes", "bytes of weights a token needs", "B", sum_range(span(sizes)))
+    total = rows(
+        "bytes",
+        "bytes of these and the LM head",
+        "B",
+        of_layers + head * dimensions.head.bytes,
+        called="bytes of weights",
+    )
+    return _Model(layers=layers, head=head, bytes=total)
+
+
+def _reach(rows: _Rows, core: Core, phase: str, words: str, length: Node) -> Quantity:
+    """Tokens that a token of some layers attends to: the length, at most the window."""
+    body = length if core.window is None else where(core.window > 0, minimum(core.window, length), length)
+    return rows(
+        f"{phase}_reach.{core.name}",
+        f"reach in {words}, {core.name}",
+        "token/request",
+        body,
+        called="reach",
+    )
+
+
+def ttft(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
+    """Seconds below which no first token can be."""
+    prompt = rows(
+        "prompt_tokens",
+        "tokens to prefill",
+        "token",
+        dimensions.prompts * dimensions.input_tokens,
+        called="prompt tokens",
+    )
+    reaches = [
+        (core, core.query, _reach(rows, core, "prompt", "the prompt", dimensions.input_tokens))
+        for core in dimensions.cores
+        if core.query is not None
+    ]
+    pairs = [
+        rows(
+            f"attention_flops.{core.name}",
+            f"attention FLOPs of the prompt, {core.name}",
+            "FLOP",
+            HALF * PER_PAIR * prompt * reach * query * core.layers,
+            "a token attends to those before it: half of them in the mean",
+        )
+        for core, query, reach in reaches
+    ]
+    products = PER_WEIGHT * prompt * model.layers
+    flops = rows(
+        "prompt_flops",
+        "FLOPs of the prompt",
+        "FLOP",
+        products + sum_range(span(pairs)) if pairs else products,
+    )
+    machine = dimensions.prefill
+    return rows(
+        "ttft",
+        "TTFT",
+        "s",
+        maximum(flops / machine.peak, model.bytes / machine.bandwidth) / machine.ranks,
+        "all ranks of a replica work at once",
+        "floor of TTFT",
+    )
+
+
+def tpot(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
+    """Seconds below which no further token can be."""
+    length = rows(
+        "decode_length",
+        "mean length in decode",
+        "token/request",
+        dimensions.input_tokens + HALF * dimensions.output_tokens,
+    )
+    reaches = [(core, _reach(rows, core, "decode", "decode", length)) for core in dimensions.cores]
+    caches = [
+        rows(
+            f"kv_bytes.{core.name}",
+            f"KV cache read in a step, {core.name}",
+            "B",
+            dimensions.decode_requests * reach * core.kept * dimensions.kv_bytes * core.layers,
+        )
+        for core, reach in reaches
+    ]
+    flops = rows(
+        "decode_flops",
+        "FLOPs of a step",
+        "FLOP",
+        PER_WEIGHT * dimensions.decode_requests * ONE_TOKEN * (model.layers + model.head),
+    )
+    moved: Node = model.bytes + sum_range(span(caches)) if caches else model.bytes
+    machine = dimensions.decode
+    return rows(
+        "tpot",
+        "TPOT",
+        "s",
+        maximum(flops / machine.peak, moved / machine.bandwidth) / machine.ranks,
+        "the ranks of a stage work at once, stages one after the other",
+        "floor of TPOT",
     )

@@ -8,6 +8,7 @@ from mantile.equations.constant import MILLI
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     Input,
+    Node,
     Quantity,
     Section,
     all_of,
@@ -17,6 +18,7 @@ from mantile.graph.quantity import (
     sum_range,
     where,
 )
+from mantile.graph.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -34,91 +36,99 @@ class Measured:
     sections: tuple[Section, ...]
 
 
+@dataclass(frozen=True)
+class _Result:
+    """A result that may have been measured: its field in a scenario, what it is called, and its prediction."""
+
+    field: str
+    label: str
+    unit: str
+    meaning: str
+    body: Node
+
+    @property
+    def name(self) -> str:
+        """The part of ids that stands for it."""
+        return self.field.removesuffix("_ms")
+
+
 def measured(served: Serving) -> Measured:
     """The rows of the Calibration sheet."""
-    results = {
-        "ttft_ms": ("TTFT, mean", "ms", "mean of all requests", served.ttft * MILLI),
-        "ttft_p50_ms": ("TTFT, median", "ms", "half of the requests wait less", served.ttft_p50 * MILLI),
-        "tpot_ms": ("TPOT", "ms", "mean of all requests, without their first token", served.tpot * MILLI),
-        "output_tokens_per_s": (
+    results = (
+        _Result("ttft_ms", "TTFT, mean", "ms", "mean of all requests", served.ttft * MILLI),
+        _Result(
+            "ttft_p50_ms", "TTFT, median", "ms", "half of the requests wait less", served.ttft_p50 * MILLI
+        ),
+        _Result(
+            "tpot_ms", "TPOT", "ms", "mean of all requests, without their first token", served.tpot * MILLI
+        ),
+        _Result(
+            "output_tokens_per_s",
             "Output tokens per second",
             "token/s",
             "of the whole deployment",
             served.output_tokens_per_s,
         ),
-    }
-    given: dict[str, Input] = {}
-    predicted: list[Quantity] = []
-    ratios: list[Quantity] = []
-    errors: list[Quantity] = []
-    for field, (label, unit, says, body) in results.items():
-        name = field.removesuffix("_ms")
-        mine = Input(
-            f"measured.{name}",
-            f"Measured: {label}",
-            unit,
-            None,
-            f"empty: not measured; {says}",
-            "scenario",
-            "given",
-            minimum=0,
-            maximum=1e9,
-            name=f"measured {label}",
-        )
-        given[field] = mine
-        predicted.append(
-            Quantity(
-                f"measured.predicted.{name}",
-                f"Predicted: {label}",
-                unit,
-                body,
-                name=f"predicted {label}",
-                note="of Serving" + ("" if unit == "token/s" else ", × 1000"),
-            )
-        )
-        ratios.append(
-            Quantity(
-                f"measured.ratio.{name}",
-                f"Ratio: {label}",
-                "1",
-                where(all_of(is_number(mine), mine > 0), predicted[-1] / mine, 0),
-                name=f"ratio of {label}",
-                note="above 1: more is predicted than was measured; 0: not measured",
-            )
-        )
-        errors.append(
-            Quantity(
-                f"measured.error.{name}",
-                f"Squared log ratio: {label}",
-                "1",
-                where(ratios[-1] > 0, logarithm(ratios[-1]) ** 2, 0),
-                note="ln(ratio)², in which twice and half as much weigh the same; 0: not measured",
-            )
-        )
-    whole = Quantity(
-        "measured.error",
-        "Error of the scenario",
-        "1",
-        sum_range(span(errors)),
-        note="sum of the rows above",
-        name="error of the scenario",
     )
+    values = {result.field: _value(result) for result in results}
+    predicted, ratios, errors = Rows("measured.predicted"), Rows("measured.ratio"), Rows("measured.error")
+    squared = [error(result, values[result.field], predicted, ratios, errors) for result in results]
+    total = Rows("measured")(
+        "error", "Error of the scenario", "1", sum_range(span(squared)), called="error of the scenario"
+    )
+    errors.add(total)
     return Measured(
-        given,
-        whole,
-        (
+        values=values,
+        error=total,
+        sections=(
             Section(
                 "Measured",
-                tuple(given.values()),
+                tuple(values.values()),
                 "type what was measured of this very scenario; an empty cell is left out",
             ),
-            Section("Predicted", tuple(predicted), "as it stands now"),
-            Section("Predicted ÷ measured", tuple(ratios), "1 where both agree"),
-            Section(
-                "How far off",
-                (*errors, whole),
-                "what mantile calibrate makes small, and Excel's Solver can",
-                Section.SUBTOTAL,
+            predicted.section("Predicted", "as it stands now"),
+            ratios.section("Predicted ÷ measured", "1 where both agree"),
+            errors.section(
+                "How far off", "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL
             ),
         ),
+    )
+
+
+def _value(result: _Result) -> Input:
+    """The cell for a measured value."""
+    return Input(
+        id=f"measured.{result.name}",
+        label=f"Measured: {result.label}",
+        unit=result.unit,
+        value=None,
+        note=f"empty: not measured; {result.meaning}",
+        source="scenario",
+        status="given",
+        minimum=0,
+        maximum=1e9,
+        name=f"measured {result.label}",
+    )
+
+
+def error(result: _Result, value: Input, predicted: Rows, ratios: Rows, errors: Rows) -> Quantity:
+    """How far a prediction is off what was measured: its squared log ratio."""
+    label = result.label
+    prediction = predicted(
+        result.name, f"Predicted: {label}", result.unit, result.body, called=f"predicted {label}"
+    )
+    ratio = ratios(
+        result.name,
+        f"Ratio: {label}",
+        "1",
+        where(all_of(is_number(value), value > 0), prediction / value, 0),
+        "above 1 more is predicted than was measured; 0 is not measured",
+        called=f"ratio of {label}",
+    )
+    return errors(
+        result.name,
+        f"Squared log ratio: {label}",
+        "1",
+        where(ratio > 0, logarithm(ratio) ** 2, 0),
+        "twice and half as much weigh the same; 0 is not measured",
     )
