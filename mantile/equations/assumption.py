@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import usual, usual_unit
+from mantile.equations.override import unless_overridden
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.graph.evaluate import evaluate
-from mantile.graph.quantity import Input, Literal, Quantity, absolute, where
+from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, defined, where
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,12 @@ class Assumption:
 
     Args:
         value: in use.
-        default: as generated.
+        default: as generated, without an override.
         changed: whether both differ.
     """
 
     value: Quantity
-    default: Input
+    default: Named
     changed: Quantity
 
 
@@ -30,7 +31,7 @@ def assumption(item: SensitivityInput, generated: float) -> Assumption:
     """What is said of an input.
 
     Args:
-        generated: its value when the workbook was made, in the unit of the figure.
+        generated: its value without an override when the workbook was made, in the unit of the figure.
     """
     figure, unit = item.figure, usual_unit(item.figure.unit)
     value = usual(figure, figure.unit)
@@ -42,11 +43,33 @@ def assumption(item: SensitivityInput, generated: float) -> Assumption:
         shared=True,
         fixed=True,
     )
-    differs = absolute(value - default) > TOLERANCE * absolute(default)
     return Assumption(
         value=Quantity(f"assumption.{item.id}.value", f"In use, {item.label}", unit, value),
         default=default,
-        changed=Quantity(
-            f"assumption.{item.id}.changed", f"Changed, {item.label}", "flag", where(differs, 1, 0)
-        ),
+        changed=_changed(f"assumption.{item.id}", item.label, value, default),
     )
+
+
+def overridden(identifier: str, label: str, cell: Input, default: Node | float) -> Assumption:
+    """What is said of an override, in the unit of its cell.
+
+    Args:
+        identifier: what the ids of its figures begin with.
+        label: what the override stands for.
+        cell: that holds the override.
+        default: what holds while the cell is empty; a number where the cell always holds one.
+    """
+    named: Named
+    if isinstance(default, Node):
+        named = Quantity(f"{identifier}.default", f"Default, {label}", cell.unit, default)
+        in_use: Node = unless_overridden(cell, named)
+    else:
+        named = defined(f"{identifier}.default", f"Default, {label}", cell.unit, default)
+        in_use = cell
+    value = Quantity(f"{identifier}.value", f"In use, {label}", cell.unit, in_use)
+    return Assumption(value=value, default=named, changed=_changed(identifier, label, value, named))
+
+
+def _changed(identifier: str, label: str, value: Node, default: Named) -> Quantity:
+    differs = absolute(value - default) > TOLERANCE * absolute(default)
+    return Quantity(f"{identifier}.changed", f"Changed, {label}", "flag", where(differs, 1, 0))

@@ -72,7 +72,7 @@ class SensitivityInput:
     Args:
         id: of the input or factor, without what marks an override.
         figures: what is scaled: one input, or all figures that one factor is used as. The first is shown.
-        status: given, price, or how the figure is known: measured, fitted, datasheet, assumed.
+        status: given, override, price, or how the figure is known: measured, fitted, datasheet, assumed.
         source: where it comes from.
         range_percent: percent by which it is taken lower and higher.
         at_most_one: a share, which never exceeds 1.

@@ -6,19 +6,29 @@ input's range, all else as it is. Workbooks, logs and audits all say it so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from mantile.equations.efficiency import FactorInUse
 from mantile.equations.sensitivity import SIGN, SensitivityInput, input_values, range_percent, results
+from mantile.estimate import overrides
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError, unknown
 
 MEANING = "Effect = change of the result from the low to the high end of its range"
-RANGE_PERCENT = {"given": 25, "measured": 10, "fitted": 15, "datasheet": 10, "price": 20, "assumed": 30}
+RANGE_PERCENT = {
+    "given": 25,
+    "override": 25,
+    "measured": 10,
+    "fitted": 15,
+    "datasheet": 10,
+    "price": 20,
+    "assumed": 30,
+}
 """Percent by which an input is taken lower and higher unless the scenario says otherwise, by how well it is known."""
 
 _ASKED = (
@@ -70,10 +80,18 @@ def sensitivity(estimate: Estimate) -> list[InputEffects]:
     return sorted(moved, key=lambda item: -item.largest)
 
 
-def sensitivity_inputs(estimate: Estimate) -> Iterator[SensitivityInput]:
-    """What the results of the base scenario follow from and could be otherwise: what is asked, factors, prices."""
+def sensitivity_inputs(
+    estimate: Estimate, reasons: Mapping[str, str] | None = None
+) -> Iterator[SensitivityInput]:
+    """What the results of the base scenario follow from and could be otherwise: what is asked, factors, prices.
+
+    Args:
+        reasons: of its overrides, by id; those that the scenario states where None.
+    """
     yield from _asked(estimate)
-    yield from _factors(estimate)
+    if reasons is None:
+        reasons = {item.id: item.reason for item in estimate.columns[0].overrides}
+    yield from _factors(estimate, reasons)
     yield from _prices(estimate)
 
 
@@ -142,7 +160,7 @@ def _prices(estimate: Estimate) -> Iterator[SensitivityInput]:
             )
 
 
-def _factors(estimate: Estimate) -> Iterator[SensitivityInput]:
+def _factors(estimate: Estimate, reasons: Mapping[str, str]) -> Iterator[SensitivityInput]:
     """Efficiency factors; those that decode workers share with prefill workers once."""
     equations = estimate.equations
     seen: set[Quantity] = set()
@@ -154,15 +172,23 @@ def _factors(estimate: Estimate) -> Iterator[SensitivityInput]:
                 continue
             users = [quantity for quantity in factor.by_user.values() if quantity.id in equations.figures]
             seen |= {main, *users}
-            figure = factor.library_figure(main, estimate.values())
             identifier = f"{prefix}efficiency.{name}"
+            status, source = _origin(estimate, factor, reasons.get(identifier))
             yield SensitivityInput(
                 id=identifier,
                 label=main.label.partition(" in use")[0] + suffix,
                 figures=tuple(dict.fromkeys((main, *users))),
-                status=figure.status,
-                source=figure.source.partition(": ")[2],
-                range_percent=_range_percent(estimate, identifier, figure.status),
+                status=status,
+                source=source,
+                range_percent=_range_percent(estimate, identifier, status),
                 at_most_one=factor.kind.fraction,
                 at_least_one=factor.kind.low >= 1,
             )
+
+
+def _origin(estimate: Estimate, factor: FactorInUse, reason: str | None) -> tuple[str, str]:
+    """Status and source of a factor: of its override where there is a reason for one, else of the library's figure."""
+    if reason is not None:
+        return overrides.SOURCE, overrides.source(reason)
+    figure = factor.library_figure(factor.main, estimate.values())
+    return figure.status, figure.source.partition(": ")[2]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.override import OVERRIDE
-from mantile.estimate.sensitivity import MEANING, sensitivity
-from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Node, Quantity, dependents
+from mantile.estimate.overrides import SOURCE, OverrideInUse, overrides, shared_overrides
+from mantile.estimate.sensitivity import MEANING, sensitivity, sensitivity_inputs
+from mantile.graph.quantity import Input, Named, Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.documents import json_text
 from mantile.library.errors import InputError
@@ -49,10 +48,12 @@ class Audit:
         scenarios: their names, base first, each behind the letter of its column.
         rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario (None where it has none), `formula` the text in
             the first cell, `edited` what stood in the cells of the row that were changed.
-        assumptions: `number`, `statement`, `id`, `value`, `unit`, `as_generated`, `changed`, `source`, `status`,
+        assumptions: `number`, `statement`, `id`, `value`, `unit`, `default` (without an override), `as_generated`,
+            `changed`, `source`, `status`,
             `range_percent`, and the relative change of `ttft`, `tpot` and `usd`, the cost per token, from the low to the high end
             of that range, as generated.
-        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `provenance` and `reason`.
+        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`, and the relative change of
+            `ttft`, `tpot` and `usd` from what it replaces to its value.
         edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`, `from` and `to`.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
     """
@@ -86,6 +87,7 @@ class Audit:
                     "id": 220,
                     "value": 110,
                     "unit": 60,
+                    "default": 110,
                     "as_generated": 110,
                     "changed": 70,
                     "source": 380,
@@ -105,8 +107,12 @@ class Audit:
                     "value": 100,
                     "unit": 80,
                     "replaces": 110,
+                    "source": 80,
                     "provenance": 220,
                     "reason": 340,
+                    "ttft": 80,
+                    "tpot": 80,
+                    "usd": 80,
                 },
             ),
             "Edits": _table(
@@ -199,7 +205,7 @@ def audit(path: str | Path) -> Audit:
         facts,
         scenarios,
         tuple(_Rows(file, inputs, values, edits).read()),
-        tuple(_assumptions(book, values[0])),
+        tuple(_assumptions(file, inputs[0], values[0])),
         tuple(_overrides(file, inputs)),
         tuple(edits),
         tuple(_checks(book, values)),
@@ -355,9 +361,16 @@ def _shown(value: Any) -> str:
     return "empty" if value is None else f"{value:.12g}" if isinstance(value, int | float) else str(value)
 
 
-def _assumptions(book: EstimateBook, values: Mapping[Node, Any]) -> Iterator[dict[str, Any]]:
+def _assumptions(
+    file: File, inputs: Mapping[str, Any], values: Mapping[Node, Any]
+) -> Iterator[dict[str, Any]]:
+    """What the base scenario takes on trust; the source of a figure with an override is the override."""
+    book = file.book
+    own = {item.id: item for item in overrides(book.estimate, 0, inputs)}
+    reasons = {identifier: item.reason or _provenance(item, file) for identifier, item in own.items()}
+    origins = {item.id: item for item in sensitivity_inputs(book.estimate, reasons)}
     for number, item in enumerate(sensitivity(book.estimate), 1):
-        figure = item.input.figure
+        figure, override = item.input.figure, own.get(item.input.id)
         now, then = float(values[figure]), float(book.estimate_values[0][figure])
         yield {
             "number": f"A-{number:02d}",
@@ -365,10 +378,11 @@ def _assumptions(book: EstimateBook, values: Mapping[Node, Any]) -> Iterator[dic
             "id": item.input.id,
             "value": now,
             "unit": style.shown_unit(figure.unit),
+            "default": then if override is None else override.without[figure],
             "as_generated": then,
             "changed": not same(now, then),
-            "source": item.input.source,
-            "status": item.input.status,
+            "source": origins[item.input.id].source,
+            "status": origins[item.input.id].status,
             "range_percent": item.input.range_percent,
             **item.effects,
         }
@@ -377,66 +391,37 @@ def _assumptions(book: EstimateBook, values: Mapping[Node, Any]) -> Iterator[dic
 def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Figures of a scenario that stand for others: those of the bundle with their reasons, and those typed since."""
     book = file.book
-    figures = book.estimate.equations.figures
-    architecture = book.estimate.model.architecture
-    facts = architecture.facts | (
-        {f"vision.{name}": fact for name, fact in architecture.vision.facts.items()}
-        if architecture.vision
-        else {}
-    )
-    for override in book.estimate.scenario.overrides:
-        identifier = override.id
-        figure = figures.get(identifier)
-        if isinstance(figure, Input):  # a fact of the model, or a figure that all scenarios share
-            origin = facts.get(identifier.removeprefix("model."))
-            address, unit = book.addresses[figure], style.shown_unit(figure.unit)
-            yield {
-                "id": identifier,
-                "scenario": "all",
-                "cell": place_of(address.sheet, address.row, address.column or SHARED),
-                "value": inputs[0].get(identifier, override.value),
-                "unit": unit,
-                "replaces": origin.value if origin is not None else figure.value,
-                "provenance": "scenario of the bundle",
-                "reason": override.reason,
-            }
+    for item in shared_overrides(book.estimate, inputs[0]):
+        address = book.addresses[item.cell]
+        cell = place_of(address.sheet, address.row, address.column or SHARED)
+        yield _override(item, "all", cell, file)
     for number, column in enumerate(book.estimate.columns):
-        reasons = {item.id: item for item in column.overrides}
-        for identifier, value in inputs[number].items():
-            name = identifier.removesuffix(OVERRIDE)
-            if name == identifier or value is None:
-                continue
-            old = reasons.get(name)
-            kept = old is not None and same(old.value, value)
-            yield {
-                "id": name,
-                "scenario": f"{LETTERS[number]}: {column.name}",
-                "cell": place_of(*book.input_cells[identifier, number]),
-                "value": value,
-                "unit": style.shown_unit(figures[identifier].unit),
-                "replaces": _replaced(book, identifier, inputs[number]),
-                "provenance": "scenario of the bundle" if kept else f"typed into {file.path.name}",
-                "reason": old.reason if kept and old is not None else "",
-            }
+        for item in overrides(book.estimate, number, inputs[number]):
+            cell = place_of(*book.input_cells[item.cell.id, number])
+            yield _override(item, f"{LETTERS[number]}: {column.name}", cell, file)
 
 
-def _replaced(book: EstimateBook, identifier: str, inputs: Mapping[str, Any]) -> Any:
-    """What would hold without an override, in the unit of its cell: a number, or a text where several figures differ."""
-    figures = book.estimate.equations.figures
-    followers = dependents(figures[identifier], figures.values())
-    program = Program(followers)
-    now, then = program.run(inputs), program.run({**inputs, identifier: None})
-    found = {
-        figure.id: inputs[identifier] * float(then[figure]) / float(now[figure])
-        if float(now[figure])
-        else float(then[figure])
-        for figure in followers
+def _override(item: OverrideInUse, scenario: str, cell: str, file: File) -> dict[str, Any]:
+    """An override; what it replaces is a number, or a text where several figures differ."""
+    by_figure = [
+        f"{figure.id} {value:.12g}" for figure, value in zip(item.figures, item.defaults, strict=True)
+    ]
+    return {
+        "id": item.id,
+        "scenario": scenario,
+        "cell": cell,
+        "value": item.value,
+        "unit": style.shown_unit(item.cell.unit),
+        "replaces": item.default if len(set(item.defaults)) == 1 else "; ".join(by_figure),
+        "source": SOURCE,
+        "provenance": _provenance(item, file),
+        "reason": item.reason,
+        **item.effects,
     }
-    return (
-        found.popitem()[1]
-        if len(set(found.values())) == 1
-        else "; ".join(f"{key} {value:.12g}" for key, value in found.items())
-    )
+
+
+def _provenance(item: OverrideInUse, file: File) -> str:
+    return "scenario of the bundle" if item.stated else f"typed into {file.path.name}"
 
 
 def _checks(book: EstimateBook, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:

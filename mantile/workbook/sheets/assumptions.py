@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mantile.equations.assumption import assumption
+from mantile.equations.assumption import Assumption, assumption, overridden
 from mantile.equations.sensitivity import SensitivityInput
+from mantile.estimate.overrides import SOURCE, by_scenario, overrides, source
 from mantile.estimate.sensitivity import MEANING, InputEffects
 from mantile.graph.quantity import Input, Named, Quantity, precedents
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.book import ACROSS, LETTERS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
@@ -28,6 +29,9 @@ _HEADS = (
     "USD/M",
 )
 _FIRST_EFFECT, _LAST = 9, 11
+_MEANING_OF_OVERRIDES = (
+    "Figures that a scenario states itself. Effect = change of the result from the default to the value."
+)
 _REMARKS = (
     "Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
     "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
@@ -135,14 +139,18 @@ def assumptions_sheet(
         sheet.set_text(3, column, head, look)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
     used = _used_on(book)
-    for number, item in enumerate(effects, 1):
-        row = 3 + number
-        _assumption(book, sheet, row, number, item.input, ", ".join(used.get(item.input.figure, ())))
-        _effects(book, sheet, row, item, live.get(item.input.id, {}))
-    _bars(sheet, 4, 3 + len(effects))
-    for row, words in enumerate(_REMARKS, 5 + len(effects)):
-        sheet.set_text(row, 0, words, style.PURPOSE)
-    sheet.print_area = (0, 0, 4 + len(effects) + len(_REMARKS), _LAST)
+    own = {item.id: item for item in overrides(book.estimate)}
+    for row, item in enumerate(effects, 4):
+        figure = item.input.figure
+        override = own.get(item.input.id)
+        generated = float(book.estimate_values[0][figure]) if override is None else override.without[figure]
+        _assumption(book, sheet, row, row - 3, item.input, ", ".join(used.get(figure, ())), generated)
+        _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
+    row = _overrides(book, sheet, 4 + len(effects), used)
+    _bars(sheet, 4, row - 1)
+    for below, words in enumerate(_REMARKS, 1):
+        sheet.set_text(row + below, 0, words, style.PURPOSE)
+    sheet.print_area = (0, 0, row + len(_REMARKS), _LAST)
 
 
 def statement(item: SensitivityInput) -> str:
@@ -163,41 +171,102 @@ def _used_on(book: EstimateBook) -> dict[Named, tuple[str, ...]]:
 
 
 def _assumption(
-    book: EstimateBook, sheet: Sheet, row: int, number: int, item: SensitivityInput, used: str
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    number: int,
+    item: SensitivityInput,
+    used: str,
+    generated: float,
 ) -> None:
-    """What is taken on trust, where it is used, its value beside that of generation, and where it comes from."""
-    under = (style.THIN, style.FAINT)
+    """What is taken on trust, where it is used, its value beside its default, and where it comes from."""
+    figures = assumption(item, generated)
+    _words(sheet, row, (f"A-{number:02d}", statement(item), used, item.source, item.status))
     integer = isinstance(item.figure, Input) and item.figure.integer
-    figures = assumption(item, float(book.estimate_values[0][item.figure]))
-    unit = figures.value.unit
-    source, assumed = style.SOURCE.but(bottom=under, shrink=False), item.status == "assumed"
-    sheet.set_text(row, 0, f"A-{number:02d}", style.SOURCE.but(bottom=under))
-    sheet.set_text(row, 1, statement(item), style.LABEL.but(bottom=under, shrink=True))
-    sheet.set_text(row, 2, cut(used, 22), source)
-    look = style.value(unit, role="link", integer=integer).but(bottom=under)
-    book.add_quantity(sheet, row, 3, figures.value, look, link=book.link_to(item.figure))
-    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
-    look = style.value(unit, role="fixed", integer=integer).but(bottom=under)
-    book.add_constant(sheet, row, 5, figures.default, look)
-    look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=under)
-    book.add_quantity(sheet, row, 6, figures.changed, look)
-    sheet.set_text(row, 7, cut(item.source, 44), source)
-    sheet.set_text(
-        row,
-        8,
-        "! assumed" if assumed else item.status,
-        style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
-    )
+    _figures(book, sheet, row, figures, integer, book.link_to(item.figure))
     sheet.ids[row] = item.id
 
 
+def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, Sequence[str]]) -> int:
+    """The overrides of all scenarios below the assumptions, if there are any; the row after the last."""
+    items = list(by_scenario(book.estimate))
+    if not items:
+        return row
+    row += 1
+    sheet.set_text(row, 0, "Overrides", style.SECTION_HEAD)
+    sheet.set_text(row, 1, _MEANING_OF_OVERRIDES, style.SECTION_HEAD.but(bold=False))
+    sheet.set_style(row, 2, _LAST, style.SECTION_HEAD)
+    everywhere = len(book.estimate.columns)
+    for number, (columns, item) in enumerate(items, 1):
+        row += 1
+        label = item.cell.label.removeprefix("Override, ")
+        letters = ", ".join(LETTERS[column] for column in columns)
+        of = "the scenario states" if len(columns) == everywhere else f"scenario {letters} states"
+        sheets = ", ".join(used.get(item.figures[0], ()))
+        _words(sheet, row, (f"O-{number:02d}", f"{label}, as {of} it", sheets, source(item.reason), SOURCE))
+        overridable = book.estimate.equations.overridable.get(item.id)
+        default = item.default if overridable is None else overridable.defaults[0]
+        figures = overridden(f"override.{number}.{item.id}", label, item.cell, default)
+        _figures(
+            book, sheet, row, figures, item.cell.integer, book.link_to(item.cell, columns[0]), columns[0]
+        )
+        _effects(book, sheet, row, item.effects, {})
+        sheet.ids[row] = f"override.{number}.{item.id}"
+    return row + 1
+
+
+def _words(sheet: Sheet, row: int, words: tuple[str, str, str, str, str]) -> None:
+    """Number, statement, sheets, source and status."""
+    under = (style.THIN, style.FAINT)
+    number, said, sheets, origin, status = words
+    look, assumed = style.SOURCE.but(bottom=under, shrink=False), status == "assumed"
+    sheet.set_text(row, 0, number, style.SOURCE.but(bottom=under))
+    sheet.set_text(row, 1, said, style.LABEL.but(bottom=under, shrink=True))
+    sheet.set_text(row, 2, cut(sheets, 22), look)
+    sheet.set_text(row, 7, cut(origin, 44), look)
+    sheet.set_text(
+        row,
+        8,
+        "! assumed" if assumed else status,
+        style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
+    )
+
+
+def _figures(
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    figures: Assumption,
+    integer: bool,
+    link: str,
+    scenario: int = 0,
+) -> None:
+    """Value, unit, default, and whether both differ."""
+    under = (style.THIN, style.FAINT)
+    unit = figures.value.unit
+    look = style.value(unit, role="link", integer=integer).but(bottom=under)
+    book.add_quantity(sheet, row, 3, figures.value, look, scenario, link)
+    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
+    look = style.value(unit, role="fixed", integer=integer).but(bottom=under)
+    if isinstance(figures.default, Input):
+        book.add_constant(sheet, row, 5, figures.default, look)
+    else:
+        book.add_quantity(sheet, row, 5, figures.default, look, scenario)
+    look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=under)
+    book.add_quantity(sheet, row, 6, figures.changed, look, scenario)
+
+
 def _effects(
-    book: EstimateBook, sheet: Sheet, row: int, item: InputEffects, live: Mapping[str, Quantity]
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    effects: Mapping[str, float],
+    live: Mapping[str, Quantity],
 ) -> None:
     """The effect on each result: live where the Sensitivity sheet has the input, else in grey as generated."""
     form = ";".join(part + "_)_)" for part in style.FRONT["effect"].split(";"))
     look = style.Style(form=form, align="right", bottom=(style.THIN, style.FAINT))
-    for column, (key, effect) in enumerate(item.effects.items(), _FIRST_EFFECT):
+    for column, (key, effect) in enumerate(effects.items(), _FIRST_EFFECT):
         if key in live:
             book.add_quantity(sheet, row, column, live[key], look.but(colour=style.LINK), scenario=ACROSS)
         else:

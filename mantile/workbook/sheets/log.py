@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from mantile.equations.constant import MILLI
 from mantile.equations.stamp import Stamp
-from mantile.graph.quantity import Input, Node, Quantity, where
+from mantile.estimate.overrides import by_scenario
+from mantile.graph.evaluate import evaluate
+from mantile.graph.quantity import Input, Literal, Node, Quantity, where
 from mantile.workbook import style
-from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.book import LETTERS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows
 
@@ -37,7 +39,7 @@ def log_sheet(book: EstimateBook, made: Stamp, master: Quantity) -> Sheet:
             sheet.set_text(3, _BEFORE + 2 * place + offset, top, style.HEADER_RIGHT.but(bottom=None))
             sheet.set_text(4, _BEFORE + 2 * place + offset, words, style.HEADER_RIGHT)
     row = _versions(book, sheet, 5, made)
-    row = _overrides(book, sheet, row, last)
+    row = _overrides(book, sheet, row)
     _live(sheet, row, made)
 
     row += 2
@@ -93,17 +95,20 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, made: Stamp) -> int:
     return row + 1
 
 
-def _overrides(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
-    """Every override with its reason."""
+def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """Every override with its reason, and the results without and with it."""
     estimate = book.estimate
-    stated = [
-        *(override for column in estimate.columns for override in column.overrides),
-        *estimate.scenario.overrides,
-    ]
-    found = {(override.id, override.value): override for override in stated}
-    for override in found.values():
-        _words(sheet, row, ("", "", f"override: {override.id} = {override.value:g}", override.reason, ""))
-        sheet.set_style(row, 0, last, _LINE)
+    for columns, item in by_scenario(estimate):
+        unit = f" {item.cell.unit}" if item.cell.unit != "1" else ""
+        letters = ", ".join(LETTERS[column] for column in columns)
+        scenarios = "" if len(columns) == len(estimate.columns) else f", scenario {letters}"
+        defaults = " to ".join(dict.fromkeys(f"{end:g}" for end in (min(item.defaults), max(item.defaults))))
+        what = f"override: {item.id} = {item.value:g}{unit}, default {defaults}{scenarios}"
+        _words(sheet, row, ("", "", what, item.reason, ""))
+        for place, ((_, factor), key) in enumerate(zip(_HEADS, item.before, strict=True)):
+            look = style.VALUE.but(form=_FORMS[place], bottom=_RULE, colour=style.GREY)
+            for column, result in enumerate((item.before[key], item.after[key]), _BEFORE + 2 * place):
+                _number(sheet, row, column, float(evaluate(_scaled(Literal(result), factor))), look)
         row += 1
     return row
 
@@ -150,7 +155,7 @@ def _stored(made: Stamp) -> tuple[Input, ...]:
     return (made.stored[0], made.stored[1], made.stored[-1])
 
 
-def _scaled(figure: Input | Quantity, factor: Input | None) -> Node:
+def _scaled(figure: Node, factor: Input | None) -> Node:
     return figure if factor is None else figure * factor
 
 
