@@ -18,6 +18,8 @@ A newcomer holding a cell finds its formula by its id: the first part of the id 
                                vision.py on roofline.py; messages: collectives.py. A table in prefill.py
                                says which function for which id.
     single                   single.py: decode, once more for one request
+    all_slots, estimate,     load.py: decode, once more at other loads
+      reference
     scheduler, load,         of that name
       serving, cost,
       evidence, measured,
