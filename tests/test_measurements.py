@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import yaml
 
+from mantile.estimate.estimate import estimate
 from mantile.library.documents import load
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
+from mantile.library.scenario import parse_scenario
 from mantile.measured.cross_validation import folds
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
@@ -103,6 +105,9 @@ BENCH: dict[str, Any] = {
     "source": "a table",
     "row_id": "c1",
 }
+
+
+ASKED = {key: OWN[key] for key in ("model", "accelerator", "input_tokens", "output_tokens", "concurrency")}
 
 
 def table(folder: Path, rows: Sequence[dict[str, Any]]) -> Measurements:
@@ -611,6 +616,22 @@ def test_predictions_stand_beside_what_was_measured() -> None:
         reconcile(Measurements(runs), ["colour=red"])
     with pytest.raises(InputError, match="expected field=value"):
         reconcile(Measurements(runs), ["tp"])
+
+
+def test_throughput_of_a_deployment_is_shared_by_all_its_accelerators() -> None:
+    """Those of decode workers too; and what no run reports follows from TTFT and TPOT of aggregated runs only."""
+    total = {"metrics": {"output_tokens_per_s": 900.0}}
+    apart = {"tp": 2, "decode": {"tp": 4}}
+    table = reconcile(
+        Measurements(
+            runs_of(total | {"tp": 2}, total | apart, apart | {"metrics": {"ttft_s": 1, "tpot_s": 0.01}})
+        )
+    ).table.set_index("id")
+    accelerators = estimate(parse_scenario(ASKED | apart, "apart")).results()["accelerators"]
+    assert accelerators >= 6
+    assert table["throughput_measured"]["r0"] == pytest.approx(900 / 2)
+    assert table["throughput_measured"]["r1"] == pytest.approx(900 / accelerators)
+    assert math.isnan(table["throughput_measured"]["r2"])
 
 
 def test_folds_keep_what_belongs_together() -> None:

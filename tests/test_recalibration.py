@@ -250,9 +250,7 @@ def test_edits_are_carried_over(opened: File) -> None:
         variant["concurrency"],
         variant["weights_dtype"],
     ) == (700, 700, 3, "fp8")
-    assert (
-        variant["activation_dtype"] == base["activation_dtype"]
-    )  # in a live workbook it does not follow the weights
+    assert (base["activation_dtype"], variant["activation_dtype"]) == ("bf16", "fp8")  # follows the weights
     assert [{override.id for override in column.overrides} for column in made.columns] == [
         {"model.layers", "efficiency.step_host"},
         {"efficiency.launch_scale"},

@@ -93,11 +93,6 @@ def calibrate(
 ) -> Calibration:
     """Fit efficiency factors to measured runs and write them into new versions of profiles.
 
-        measurements = load_measurements("runs.csv")
-        calibration = calibrate(match_runs(measurements.runs), leave_out=["config"])
-        calibration.before["tpot_s"]["mape"], calibration.after["tpot_s"]["mape"]    # fractions
-        calibration.profiles                                                         # new versions
-
     Args:
         matched: the runs, on the profiles they start from.
         factors: that may change, such as `FittedFactor.parse("gemm_compute[fp8]@pair")`; the usual ones, by
@@ -114,6 +109,12 @@ def calibrate(
 
     Raises:
         InputError: if no run has one of the metrics, or all runs are alike in what is left out.
+
+    Example:
+        measurements = load_measurements("runs.csv")
+        calibration = calibrate(match_runs(measurements.runs), leave_out=["config"])
+        calibration.before["tpot_s"]["mape"], calibration.after["tpot_s"]["mape"]    # fractions
+        calibration.profiles                                                         # new versions
     """
     reported = {field for run in matched.runs for field in run.run.metrics.given()}
     measured = reported | ({THROUGHPUT} if "output_tokens_per_s" in reported else set())

@@ -50,9 +50,6 @@ def calibrate_workbook(
     scenarios, edits included, and holds the measured values as well. An override cell stays as it is: the
     figures it replaces are not changed by what was measured in its column.
 
-        calibration = calibrate_workbook("run.xlsx", "calibrated.xlsx")
-        calibration.after["tpot_s"]["mape"]    # a fraction
-
     Args:
         path: a workbook with values on its Calibration sheet, as saved by any program.
         output: the new workbook; NAME-calibrated.xlsx beside it if None. A file that is there is never
@@ -70,6 +67,10 @@ def calibrate_workbook(
     Raises:
         InputError: naming file and cell or field, if nothing was measured, a formula was edited, or the file
             is no workbook of ours.
+
+    Example:
+        calibration = calibrate_workbook("run.xlsx", "calibrated.xlsx")
+        calibration.after["tpot_s"]["mape"]    # a fraction
     """
     source = Path(path)
     target = _target(source, output)

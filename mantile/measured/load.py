@@ -32,10 +32,6 @@ def load_measurements(path: str | Path) -> Measurements:
 
     A record that is wrong is set aside with its reason. A file without one valid record is an error.
 
-        measurements = load_measurements("runs.yaml")
-        measurements.runs[0].metrics.tpot_s     # seconds
-        measurements.rejected                   # records that could not be read, with the reason
-
     Args:
         path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's
             agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns.
@@ -45,6 +41,11 @@ def load_measurements(path: str | Path) -> Measurements:
 
     Raises:
         InputError: naming the file, if it cannot be read, is in no form we know, or no record is valid.
+
+    Example:
+        measurements = load_measurements("runs.yaml")
+        measurements.runs[0].metrics.tpot_s     # seconds
+        measurements.rejected                   # records that could not be read, with the reason
     """
     path = Path(path)
     records = _records(path)

@@ -138,10 +138,6 @@ def match_runs(
 ) -> MatchedRuns:
     """Match measured runs with the graphs that predict them: the first step of a calibration.
 
-        measurements = load_measurements("runs.csv")
-        matched = match_runs(measurements.runs)
-        calibration = calibrate(matched)
-
     Args:
         runs: as `load_measurements` reads them.
         library: profiles to predict with, instead of those we ship.
@@ -150,6 +146,11 @@ def match_runs(
 
     Returns:
         The runs in batches of one graph each. A run that no graph predicts is in `rejected`, with the reason.
+
+    Example:
+        measurements = load_measurements("runs.csv")
+        matched = match_runs(measurements.runs)
+        calibration = calibrate(matched)
     """
     library = library or load_library()
     groups: dict[tuple[str, bool, bool], list[Run]] = {}

@@ -133,11 +133,6 @@ def reconcile(
 ) -> Reconciliation:
     """Predict measured runs and compare: how far off predictions are, and where.
 
-        measurements = load_measurements("workbooks/accuracy.yaml")
-        reconciliation = reconcile(measurements, ["framework=vllm", "mode=aggregated"])
-        reconciliation.metrics()["tpot"]["mape"]    # mean of |predicted ÷ measured − 1|, a fraction
-        reconciliation.table                        # one row a run, SI units
-
     Args:
         measured: runs as `load_measurements` reads them.
         where: conditions field=value or field!=value on what was asked; several values with commas; all must
@@ -153,6 +148,12 @@ def reconcile(
 
     Raises:
         InputError: for a condition or a changed figure that there is not, or if no run is left.
+
+    Example:
+        measurements = load_measurements("workbooks/accuracy.yaml")
+        reconciliation = reconcile(measurements, ["framework=vllm", "mode=aggregated"])
+        reconciliation.metrics()["tpot"]["mape"]    # mean of |predicted ÷ measured − 1|, a fraction
+        reconciliation.table                        # one row a run, SI units
     """
     conditions, changes = tuple(where), changes or {}
     runs = select_runs(measured.runs, conditions, source)
