@@ -331,9 +331,9 @@ def _row(block: Block, name: str) -> Named:
 def kv_cache(rows: Rows, workers: Workers) -> Check:
     """KV bytes of a token: on the ranks of an attention group, and of the model with copies of KV heads."""
     caches = [
-        (module, width, of_layer)
-        for module, width, of_layer in workers.memory.caches.growing
-        if module.layers is not None
+        (cache.module, cache.channels, cache.bytes_per_token)
+        for cache in workers.memory.caches.growing
+        if cache.module.layers is not None
     ]
     of_ranks = [
         rows(

@@ -1,4 +1,4 @@
-"""Where in a pass the time goes, layer by layer: the steps of one layer of each kind, and all layers in execution order.
+"""Where in a pass the time goes: the steps of one layer of each kind, and all layers in execution order.
 
 Built where it is shown, for the base scenario: no estimate needs it.
 """
@@ -57,7 +57,7 @@ class LayerSteps:
 
 @dataclass(frozen=True)
 class LayerNumber:
-    """A layer of the model: its number from 1, its number among those of its kind, and its pipeline stage from 0."""
+    """A layer of the model: its number from 1, in the model and of its kind, and its stage from 0."""
 
     layer: Layer
     number: Input
@@ -163,7 +163,7 @@ def _described(name: Input, block: Block, time: Quantity, start: Quantity, total
 
 
 def _blocks(graph: EstimateGraph, layer: Layer, phase: Pass) -> list[tuple[str, Block]]:
-    """The blocks of a layer in execution order: messages after mixer and FFN, and where a mixer needs a sum inside."""
+    """The blocks of a layer in execution order, messages included: after mixer and FFN, inside of mixers."""
     blocks = {block.id: block for block in phase.blocks}
     after, inside = sums_after(graph.ir), sums_inside(graph.ir)
     steps: list[tuple[str, Block]] = []

@@ -1,7 +1,29 @@
-"""What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds."""
+"""What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
+
+id behind "memory"                                              function
+-------------------------------------------------------------   ---------------------------
+.weights.CLASS                                                  memory.weights
+.layer_weights.KIND .layer_kv.KIND                              memory.by_kind
+.embedding_weights .head_weights .vision_weights                memory.end_weights
+  .first_weights
+.cached_tokens                                                  memory.cached_tokens
+.sequence_length .kv_bytes_per_token                            memory.kv_bytes
+  .kv_bytes_per_request.MODULE
+.state_values .conv_channels .layer_state                       memory.state
+.stage_weights .stage_kv .all_weights .kv_bytes_per_request     memory.stages
+.mixer_width .ffn_width                                         memory.widths
+.requests .activation_width .activations .logits_per_request    memory.working
+  .reserve
+.host_weights .weights .usable .kv_room .rank_sequences         memory.capacity
+  .capacity_sequences
+.batch                                                          memory.batch
+.seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
+  .outside .limit .fits
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
@@ -19,13 +41,12 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
-from mantile.equations.plan import Sharding, scope
-from mantile.equations.tensors import VECTORS, Tensors
+from mantile.equations.plan import Sharding, Stages, scope
+from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
-    Row,
     Section,
     as_node,
     equal,
@@ -54,11 +75,14 @@ class Memory:
     """Bytes in the fullest accelerator, and the batch that its KV cache allows.
 
     Args:
-        stage_weights: of a rank on each pipeline stage, wherever they lie; `stage_kv` B of KV cache per request.
+        stage_weights: of a rank on each pipeline stage, wherever they lie.
+        stage_kv: KV cache of a request on a rank of each stage.
         host_weights, host_kv: what lies in host memory and is read over the host link.
+        caches: KV caches and states of a layer.
+        requests: of a replica that ask; `batch` of them run at once, `rank_requests` on a rank.
+        fits: 1 where `used` is at most `limit`.
     """
 
-    layer_weights: tuple[Quantity, ...]
     stage_weights: tuple[Quantity, ...]
     stage_kv: tuple[Quantity, ...]
     host_weights: Quantity
@@ -78,7 +102,7 @@ class Memory:
     caches: Caches
     capacity_sequences: Quantity
     requests: Quantity
-    seats: Quantity
+    rank_requests: Quantity
     batch: Quantity
     sections: tuple[Section, ...]
 
@@ -91,412 +115,414 @@ def memory(
     formats: Formats,
     efficiency: Efficiency,
     plan: Sharding,
-    stored: Tensors,
+    tensors: Tensors,
 ) -> Memory:
     """The rows of the Memory sheet."""
-    parts: list[Quantity] = []
-    by_kind: dict[Input, list[Quantity]] = {kind.count: [] for kind in ir.layers}
-    for held in stored.of_layers:
-        size: Node = VECTOR_BYTES if held.weights == VECTORS else formats.classes[held.weights].bytes
-        name = held.parameters.id.removeprefix("tensors.")
-        label = held.parameters.label.removesuffix(", of a layer on a rank")
-        parts.append(
-            Quantity(
-                f"memory.weights.{name}",
-                f"{label}, of a layer",
-                "B",
-                held.parameters * size,
-                note="parameters of a layer on a rank × bytes per weight",
-            )
-        )
-        for kind in kinds_of(ir, held.layers):
-            by_kind[kind].append(parts[-1])
-    head_class = formats.classes["head"]
-    embedding = Quantity(
-        "memory.embedding_weights", "Weights of the embedding", "B", stored.embedding * head_class.bytes
-    )
-    head = Quantity(
-        "memory.head_weights",
-        "Weights of the LM head",
-        "B",
-        stored.head * head_class.bytes
-        + stored.final_vectors * VECTOR_BYTES
-        + where(inputs.pp > 1, ir.facts["tied_embeddings"] * embedding, 0),
-        note="LM head and final norm; a copy of a tied embedding where there are several stages",
-        name="weights of the LM head",
-    )
-    start = embedding
-    ends: tuple[Quantity, ...] = (embedding, head)
-    if stored.vision is not None:
-        vision = Quantity(
-            "memory.vision_weights",
-            "Weights of the vision tower",
-            "B",
-            stored.vision * VECTOR_BYTES / inputs.tp,
-            note="parameters × 2 bytes ÷ TP: in 16 bit, on the first stage",
-        )
-        start = Quantity(
-            "memory.first_weights",
-            "Weights of embedding and vision tower",
-            "B",
-            embedding + vision,
-            name="weights of the first stage's start",
-        )
-        ends = (*ends, vision, start)
-
-    length = Quantity(
-        "memory.sequence_length",
-        "Length of a finished request",
-        "token/request",
-        inputs.input_tokens + inputs.output_tokens,
-    )
-    caches = _caches(ir, inputs, formats, plan, length)
-
-    def of_layer(
-        what: str, label: str, unit: str, members: dict[Input, list[Quantity]]
-    ) -> dict[Input, Quantity]:
-        return {
-            kind.count: Quantity(
-                f"memory.{what}.{'.'.join(kind.blocks)}",
-                f"{label} {kind.name if len(ir.layers) > 1 else ''} layer".replace("  ", " "),
-                unit,
-                sum_of(list(members[kind.count])) if members[kind.count] else as_node(0),
-                note="sum of its rows above",
-            )
-            for kind in ir.layers
-        }
-
-    layer_weights = of_layer("layer_weights", "Weights of a", "B", by_kind)
-    layer_kv = of_layer("layer_kv", "KV cache and states of a request in a", "B/request", caches.by_kind)
-
-    partial: list[Quantity] = []
-
-    def on_stage(index: int, what: str, unit: str, sizes: dict[Input, Quantity]) -> Node:
-        """What the layers of a stage come to; with many kinds in rows of their own, to keep formulas short."""
-        parts: list[Node] = [plan.stages.layers[kind][index] * size for kind, size in sizes.items()]
-        if len(parts) <= _KINDS:
-            return sum_of(parts)
-        rows = [
-            Quantity(
-                f"memory.{what}.{index}.{start}",
-                f"Part {start // _KINDS + 1} of stage {index}, {what.replace('_', ' ')}",
-                unit,
-                sum_of(parts[start : start + _KINDS]),
-            )
-            for start in range(0, len(parts), _KINDS)
-        ]
-        partial.extend(rows)
-        return sum_of(list(rows))
-
-    stage_weights: list[Quantity] = []
-    for index, number in enumerate(plan.stages.numbers):
-        body = on_stage(index, "stage_weights", "B", layer_weights) + where(
-            equal(number + 1, inputs.pp), head, 0
-        )
-        stage_weights.append(
-            Quantity(
-                f"memory.stage_weights.{index}",
-                f"Weights of a rank on stage {index}",
-                "B",
-                body + start if index == 0 else body,
-                note="layers on the stage × weights of a layer"
-                + ("; the embedding" if index == 0 else "")
-                + "; the LM head on the last stage",
-            )
-        )
-    stage_kv = [
-        Quantity(
-            f"memory.stage_kv.{index}",
-            f"KV cache of a request on stage {index}",
-            "B/request",
-            on_stage(index, "stage_kv", "B/request", layer_kv),
-            note="layers on the stage × cache and states of a layer",
-        )
-        for index in range(len(plan.stages.numbers))
-    ]
-    everything = Quantity(
-        "memory.all_weights",
-        "Weights of the fullest stage",
-        "B",
-        maximum(span(stage_weights)),
-        note="largest of the stages",
-    )
-    host_weights = Quantity(
-        "memory.host_weights",
-        "Weights on the host",
-        "B",
-        minimum(inputs.offload_weights * GIGA, everything),
-        note="as asked, at most all",
-    )
-    weights = Quantity(
-        "memory.weights",
-        "Weights",
-        "B",
-        everything - host_weights,
-        note="weights of the fullest stage − those on the host",
-    )
-    per_request = Quantity(
-        "memory.kv_bytes_per_request",
-        "KV bytes per request",
-        "B/request",
-        maximum(span(stage_kv)),
-        note="largest of the stages",
-    )
-    widths = _widths(ir, plan)
-    widest = Quantity(
-        "memory.activation_width",
-        "Channels in memory per token",
-        "channel",
-        sum_of([ir.facts["hidden_size"], *widths]),
-        note="hidden + widest mixer and FFN projections per rank",
-        name="channels in memory",
-    )
-    activations = Quantity(
-        "memory.activations", "Activations", "B", inputs.token_budget * widest * RESULT_BYTES
-    )
-    asked: Node = maximum(1, inputs.concurrency / inputs.dp)
-    note = "concurrency ÷ DP, at least 1"
-    if ranks.disaggregated is not None:
-        asked = where(ranks.disaggregated > 0, minimum(asked, inputs.attention_dp * ONE_REQUEST), asked)
-        note += "; prefill workers hold a prompt for every attention-DP group"
-    requests = Quantity("memory.requests", "Requests per replica", "request", asked, note=note)
-    seat_logits = Quantity(
-        "memory.logits_per_request",
-        "Logits per request",
-        "B/request",
-        TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES,
-    )
-    reserve = Quantity(
-        "memory.reserve", "Runtime", "B", efficiency["runtime_reserve"], note="runtime reserve of the profile"
-    )
-    usable = Quantity(
-        "memory.usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity
-    )
-    room = Quantity(
-        "memory.kv_room", "Room for requests", "B", maximum(0, usable - weights - activations - reserve)
-    )
-    held_at_once = Quantity(
-        "memory.rank_sequences",
-        "KV capacity of a rank in sequences",
-        "request",
-        minimum((room + inputs.offload_kv * GIGA) / (per_request + seat_logits), room / seat_logits),
-        note="room for requests, and what may lie on the host, ÷ (KV bytes + logits per request); logits stay here",
-    )
-    capacity = Quantity(
-        "memory.capacity_sequences",
-        "KV capacity in sequences",
-        "request",
-        held_at_once * inputs.attention_dp,
-        note="of a rank × attention-DP",
-        name="KV capacity",
-    )
-    batch = Quantity(
-        "memory.batch",
-        "Batch",
-        "request",
-        maximum(
-            1, minimum(requests, capacity, where(inputs.max_requests > 0, inputs.max_requests, requests))
-        ),
-        note="requests per replica, at most the KV capacity, at least 1",
-    )
-    seats = Quantity(
-        "memory.seats",
-        "Requests on a rank",
-        "request",
-        maximum(1, batch / inputs.attention_dp),
-        note="batch ÷ attention-DP, at least 1",
-    )
-    logits = Quantity("memory.logits", "Logits", "B", seats * seat_logits)
-    all_kv = Quantity("memory.all_kv", "KV cache of the batch", "B", seats * per_request)
-    host_kv = Quantity(
-        "memory.host_kv",
-        "KV cache on the host",
-        "B",
-        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room)),
-        note="what has no room, at most as asked",
-    )
-    kv = Quantity("memory.kv", "KV cache", "B", all_kv - host_kv, note="of the batch − what lies on the host")
-    used = Quantity("memory.used", "Memory used", "B", weights + kv + activations + logits + reserve)
-    headroom = Quantity(
-        "memory.headroom",
-        "Headroom",
-        "B",
-        usable - used,
-        note="usable memory − memory used; negative if it does not fit",
-    )
-    free = Quantity("memory.free", "Free memory", "B", maximum(0, headroom))
-    outside = Quantity("memory.outside", "Memory left to others", "B", hardware.memory_capacity - usable)
-    limit = Quantity(
-        "memory.limit",
-        "Most memory that may be used",
-        "B",
-        usable + SLACK,
-        note="usable memory, and what rounding leaves",
-    )
-    fits = Quantity(
-        "memory.fits",
-        "Fits in memory",
-        "flag",
-        where(used <= limit, 1, 0),
-        note="1 if memory used is at most that",
-    )
-    sections = (
-        Section("Weights of a layer", (*parts, *layer_weights.values(), *ends), "of a rank"),
-        Section(
-            "KV cache of a request",
-            (length, *caches.rows, *layer_kv.values()),
-            "of a layer and rank; states of recurrent layers included",
-        ),
-        Section(
-            "Stages in memory",
-            (*partial, *stage_weights, everything, *stage_kv, per_request),
-            "0 beyond the last stage",
-        ),
-        Section(
-            "Working memory",
-            (requests, *widths, widest, activations, seat_logits, reserve),
-            "per accelerator",
-        ),
-        Section(
-            "Capacity",
-            (host_weights, weights, usable, room, held_at_once, capacity, batch),
-            "how many requests run at once in a replica",
-            Section.SUBTOTAL,
-        ),
-        Section(
-            "Memory used",
-            (seats, all_kv, logits, host_kv, kv, used, headroom, free, outside, limit, fits),
-            "weights + KV cache of the batch + working memory",
-        ),
-    )
+    stored = weights(ir, inputs, formats, tensors)
+    caches = kv_bytes(ir, inputs, formats, plan)
+    held = stages(inputs, plan.stages, stored, caches)
+    extra = working(ir, inputs, ranks, efficiency, plan)
+    room = capacity(inputs, hardware, efficiency, held, extra)
+    total = used(inputs, hardware, held, extra, room)
     return Memory(
-        tuple(layer_weights.values()),
-        tuple(stage_weights),
-        tuple(stage_kv),
-        host_weights,
-        host_kv,
-        logits,
-        weights,
-        kv,
-        activations,
-        reserve,
-        used,
-        usable,
-        headroom,
-        free,
-        outside,
-        limit,
-        fits,
-        caches,
-        capacity,
-        requests,
-        seats,
-        batch,
-        sections,
+        stage_weights=held.weights,
+        stage_kv=held.kv,
+        host_weights=room.host_weights,
+        host_kv=total.host_kv,
+        logits=total.logits,
+        weights=room.weights,
+        kv=total.kv,
+        activations=extra.activations,
+        reserve=extra.reserve,
+        used=total.used,
+        usable=room.usable,
+        headroom=total.headroom,
+        free=total.free,
+        outside=total.outside,
+        limit=total.limit,
+        fits=total.fits,
+        caches=caches,
+        capacity_sequences=room.sequences,
+        requests=extra.requests,
+        rank_requests=total.rank_requests,
+        batch=room.batch,
+        sections=(
+            stored.section,
+            caches.section,
+            held.section,
+            extra.section,
+            room.section,
+            total.section,
+        ),
     )
 
 
-_KINDS = 2  # of layer in one formula
+@dataclass(frozen=True)
+class _Weights:
+    """Bytes of weights on a rank: of a layer of each kind, before the first layer, and behind the last."""
+
+    layers: Mapping[Input, Quantity]
+    start: Quantity
+    head: Quantity
+    section: Section
 
 
-def kinds_of(ir: ModelGraph, layers: Node) -> list[Input]:
+def weights(ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors) -> _Weights:
+    """Bytes of weights on a rank."""
+    rows = Rows("memory")
+    members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
+    for of_layer in tensors.of_layers:
+        size = rows(
+            f"weights.{of_layer.parameters.id.removeprefix('tensors.')}",
+            f"{of_layer.title}, of a layer",
+            "B",
+            of_layer.parameters * _bytes_per_weight(of_layer, formats),
+            called=of_layer.words,
+        )
+        for kind in _kinds_of(ir, of_layer.layers):
+            members[kind].append(size)
+    layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
+    start, head = end_weights(rows, ir, inputs, formats, tensors)
+    return _Weights(layers, start, head, rows.section("Weights of a layer", "of a rank"))
+
+
+def _bytes_per_weight(of_layer: RankWeights, formats: Formats) -> Node:
+    return VECTOR_BYTES if of_layer.weights == VECTORS else formats.classes[of_layer.weights].bytes
+
+
+def _kinds_of(ir: ModelGraph, layers: Node | None) -> list[Input]:
     """The kinds of layer, by their count, that a number of layers is the sum of."""
     return [kind.count for kind in ir.layers if any(module.layers is layers for module in kind.modules)]
 
 
-@dataclass(frozen=True)
-class Caches:
-    """Every cache as (module, channels per token of the model, bytes per token of a layer on a rank), states, and what all come to.
+def by_kind(
+    rows: Rows,
+    ir: ModelGraph,
+    name: str,
+    label: str,
+    unit: str,
+    members: Mapping[Input, Sequence[Node]],
+) -> dict[Input, Quantity]:
+    """What the parts of a layer come to, for each kind of layer."""
+    return {
+        kind.count: rows(
+            f"{name}.{'.'.join(kind.blocks)}",
+            f"{label} {kind.name} layer" if len(ir.layers) > 1 else f"{label} layer",
+            unit,
+            sum_of(list(members[kind.count]) or [as_node(0)]),
+        )
+        for kind in ir.layers
+    }
 
-    `by_kind` are the bytes of a request in a layer of each kind; `per_token` those of a token in all layers.
+
+def end_weights(
+    rows: Rows, ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors
+) -> tuple[Quantity, Quantity]:
+    """What the first stage holds before its layers, and the last behind them."""
+    of_head = formats.classes["head"].bytes
+    embedding = rows("embedding_weights", "Weights of the embedding", "B", tensors.embedding * of_head)
+    head = rows(
+        "head_weights",
+        "Weights of the LM head",
+        "B",
+        tensors.head * of_head
+        + tensors.final_vectors * VECTOR_BYTES
+        + where(inputs.pp > 1, ir.facts["tied_embeddings"] * embedding, 0),
+        "the last of several stages needs a copy of a tied embedding",
+        called="weights of the LM head",
+    )
+    if tensors.vision is None:
+        return embedding, head
+    vision = rows(
+        "vision_weights",
+        "Weights of the vision tower",
+        "B",
+        tensors.vision * VECTOR_BYTES / inputs.tp,
+        "in 16 bit, on the first stage",
+    )
+    start = rows(
+        "first_weights",
+        "Weights of embedding and vision tower",
+        "B",
+        embedding + vision,
+        called="weights of the first stage's start",
+    )
+    return start, head
+
+
+@dataclass(frozen=True)
+class Cache:
+    """What a module keeps of every token.
+
+    Args:
+        module: that attends to it.
+        channels: of a token, of the whole model.
+        bytes_per_token: of a layer on a rank.
     """
 
-    growing: tuple[tuple[Module, Node, Quantity], ...]
-    states: dict[str, State]
-    by_kind: dict[Input, list[Quantity]]
+    module: Module
+    channels: Node
+    bytes_per_token: Quantity
+
+    @property
+    def in_layers(self) -> Node:
+        """Bytes of a token in all layers."""
+        layers = self.module.layers
+        return self.bytes_per_token if layers is None else self.bytes_per_token * layers
+
+
+@dataclass(frozen=True)
+class State:
+    """What a layer keeps of a request on a rank, however long it is: the recurrent state and the convolution.
+
+    Args:
+        values: of the recurrent state.
+        conv: channels of the convolution.
+        bytes: of both.
+    """
+
+    values: Quantity
+    conv: Quantity
+    bytes: Quantity
+
+
+@dataclass(frozen=True)
+class Caches:
+    """KV caches and states of a rank.
+
+    Args:
+        growing: what grows with the length of a request.
+        states: what does not, by module.
+        per_token: bytes of a token in all layers.
+        layers: bytes of a request in a layer of each kind.
+    """
+
+    growing: tuple[Cache, ...]
+    states: Mapping[str, State]
     per_token: Quantity
-    rows: tuple[Row, ...]
+    layers: Mapping[Input, Quantity]
+    section: Section
 
 
-def _caches(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, length: Quantity) -> Caches:
+def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding) -> Caches:
     """The caches of one request."""
-    kept: dict[AttentionSpan, Quantity] = {}
-
-    def tokens_kept(reach: AttentionSpan) -> Quantity:
-        limit = reach.length if reach.kind in ("sliding", "chunked") else None
-        reach = reach if limit is not None else AttentionSpan("full")
-        if reach not in kept:
-            suffix = f".{limit.id.removeprefix('model.')}" if limit is not None else ""
-            body: Node = length if limit is None else where(limit > 0, minimum(length, limit), length)
-            words = "" if limit is None else limit.label.lower()
-            kept[reach] = Quantity(
-                f"memory.cached_tokens{suffix}",
-                f"Tokens a rank keeps of a request{', ' if words else ''}{words}",
-                "token/request",
-                body / inputs.cp,
-                note=f"its full length{', at most the ' if words else ''}{words}, ÷ CP",
-            )
-        return kept[reach]
-
-    caches: list[tuple[Module, Node, Quantity]] = []
-    by_kind: dict[Input, list[Quantity]] = {kind.count: [] for kind in ir.layers}
-    requests: list[Quantity] = []
-    states: dict[str, State] = {}
+    rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
+    length = rows(
+        "sequence_length",
+        "Length of a finished request",
+        "token/request",
+        inputs.input_tokens + inputs.output_tokens,
+    )
+    kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
+    tokens = cached_tokens(rows, inputs, length, [span for _, span in kept.values()])
+    caches: list[Cache] = []
+    states_of: dict[str, State] = {}
+    members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
     for module in ir.modules:
-        work = module.operation
-        if isinstance(work, Recurrence):
-            states[module.id] = state(module, work, plan)
-            for kind in kinds_of(ir, module.layers):  # type: ignore[arg-type]
-                by_kind[kind].append(states[module.id].bytes)
-            continue
-        if isinstance(work, Attention):
-            width: Node = work.key + work.value
-            reach = work.span
-        elif isinstance(work, LatentAttention):
-            width, reach = work.latent, work.span
-        elif isinstance(work, Indexer):
-            width, reach = work.key, AttentionSpan("full")
-        else:
-            continue
-        each = Quantity(
-            f"memory.kv_bytes_per_token.{module.id}",
-            f"KV bytes per token of a layer, {module.label}",
-            "B/token",
-            plan.on_rank(width, module) * formats.kv_bytes,
-            note="width per rank × bytes per KV value",
-            name=f"KV bytes per token of a layer, {module.label}",
-        )
-        caches.append((module, width, each))
-        requests.append(
-            Quantity(
-                f"memory.kv_bytes_per_request.{module.id}",
+        if isinstance(module.operation, Recurrence):
+            states_of[module.id] = state(states, module, module.operation, plan)
+            size = states_of[module.id].bytes
+        elif module.id in kept:
+            channels, span_ = kept[module.id]
+            caches.append(_cache(rows, module, channels, formats, plan))
+            size = per_request(
+                f"kv_bytes_per_request.{module.id}",
                 f"KV bytes per request of a layer, {module.label}",
                 "B/request",
-                each * tokens_kept(reach),
+                caches[-1].bytes_per_token * tokens[_limit(span_)],
             )
-        )
-        for kind in kinds_of(ir, module.layers):  # type: ignore[arg-type]
-            by_kind[kind].append(requests[-1])
-    per_token = Quantity(
-        "memory.kv_bytes_per_token",
+        else:
+            continue
+        for kind in _kinds_of(ir, module.layers):
+            members[kind].append(size)
+    per_token = rows(
+        "kv_bytes_per_token",
         "KV bytes per token",
         "B/token",
-        sum_of([each * module.layers for module, _, each in caches if module.layers is not None])
-        if caches
-        else as_node(0),
-        note="of a rank in all layers",
-        name="KV bytes per token",
+        sum_of([cache.in_layers for cache in caches] or [as_node(0)]),
+        called="KV bytes per token",
     )
-    state_rows = [row for kept_state in states.values() for row in kept_state.rows()]
-    rows = (*kept.values(), *(each for _, _, each in caches), per_token, *state_rows, *requests)
-    return Caches(tuple(caches), states, by_kind, per_token, rows)
+    rows.add(*states.rows, *per_request.rows)
+    layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
+    section = rows.section(
+        "KV cache of a request", "of a layer and rank; states of recurrent layers included"
+    )
+    return Caches(tuple(caches), states_of, per_token, layers, section)
 
 
-def _widths(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
+def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
+    """Channels that a module keeps of every token, and how far back it looks; None if it keeps none."""
+    work = module.operation
+    if isinstance(work, Attention):
+        return work.key + work.value, work.span
+    if isinstance(work, LatentAttention):
+        return work.latent, work.span
+    return (work.key, AttentionSpan("full")) if isinstance(work, Indexer) else None
+
+
+def _limit(span: AttentionSpan) -> Input | None:
+    """The length behind which tokens need not be kept; None where all must be."""
+    return span.length if span.kind in ("sliding", "chunked") else None
+
+
+def cached_tokens(
+    rows: Rows, inputs: Workload, length: Quantity, spans: Iterable[AttentionSpan]
+) -> dict[Input | None, Quantity]:
+    """Tokens that a rank keeps of a request, by how many attention looks back."""
+    return {
+        limit: rows(
+            "cached_tokens" if limit is None else f"cached_tokens.{limit.id.removeprefix('model.')}",
+            f"Tokens a rank keeps of a request{'' if limit is None else f', {limit.label.lower()}'}",
+            "token/request",
+            (length if limit is None else where(limit > 0, minimum(length, limit), length)) / inputs.cp,
+        )
+        for limit in dict.fromkeys(map(_limit, spans))
+    }
+
+
+def _cache(rows: Rows, module: Module, channels: Node, formats: Formats, plan: Sharding) -> Cache:
+    label = f"KV bytes per token of a layer, {module.label}"
+    bytes_per_token = rows(
+        f"kv_bytes_per_token.{module.id}",
+        label,
+        "B/token",
+        plan.on_rank(channels, module) * formats.kv_bytes,
+        called=label,
+    )
+    return Cache(module, channels, bytes_per_token)
+
+
+def state(rows: Rows, module: Module, work: Recurrence, plan: Sharding) -> State:
+    """Sizes of one layer's state."""
+    of_module = Rows("memory", f", {module.label}")
+    values = of_module(
+        f"state_values.{module.id}", "State values per rank", "channel", plan.on_rank(work.state, module)
+    )
+    conv = of_module(
+        f"conv_channels.{module.id}",
+        "Convolution channels per rank",
+        "channel",
+        plan.on_rank(work.conv, module),
+    )
+    size = of_module(
+        f"layer_state.{module.id}",
+        "State of a layer and request",
+        "B/request",
+        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
+        "the convolution keeps its last inputs",
+    )
+    rows.add(*of_module.rows)
+    return State(values, conv, size)
+
+
+@dataclass(frozen=True)
+class _OnStages:
+    """Bytes of a rank on each stage: weights, and KV cache of a request; and those of the fullest."""
+
+    weights: tuple[Quantity, ...]
+    kv: tuple[Quantity, ...]
+    all_weights: Quantity
+    per_request: Quantity
+    section: Section
+
+
+def stages(inputs: Workload, assigned: Stages, stored: _Weights, caches: Caches) -> _OnStages:
+    """What a rank holds on each pipeline stage, and on the fullest."""
+    parts, rows = Rows("memory"), Rows("memory")
+    of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
+    of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
+    of_weights = [
+        size + where(equal(number + 1, inputs.pp), stored.head, 0)
+        for number, size in zip(assigned.numbers, of_weights, strict=True)
+    ]
+    of_weights[0] = of_weights[0] + stored.start
+    rows.add(*parts.rows)
+    on_stages = tuple(
+        rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
+        for stage, size in enumerate(of_weights)
+    )
+    fullest = rows("all_weights", "Weights of the fullest stage", "B", maximum(span(on_stages)))
+    kv = tuple(
+        rows(f"stage_kv.{stage}", f"KV cache of a request on stage {stage}", "B/request", size)
+        for stage, size in enumerate(of_kv)
+    )
+    per_request = rows("kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(kv)))
+    section = rows.section("Stages in memory", "0 beyond the last stage")
+    return _OnStages(on_stages, kv, fullest, per_request, section)
+
+
+_KINDS = 2
+"""Kinds of layer in one formula."""
+
+
+def _in_layers(
+    rows: Rows, assigned: Stages, name: str, unit: str, sizes: Mapping[Input, Quantity]
+) -> list[Node]:
+    """What the layers of each stage come to; of many kinds in parts, to keep formulas short."""
+    totals: list[Node] = []
+    for stage in range(len(assigned.numbers)):
+        parts: list[Node] = [assigned.layers[kind][stage] * size for kind, size in sizes.items()]
+        if len(parts) > _KINDS:
+            parts = [
+                rows(
+                    f"{name}.{stage}.{first}",
+                    f"Part {first // _KINDS + 1} of stage {stage}, {name.replace('_', ' ')}",
+                    unit,
+                    sum_of(parts[first : first + _KINDS]),
+                )
+                for first in range(0, len(parts), _KINDS)
+            ]
+        totals.append(sum_of(parts))
+    return totals
+
+
+@dataclass(frozen=True)
+class _Working:
+    """Memory beside weights and caches: activations, logits of a request, the runtime."""
+
+    requests: Quantity
+    activations: Quantity
+    logits_per_request: Quantity
+    reserve: Quantity
+    section: Section
+
+
+def working(
+    ir: ModelGraph, inputs: Workload, ranks: Ranks, efficiency: Efficiency, plan: Sharding
+) -> _Working:
+    """Requests of a replica, and the memory that work on them needs."""
+    rows = Rows("memory")
+    asked: Node = maximum(1, inputs.concurrency / inputs.dp)
+    why = ""
+    if ranks.disaggregated is not None:
+        prompts = minimum(asked, inputs.attention_dp * ONE_REQUEST)
+        asked = where(ranks.disaggregated > 0, prompts, asked)
+        why = "prefill workers hold a prompt for every attention group"
+    requests = rows("requests", "Requests per replica", "request", asked, why)
+    channels = rows(
+        "activation_width",
+        "Channels in memory per token",
+        "channel",
+        sum_of([ir.facts["hidden_size"], *widths(rows, ir, plan)]),
+        called="channels in memory",
+    )
+    activations = rows("activations", "Activations", "B", inputs.token_budget * channels * RESULT_BYTES)
+    logits = rows(
+        "logits_per_request",
+        "Logits per request",
+        "B/request",
+        TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES,
+    )
+    reserve = rows("reserve", "Runtime", "B", efficiency["runtime_reserve"])
+    section = rows.section("Working memory", "per accelerator")
+    return _Working(requests, activations, logits, reserve, section)
+
+
+def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> list[Quantity]:
     """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any.
 
-    Projections back to the hidden size are left out: the hidden size is counted beside them. What experts hand back is not,
-    as it is there once for every expert of a token.
+    Projections back to the hidden size are left out: the hidden size is counted beside them. What experts
+    hand back is not, as it is there once for every expert of a token.
     """
     mixers: dict[object, Node] = {}
     ffns: dict[object, Node] = {}
@@ -509,49 +535,127 @@ def _widths(ir: ModelGraph, plan: Sharding) -> list[Quantity]:
         elif isinstance(work, MatMul) and module.layers is not None and work.outputs is not hidden:
             (mixers if work.weights == "attention" else ffns)[key] = plan.on_rank(work.outputs, module)
     return [
-        Quantity(
-            f"memory.{name}_width",
-            f"Widest projection of {words} per rank",
+        rows(
+            f"{name}_width",
+            f"Widest projection of {article} {of} per rank",
             "channel",
-            maximum(*widths.values()) if len(widths) > 1 else next(iter(widths.values())),
-            name=f"widest {name} projection",
+            maximum(*channels.values()) if len(channels) > 1 else next(iter(channels.values())),
+            called=f"widest {of} projection",
         )
-        for name, words, widths in (("mixer", "a mixer", mixers), ("ffn", "an FFN", ffns))
-        if widths
+        for name, article, of, channels in (("mixer", "a", "mixer", mixers), ("ffn", "an", "FFN", ffns))
+        if channels
     ]
 
 
 @dataclass(frozen=True)
-class State:
-    """What a layer keeps for a request on a rank: values of the recurrent state, channels of the convolution, bytes of both."""
+class _Capacity:
+    """Room for requests, and how many of them run at once in a replica."""
 
-    values: Quantity
-    conv: Quantity
-    bytes: Quantity
+    host_weights: Quantity
+    weights: Quantity
+    usable: Quantity
+    kv_room: Quantity
+    sequences: Quantity
+    batch: Quantity
+    section: Section
 
-    def rows(self) -> tuple[Quantity, ...]:
-        """The rows of the Memory sheet."""
-        return (self.values, self.conv, self.bytes)
 
-
-def state(module: Module, work: Recurrence, plan: Sharding) -> State:
-    """Sizes of one layer's state."""
-
-    rows = Rows("memory", f", {module.label}")
-    values = rows(
-        f"state_values.{module.id}", "State values per rank", "channel", plan.on_rank(work.state, module)
+def capacity(
+    inputs: Workload, hardware: Hardware, efficiency: Efficiency, held: _OnStages, extra: _Working
+) -> _Capacity:
+    """How many sequences the room beside weights and working memory holds."""
+    rows = Rows("memory")
+    host = rows(
+        "host_weights",
+        "Weights on the host",
+        "B",
+        minimum(inputs.offload_weights * GIGA, held.all_weights),
     )
-    conv = rows(
-        f"conv_channels.{module.id}",
-        "Convolution channels per rank",
-        "channel",
-        plan.on_rank(work.conv, module),
+    weights = rows("weights", "Weights", "B", held.all_weights - host)
+    usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
+    room = rows(
+        "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
     )
-    size = rows(
-        f"layer_state.{module.id}",
-        "State of a layer and request",
-        "B/request",
-        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
-        "the convolution keeps its last inputs",
+    logits = extra.logits_per_request
+    of_rank = rows(
+        "rank_sequences",
+        "KV capacity of a rank in sequences",
+        "request",
+        minimum((room + inputs.offload_kv * GIGA) / (held.per_request + logits), room / logits),
+        "a KV cache may lie on the host, logits may not",
     )
-    return State(values, conv, size)
+    sequences = rows(
+        "capacity_sequences",
+        "KV capacity in sequences",
+        "request",
+        of_rank * inputs.attention_dp,
+        called="KV capacity",
+    )
+    running = batch(rows, inputs, extra.requests, sequences)
+    section = rows.section("Capacity", "how many requests run at once in a replica", Section.SUBTOTAL)
+    return _Capacity(host, weights, usable, room, sequences, running, section)
+
+
+def batch(rows: Rows, inputs: Workload, requests: Quantity, sequences: Quantity) -> Quantity:
+    """Requests that run at once: all, as far as the KV cache and the engine's own limit allow."""
+    allowed = where(inputs.max_requests > 0, inputs.max_requests, requests)
+    return rows("batch", "Batch", "request", maximum(1, minimum(requests, sequences, allowed)))
+
+
+@dataclass(frozen=True)
+class _Used:
+    """Memory with the batch in it, against what may be used."""
+
+    rank_requests: Quantity
+    logits: Quantity
+    host_kv: Quantity
+    kv: Quantity
+    used: Quantity
+    headroom: Quantity
+    free: Quantity
+    outside: Quantity
+    limit: Quantity
+    fits: Quantity
+    section: Section
+
+
+def used(inputs: Workload, hardware: Hardware, held: _OnStages, extra: _Working, room: _Capacity) -> _Used:
+    """What the batch and all else come to."""
+    rows = Rows("memory")
+    on_rank = rows("seats", "Requests on a rank", "request", maximum(1, room.batch / inputs.attention_dp))
+    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * held.per_request)
+    logits = rows("logits", "Logits", "B", on_rank * extra.logits_per_request)
+    host_kv = rows(
+        "host_kv",
+        "KV cache on the host",
+        "B",
+        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room.kv_room)),
+        "only what has no room goes there",
+    )
+    kv = rows("kv", "KV cache", "B", all_kv - host_kv)
+    total = rows("used", "Memory used", "B", room.weights + kv + extra.activations + logits + extra.reserve)
+    headroom = rows("headroom", "Headroom", "B", room.usable - total, "negative where it does not fit")
+    free = rows("free", "Free memory", "B", maximum(0, headroom))
+    outside = rows("outside", "Memory left to others", "B", hardware.memory_capacity - room.usable)
+    limit = rows(
+        "limit",
+        "Most memory that may be used",
+        "B",
+        room.usable + SLACK,
+        "a full memory fits, however rounded",
+        called="usable memory with slack",
+    )
+    fits = rows("fits", "Fits in memory", "flag", where(total <= limit, 1, 0))
+    return _Used(
+        rank_requests=on_rank,
+        logits=logits,
+        host_kv=host_kv,
+        kv=kv,
+        used=total,
+        headroom=headroom,
+        free=free,
+        outside=outside,
+        limit=limit,
+        fits=fits,
+        section=rows.section("Memory used", "weights + KV cache of the batch + working memory"),
+    )

@@ -294,7 +294,9 @@ def placement(side: Workers, ir: ModelGraph, prefix: str, count: int) -> Placeme
 
     def cache(i: int) -> Node:
         return (
-            used[i] * maximum(0, held.seats * index(span(held.stage_kv), stage[i] + 1) - held.host_kv) / GIGA
+            used[i]
+            * maximum(0, held.rank_requests * index(span(held.stage_kv), stage[i] + 1) - held.host_kv)
+            / GIGA
         )
 
     working = (held.activations + held.logits + held.reserve) / GIGA

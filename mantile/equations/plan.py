@@ -1,9 +1,9 @@
 """What one rank holds: heads, columns, experts, and layers by pipeline stage.
 
-A stage has TP x attention-DP x CP ranks. Attention is split over TP and copied in every attention group; FFNs and
-experts are spread over all ranks of the stage, experts over EP first and their columns over what remains. KV heads
-shard as far as they go and are copied beyond; latents and indexers stand on every TP rank. Where a degree does not
-divide, the fullest rank counts.
+A stage has TP x attention-DP x CP ranks. Attention is split over TP and copied in every attention group; FFNs
+and experts are spread over all ranks of the stage, experts over EP first and their columns over what remains.
+KV heads shard as far as they go and are copied beyond; latents and indexers stand on every TP rank. Where a
+degree does not divide, the fullest rank counts.
 
     id behind "plan"                                      function
     ---------------------------------------------------   ----------------------
@@ -111,7 +111,8 @@ class Sharding:
         copied: KV dimensions as the TP ranks together hold them, copies counted.
         splits: by what each split dimension is split.
         stages: which layers stand on which stage.
-        heads, kv_heads, kv_copies: of attention, None in a model without; copies of the KV heads that have most.
+        heads, kv_heads: of attention; None in a model without.
+        kv_copies: of the KV heads that have most.
         columns: columns of an FFN or the vocabulary on a rank, by fact.
         experts: None in a model without.
         sequence: TP where sequence parallelism is on, else 1.
@@ -289,7 +290,7 @@ def columns(shards: _Shards, width: Width) -> None:
 
 
 def heads(shards: _Shards, width: Width) -> None:
-    """Heads on a rank, and the channels they make; KV heads are copied where there are more ranks than heads."""
+    """Heads on a rank, and the channels they make; with more ranks than KV heads these are copied."""
     shards.splits[width.total] = width.split
     units = shards.units.get(width.units)
     if units is None:
@@ -443,7 +444,7 @@ def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
 def _layers(
     ir: ModelGraph, inputs: Workload, numbers: tuple[Input, ...], rows: Rows
 ) -> dict[Input, tuple[Quantity, ...]]:
-    """Layers of each kind on each stage: its share, and what is left over goes one by one to the stages after."""
+    """Layers of each kind on each stage: its share; what is left over goes one by one to the stages after."""
     layers: dict[Input, tuple[Quantity, ...]] = {}
     taken: Quantity | None = None
     for kind in ir.layers:

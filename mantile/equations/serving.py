@@ -447,9 +447,9 @@ def transfer(setting: _Setting) -> _Transfer:
     assert disaggregated is not None
     rows = Rows("serving")
     caches = [
-        (module, width)
-        for module, width, _ in setting.prefill_workers.memory.caches.growing
-        if module.layers is not None
+        (cache.module, cache.channels)
+        for cache in setting.prefill_workers.memory.caches.growing
+        if cache.module.layers is not None
     ]
     tokens = _transferred_tokens(rows, inputs, [module for module, _ in caches])
     sizes = [

@@ -9,6 +9,7 @@ from mantile.equations.formats import CLASSES
 from mantile.equations.plan import Sharding
 from mantile.graph.quantity import Input, Node, Quantity, Section, span, sum_of, sum_range, where
 from mantile.graph.rows import Rows
+from mantile.graph.sentence import lowered
 from mantile.ir.modules import ModelGraph, Module, Tensor
 
 VECTORS = "vectors"
@@ -24,12 +25,15 @@ class RankWeights:
         layers: how many layers there are.
         parameters: in one of them.
         tensors: that the parameters are of.
+        title, words: how labels and sentences call them.
     """
 
     weights: str
     layers: Node
     parameters: Quantity
     tensors: tuple[Tensor, ...]
+    title: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def _listed(tensor: Tensor, plan: Sharding, names: _Names, origin: str, before: 
 def _modules(
     ir: ModelGraph, plan: Sharding, names: _Names
 ) -> tuple[dict[Tensor, Quantity], list[Section], list[Quantity]]:
-    """Every tensor of the decoder, a block for each module; sizes by tensor, and the parameters of each module."""
+    """Every tensor of the decoder by module: sizes by tensor, blocks, and the parameters of each module."""
     sizes: dict[Tensor, Quantity] = {}
     sections: list[Section] = []
     sums: list[Quantity] = []
@@ -231,10 +235,21 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
         name, title = weights, "Norms, biases"
         if weights != VECTORS:
             title = f"{CLASSES[weights][0].upper()}{CLASSES[weights][1:]} weights"
+        words = f"{'norms and biases' if weights == VECTORS else lowered(title)} in"
         if classes.count(weights) > 1:
-            name, title = f"{weights}.{_identifier(layers)}", f"{title}, {_called(layers)}"
-        parameters = rows(name, f"{title}, of a layer on a rank", "parameter", sum_range(span(on_rank)))
-        of_layers.append(RankWeights(weights, layers, parameters, tuple(members)))
+            kinds = _called(layers)
+            name, title = f"{weights}.{_identifier(layers)}", f"{title}, {kinds}"
+            words = f"{words} {'all layers' if kinds == 'layers' else kinds}"
+        else:
+            words = f"{words} a layer"
+        parameters = rows(
+            name,
+            f"{title}, of a layer on a rank",
+            "parameter",
+            sum_range(span(on_rank)),
+            called=f"{words} on a rank",
+        )
+        of_layers.append(RankWeights(weights, layers, parameters, tuple(members), title, words))
         sections.append(rows.section(title, "fullest rank, one layer", Section.SUBTOTAL))
     return tuple(of_layers), sections
 
@@ -270,7 +285,7 @@ def _owners(ir: ModelGraph) -> dict[Tensor, Module]:
 
 def _called(layers: Node) -> str:
     assert isinstance(layers, Input | Quantity)
-    return layers.label.lower()
+    return lowered(layers.label)
 
 
 def _identifier(layers: Node) -> str:
