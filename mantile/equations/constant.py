@@ -48,16 +48,21 @@ SMALLEST = _constant(
     "keeps a quotient finite where nothing arrives",
     "smallest rate",
 )
-ONE_IN_TWENTY = _constant(
+BEYOND_P95 = _constant(
     "one_in_twenty",
-    "One in twenty",
+    "Share beyond p95",
     "1",
     0.05,
-    "share of requests that wait longer than the ninety-fifth percentile",
+    "share of requests that wait longer than the 95th percentile",
     "0.05",
 )
-HALF_LEFT = _constant(
-    "half_left", "One in two", "1", 0.5, "share of requests that wait longer than the median", "0.5"
+BEYOND_P50 = _constant(
+    "half_left",
+    "Share beyond the median",
+    "1",
+    0.5,
+    "share of requests that wait longer than the median",
+    "0.5",
 )
 MOST_REQUESTS = _constant(
     "most_requests",
@@ -77,12 +82,12 @@ MOST_GROWTH = _constant(
     0.9,
     "a step that grows faster with the batch is saturated",
 )
-NINETEEN_IN_TWENTY = _constant(
+P95 = _constant(
     "nineteen_in_twenty",
-    "Nineteen in twenty",
+    "Share up to p95",
     "1",
     0.95,
-    "place of one request in twenty in a row of them",
+    "share of requests that wait no longer than the 95th percentile",
     "0.95",
 )
 SATURATED = _constant(

@@ -20,7 +20,8 @@ class DataTypes:
         bits: per value, scales included.
         peak: the peak that products in it run at.
         activations: the format that activations take beside weights of it.
-        kernels_bf16, kernels_native: kernel format with 16-bit activations, and with activations of its own format.
+        kernels_bf16: kernel format with 16-bit activations.
+        kernels_native: kernel format with activations of its own format.
     """
 
     ids: tuple[Input, ...]

@@ -1,4 +1,4 @@
-"""How much of the hardware is reached: efficiency factors of the profiles, by fallback, overridable per scenario."""
+"""How much of the hardware is reached: efficiency factors of the profiles, by fallback, or overridden."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class FactorInUse:
 
     Args:
         overridable: the cell that stands for the library's figures once filled.
-        by_user: the factor in SI units, by the class of matrices or group of ranks that uses it; "" where all use the same.
+        by_user: the factor in SI units, by the class of matrices or group of ranks that uses it; "" where all
+            use the same.
         tables: the library's figures under each condition; one where they hold always.
         places: which of the tables holds, by user; None where there is only one.
     """
@@ -96,7 +97,7 @@ class Efficiency:
 
     @cached_property
     def factors(self) -> dict[str, Quantity]:
-        """The factors by name; one that differs by class of matrices as the class with most of them has it."""
+        """The factors by name; those that differ by class of matrices as the class with most of them has them."""
         return {name: factor.main for name, factor in self.in_use.items()}
 
     @cached_property
@@ -185,7 +186,7 @@ class _Conditions:
     rows: tuple[Named, ...]
 
     def places(self, kind: FactorKind) -> Mapping[str, Quantity | None]:
-        """Who uses a factor, and the place of the condition that holds for each."""
+        """Who uses a factor, and the place of the condition that holds there."""
         match kind.condition:
             case "kv":
                 return {"": self.kv}
@@ -231,11 +232,11 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
     of_ranks = {
         name: Quantity(
             f"efficiency.ranks_in_use.{name}",
-            f"Place of the ranks whose collectives hold, {words}",
+            f"Place of the ranks whose collectives hold, {label}",
             "number",
             match_at_most(maximum(size, measured[0]), span(measured)),
         )
-        for name, words, size in (("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage))
+        for name, label, size in (("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage))
     }
     rows: tuple[Named, ...] = (
         *names,
@@ -263,7 +264,7 @@ def _labels(what: str, label: str, names: Iterable[str]) -> tuple[Input, ...]:
 
 
 def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tuple[FactorInUse, Section]:
-    """A factor: the library's figures, those of the highest level, the override, and the factor in use for each user."""
+    """A factor: figures of the library, those of the highest level, the override, and what each user uses."""
     tables = [_table(kind, value, fallback) for value in DOMAINS[kind.condition]]
     figures = [figure for table in tables for figure in table.figures.values()]
     of_level = [
@@ -362,6 +363,6 @@ def _require_complete(profile: EfficiencyProfile) -> None:
             )
             if (kind.name, *key) not in have:
                 raise InputError(
-                    f"profiles/efficiency/global.yaml: factor {kind.name}{f' for {value}' if value else ''} is "
-                    "missing; the global profile ends every fallback chain"
+                    f"profiles/efficiency/global.yaml: factor {kind.name}{f' for {value}' if value else ''} "
+                    "is missing; the global profile ends every fallback chain"
                 )

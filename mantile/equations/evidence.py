@@ -1,4 +1,4 @@
-"""How well results are known: whether serving runs of the accelerator and framework were measured, and the range that follows."""
+"""How well results are known: which serving runs were measured, and the range of results that follows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Evidence:
     """Ranges that hold 80 % of measured runs, as tenth and ninetieth percentile of a result.
 
     Args:
-        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill and
-            decode have workers of their own.
+        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill
+            and decode have workers of their own.
         name: the level in words.
         bands: by metric, the result at its tenth, fiftieth and ninetieth percentile.
     """
@@ -77,7 +77,7 @@ def evidence(
 
 
 def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Input, ...]]:
-    """Measured runs of this accelerator with this framework, of the framework on any accelerator, and of all pairs."""
+    """Measured runs of accelerator and framework, of the framework on any accelerator, and of all pairs."""
     pairs = [_fact("pair", pair, f"Measured: {_key(pair)}", _key(pair), base) for pair in base.pairs]
     counts = [_fact("runs", pair, f"Runs of {_key(pair)}", pair.runs, base) for pair in base.pairs]
     frameworks = [

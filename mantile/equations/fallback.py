@@ -1,7 +1,8 @@
 """Which efficiency profile holds, rows "efficiency.chain", "efficiency.profile" and "efficiency.choice".
 
-A profile holds for everything, a generation or an accelerator, with or without a framework, or for how accelerators are
-linked. Of the profiles that hold for a scenario and have a factor, the one of the highest level of the chain is used.
+A profile holds for everything, a generation or an accelerator, with or without a framework, or for how
+accelerators are linked. Of the profiles that hold for a scenario and have a factor, the one of the highest level is
+used.
 """
 
 from __future__ import annotations
@@ -110,10 +111,10 @@ class Fallback:
 
     def choice(self, keys: Sequence[str]) -> Choice:
         """Of profiles with these keys, among them the global one, the one of the highest level."""
-        known = tuple(keys)
-        if known not in self._choices:
-            self._choices[known] = self._choice(len(self._choices) + 1, known)
-        return self._choices[known]
+        among = tuple(keys)
+        if among not in self._choices:
+            self._choices[among] = self._choice(len(self._choices) + 1, among)
+        return self._choices[among]
 
     def figures(self, figures: Mapping[str, Input]) -> LibraryFigures:
         """Figures by the key of their profile, with the choice among them."""

@@ -1,4 +1,4 @@
-"""Rows "hardware..." about data types: bytes per value, the peak that products run at, whose kernels they use.
+"""Rows "hardware" about data types: bytes per value, the peak that products run at, whose kernels they use.
 
 Where an accelerator has no path for a format, 16-bit products stand in.
 """
@@ -53,7 +53,8 @@ class WeightClass:
         linear_peak: FLOP/s that its products run at.
         kernel_format: whose efficiency figures hold.
         activation_bytes: of a product's input, per channel and token.
-        stored_only: 1 if the accelerator could multiply in the format, but activations are wider; None where that is no matter.
+        stored_only: 1 if the accelerator could multiply in the format, but activations are wider; None where
+            nobody asks.
     """
 
     bytes: Quantity
@@ -125,8 +126,11 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
 
 
 def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, types: DataTypes) -> Rows:
-    """Activations follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a
-    peak for that format; else they are bf16. The last row is the data type."""
+    """The data type that activations have by default, in the last row.
+
+    They follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a peak
+    for that format; else they are bf16.
+    """
     choices = ir.model.architecture.choices
     weights: Node = inputs.weights_dtype
     rows = Rows("hardware")
@@ -259,13 +263,61 @@ def _dtype(name: str, own: Input | None, inputs: Workload) -> Node:
 def _weight_class(
     name: str, dtype: Node, chosen: _Activations, hardware: Hardware, types: DataTypes
 ) -> tuple[WeightClass, Section]:
-    """The peak, kernels and bytes that a class of matrices runs at, in their data type and that of the activations."""
+    """What the data types of a class of matrices and of the activations lead to: bytes, peak, kernels."""
     label = CLASSES[name]
     rows = Rows(f"hardware.{name}", f", {label}")
     own_type = rows("dtype", "Data type", "1", dtype)
     number = rows("number", "Place of the data type", "number", match(own_type, span(types.ids)))
     size = rows("bytes", "Bytes per weight", "B", index(span(types.bits), number) / BITS_PER_BYTE)
     key, peak = _peak(rows, "stored", "weights", number, hardware, types)
+    products = _products(rows, key, peak, chosen, hardware)
+    low = products.low_precision > 0
+    in_sixteen_bit = join(own_type, " held, multiplied in ", chosen.sixteen_format)
+    rows("path", "How products run", "1", where(low, join("in ", own_type), in_sixteen_bit))
+    kernel_format = rows(
+        "kernel_format",
+        "Kernel format",
+        "1",
+        where(low, index(span(types.kernels_native), number), index(span(types.kernels_bf16), number)),
+        "efficiency figures are found by it",
+    )
+    activation_bytes = rows(
+        "activation_bytes",
+        "Bytes per activation",
+        "B/token",
+        where(low, chosen.size, VECTOR_BYTES) / ONE_TOKEN,
+        "the input of a product, per channel and token",
+    )
+    weight_class = WeightClass(
+        bytes=size,
+        low_precision=products.low_precision,
+        linear_peak=products.linear_peak,
+        kernel_format=kernel_format,
+        activation_bytes=activation_bytes,
+        stored_only=None if name in ("router", "head") else _stored_only(rows, peak, products),
+    )
+    note = "which peak and which kernels the choice leads to"
+    return weight_class, rows.section(f"Data type: {label}", note)
+
+
+@dataclass(frozen=True)
+class _Products:
+    """Products of a class of matrices.
+
+    Args:
+        sixteen_bit: 1 if the weights allow for no less than 16 bit.
+        low_precision: 1 if products run below 16 bit.
+        linear_peak: FLOP/s that they run at.
+    """
+
+    sixteen_bit: Quantity
+    low_precision: Quantity
+    linear_peak: Quantity
+
+
+def _products(
+    rows: Rows, key: Quantity, peak: Quantity, chosen: _Activations, hardware: Hardware
+) -> _Products:
     sixteen_bit = rows(
         "sixteen_bit",
         "Weights multiply in 16 bit",
@@ -286,53 +338,16 @@ def _weight_class(
         "FLOP/s",
         where(low_precision > 0, minimum(peak, chosen.peak), chosen.sixteen_peak),
     )
-    rows(
-        "path",
-        "How products run",
-        "1",
-        where(
-            low_precision > 0,
-            join("in ", own_type),
-            join(own_type, " held, multiplied in ", chosen.sixteen_format),
-        ),
-    )
-    kernel_format = rows(
-        "kernel_format",
-        "Kernel format",
-        "1",
-        where(
-            low_precision > 0,
-            index(span(types.kernels_native), number),
-            index(span(types.kernels_bf16), number),
-        ),
-        "efficiency figures are found by it",
-    )
-    activation_bytes = rows(
-        "activation_bytes",
-        "Bytes per activation",
-        "B/token",
-        where(low_precision > 0, chosen.size, VECTOR_BYTES) / ONE_TOKEN,
-        "the input of a product, per channel and token",
-    )
-    stored_only = None
-    if name not in ("router", "head"):
-        stored_only = rows(
-            "stored_only",
-            "A native format multiplied in 16 bit",
-            "flag",
-            where(peak > 0, (1 - sixteen_bit) * (1 - low_precision), 0),
-            "the accelerator could multiply in the weights' format, but activations are wider",
-        )
-    weight_class = WeightClass(
-        bytes=size,
-        low_precision=low_precision,
-        linear_peak=linear_peak,
-        kernel_format=kernel_format,
-        activation_bytes=activation_bytes,
-        stored_only=stored_only,
-    )
-    return weight_class, rows.section(
-        f"Data type: {label}", "which peak and which kernels the choice leads to"
+    return _Products(sixteen_bit=sixteen_bit, low_precision=low_precision, linear_peak=linear_peak)
+
+
+def _stored_only(rows: Rows, peak: Quantity, products: _Products) -> Quantity:
+    return rows(
+        "stored_only",
+        "A native format multiplied in 16 bit",
+        "flag",
+        where(peak > 0, (1 - products.sixteen_bit) * (1 - products.low_precision), 0),
+        "the accelerator could multiply in the weights' format, but activations are wider",
     )
 
 

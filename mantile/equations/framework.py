@@ -1,4 +1,4 @@
-"""What the library states of serving frameworks, rows "framework.<framework>...": whose chips they run on, how they schedule."""
+"""What the library states of serving frameworks, rows "framework": whose chips they run on, how they schedule."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ _SI = {"GiB": ("B", GIBI), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 class Hardware:
     """Facts of the chosen accelerator and of the system it stands in.
 
-    Peaks in FLOP/s by name, bandwidths in B/s and per direction, sizes in B, power in W, prices in USD; 0 where there is none.
+    Peaks are in FLOP/s, by name; bandwidths in B/s and per direction; sizes in B, power in W, prices in USD. What
+    an accelerator or system does not have is 0.
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
@@ -203,7 +204,7 @@ def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:
 
 
 def _peaks(library: Library, chip: _Chosen) -> tuple[tuple[Input, ...], dict[str, Quantity]]:
-    """Dense peaks: the names by which data types refer to them, and the peaks in use, below each other in that order."""
+    """The names by which data types refer to dense peaks, and the peaks in use in the same order."""
     figures: list[Input] = []
     cells: list[Input] = []
     peaks: dict[str, Quantity] = {}

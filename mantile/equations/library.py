@@ -1,4 +1,4 @@
-"""What profiles state of every accelerator, rows "library.<accelerator>.<fact>"; and how any row states facts of profiles."""
+"""What profiles state of every accelerator, rows "library.<accelerator>.<fact>", and makers of such rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ FACTS = (
 PRICES = (
     FactKind("price_cloud", "Cloud price", "USD/h", "on demand, of one accelerator; 0 where none is known"),
     FactKind("price_rental", "Rental price", "USD/h", "on a contract of three years; 0 where none is known"),
-    FactKind("price_owned", "Cost of owning", "USD/h", "with host, network and building; 0 where none is known"),
+    FactKind("price_owned", "Cost of owning", "USD/h",
+             "with host, network and building; 0 where none is known"),
     FactKind("price_purchase", "Purchase price", "USD", "of one accelerator; 0 where none is known"),
     FactKind("price_provisioned_power", "Provisioned power", "W",
              "with host, network and its share of the facility; 0 where nobody states it"),

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    BEYOND_P50,
+    BEYOND_P95,
     HALF,
-    HALF_LEFT,
     MOST_GROWTH,
     MOST_LOAD,
     MOST_REQUESTS,
     NEVER,
-    ONE_IN_TWENTY,
     ONE_REQUEST,
     SMALLEST,
     TOKENS_PER_STEP,
@@ -289,8 +289,8 @@ def _waits(rows: Rows, prompts: Quantity, occupied: Quantity) -> Mapping[str, Qu
 
     return {
         "wait": wait,
-        "wait_p50": rows("wait_p50", "Median wait at this rate", "s", tail(HALF_LEFT)),
-        "wait_p95": rows("wait_p95", "p95 of the wait at this rate", "s", tail(ONE_IN_TWENTY)),
+        "wait_p50": rows("wait_p50", "Median wait at this rate", "s", tail(BEYOND_P50)),
+        "wait_p95": rows("wait_p95", "p95 of the wait at this rate", "s", tail(BEYOND_P95)),
     }
 
 

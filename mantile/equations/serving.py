@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from mantile.equations.constant import (
     HALF,
     NEVER,
-    NINETEEN_IN_TWENTY,
     ONE_REQUEST,
+    P95,
     QUARTER,
     SMALLEST,
     TOKENS_PER_STEP,
@@ -646,7 +646,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
 
     mean = wait("mean", "Mean wait behind prompts", HALF)
     p50 = wait("p50", "Median wait behind prompts", HALF)
-    p95 = wait("p95", "p95 wait behind prompts", NINETEEN_IN_TWENTY)
+    p95 = wait("p95", "p95 wait behind prompts", P95)
     in_benchmark = wait("benchmark", "Median wait behind prompts in a benchmark", HALF)
     in_use = rows("wait_half", "Median wait in use", "s", where(setting.inputs.waves > 0, in_benchmark, p50))
     in_loop: Node = maximum(mean, limit - first.base)

@@ -1,4 +1,4 @@
-"""The overrides of a scenario: what each stands for, what would hold without it, and what it does to the results."""
+"""The overrides of a scenario: what each stands for, what holds without it, what it does to the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OverrideInUse:
     Args:
         id: as a scenario calls it.
         cell: the input that holds it, one for all scenarios where `cell.shared`.
-        figures: that it stands for, in use; the cell itself where it is a fact of the model or a shared figure.
+        figures: in use, that it stands for; the cell itself for a fact of the model or a shared figure.
         value: in the unit of the cell.
         defaults: of each of the figures without it, in the unit of the cell.
         without: the figures without it, each in its own unit.
@@ -73,7 +73,7 @@ def overrides(
     """
     values = estimate.inputs(column) if inputs is None else dict(inputs)
     stated = {item.id: item for item in estimate.columns[column].overrides}
-    found = []
+    items = []
     for identifier, overridable in estimate.equations.overridable.items():
         value = values.get(overridable.cell.id)
         if value is None:
@@ -85,7 +85,7 @@ def overrides(
         ]
         item = stated.get(identifier)
         is_stated = item is not None and math.isclose(item.value, value, rel_tol=1e-9)
-        found.append(
+        items.append(
             _override(
                 estimate,
                 identifier=identifier,
@@ -97,7 +97,7 @@ def overrides(
                 reason=item.reason if item is not None and is_stated else None,
             )
         )
-    return found
+    return items
 
 
 def shared_overrides(estimate: Estimate, inputs: Mapping[str, Any] | None = None) -> list[OverrideInUse]:

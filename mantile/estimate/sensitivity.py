@@ -187,7 +187,7 @@ def _factors(estimate: Estimate, reasons: Mapping[str, str]) -> Iterator[Sensiti
 
 
 def _origin(estimate: Estimate, factor: FactorInUse, reason: str | None) -> tuple[str, str]:
-    """Status and source of a factor: of its override where there is a reason for one, else of the library's figure."""
+    """Status and source of a factor: of its override if there is a reason for one, else of the library."""
     if reason is not None:
         return overrides.SOURCE, overrides.source(reason)
     figure = factor.library_figure(factor.main, estimate.values())

@@ -48,12 +48,12 @@ class Audit:
         scenarios: their names, base first, each behind the letter of its column.
         rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario (None where it has none), `formula` the text in
             the first cell, `edited` what stood in the cells of the row that were changed.
-        assumptions: `number`, `statement`, `id`, `value`, `unit`, `default` (without an override), `as_generated`,
-            `changed`, `source`, `status`,
+        assumptions: `number`, `statement`, `id`, `value`, `unit`, `default` (without an override),
+            `as_generated`, `changed`, `source`, `status`,
             `range_percent`, and the relative change of `ttft`, `tpot` and `usd`, the cost per token, from the low to the high end
             of that range, as generated.
-        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`, and the relative change of
-            `ttft`, `tpot` and `usd` from what it replaces to its value.
+        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`, and
+            the relative change of `ttft`, `tpot` and `usd` from what it replaces to its value.
         edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`, `from` and `to`.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
     """
@@ -389,7 +389,7 @@ def _assumptions(
 
 
 def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Figures of a scenario that stand for others: those of the bundle with their reasons, and those typed since."""
+    """Figures that a scenario states itself: those of the bundle with their reasons, and those typed since."""
     book = file.book
     for item in shared_overrides(book.estimate, inputs[0]):
         address = book.addresses[item.cell]
