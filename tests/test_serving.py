@@ -431,7 +431,7 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
     """Before December 2025: grouped products take longer by the factor, nothing else does; a dense model has no such input."""
     for name in model_ids():
         model = load_model(name)
-        inputs, _, _ = workload(library, build_ir(model), False)
+        inputs, _, _ = workload(library, build_ir(model), {}, False)
         assert ("release" in inputs.named()) == bool(model.architecture.value("experts")), name
     made = make(model="gpt-oss-120b", tp=1)
     now, then = (
