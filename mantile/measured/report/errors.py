@@ -12,7 +12,6 @@ from mantile.graph.quantity import (
     count_where,
     exponential,
     sum_where,
-    where,
 )
 from mantile.measured.metrics import ERROR_FIGURES, ComparedMetric
 from mantile.measured.report.contents import COUNT, PERCENT, SIGNED, Report, edge_above
@@ -53,9 +52,7 @@ def error_formulas(
         "bias": means["error"],
         "symmetric": exponential(means["|ln ratio|"]) - 1,
     }
-    return {"n": runs} | {
-        figure: quantity(figure, where(runs > 0, body, "")) for figure, body in bodies.items()
-    }
+    return {"n": runs} | {figure: quantity(figure, body) for figure, body in bodies.items()}
 
 
 def add_errors(
@@ -72,7 +69,7 @@ def add_errors(
     Args:
         place: row and first column.
         formulas: from `error_formulas`.
-        stored: the errors as numbers, None where there is no run.
+        stored: the errors as numbers; None where there is no run, and so no error.
         figures: which errors stand in the row.
         edge: whether a thin rule stands above.
 
@@ -84,12 +81,13 @@ def add_errors(
     for column, figure in enumerate(("n", *figures), first):
         form = COUNT if figure == "n" else SIGNED if figure == "bias" else PERCENT
         look = edge_above(style.VALUE.but(form=form, bold=figure == "mape"), edge)
-        if figure in formulas:
+        if figure == "n" or (stored is not None and figure in formulas):
             report.book.add_quantity(sheet, row, column, formulas[figure], look)
             shown[figure] = formulas[figure]
-        else:
-            value = "" if stored is None else stored[figure]
-            grey = look.but(colour=style.GREY)
+        elif stored is not None:
             name = f"{formulas['n'].id}.{figure}"
-            shown[figure] = add_value(report.book, sheet, row, column, name, value, grey)
+            grey = look.but(colour=style.GREY)
+            shown[figure] = add_value(report.book, sheet, row, column, name, stored[figure], grey)
+        else:
+            sheet.set_style(row, column, column, look)
     return shown
