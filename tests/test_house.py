@@ -1,17 +1,25 @@
-"""The house: what may import what, and where a formula stands."""
+"""The house: what may import what, where a formula stands, and who makes one."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import mantile
 from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.estimate.estimate import Estimate
+from mantile.graph import quantity
+from mantile.graph.quantity import Quantity
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
+from mantile.workbook.layout import lay_out
 
 PACKAGE = Path(mantile.__file__).parent
 # Circles that are still there. Whoever opens one up deletes its line; the tuple is to become empty.
@@ -156,3 +164,94 @@ def test_no_exception_is_idle(library: Library) -> None:
     """Exceptions to the rule are of ids that there are, also of decode workers and under a request rate."""
     graph = build_graph(build_ir(load_model("mixtral-8x7b")), library, disaggregated=True, open_loop=True)
     assert set(ELSEWHERE) <= first_parts_are_files(graph)
+
+
+# --- Who makes a formula ------------------------------------------------------------------------------------------------------
+
+# Folders that read the model's figures and make none. A sheet places quantities. It may show a figure in another unit, by
+# EstimateBook.displayed, whose arithmetic is equations/display.py; sum what stands above a total and compare two columns, by
+# quantities that equations make; and hold inputs that belong to the workbook itself.
+READERS = ("workbook", "cli", "roundtrip", "verify", "estimate")
+# What they may name of graph/quantity.py: what nodes are, and walks over them.
+NODES = {
+    "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section", "Span", "Value",
+    "ancestors", "children", "dependents", "expression", "is_named", "precedents",
+}  # fmt: skip
+MAKERS = {"Quantity", "Rows", "Apply", "InCase", "Literal", "Section", "Span", "GraphRewrite"}
+# Where readers may do more, and what.
+ALLOWED = {
+    ("workbook/estimate_book.py", "Input"),  # the exchange rate of a template
+    ("workbook/estimate_book.py", "span"),  # the cells of a dropdown's list
+}
+
+
+def made_by(path: Path) -> Iterator[tuple[str, int]]:
+    """What a module takes of the makers of nodes, and the line of it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mantile.graph.quantity"):
+            yield from ((alias.name, node.lineno) for alias in node.names if alias.name not in NODES)
+        if isinstance(node, ast.ImportFrom) and node.module in (
+            "mantile.graph.rows",
+            "mantile.graph.rewrite",
+        ):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in MAKERS or called == "Input":
+                yield called, node.lineno
+
+
+def test_readers_make_no_quantities() -> None:
+    """Sheets, reports and the command line take figures and place them; equations are made in equations/."""
+    found = {
+        (str(path.relative_to(PACKAGE)), name): line
+        for folder in READERS
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        for name, line in made_by(path)
+    }
+    assert {place: line for place, line in found.items() if place not in ALLOWED} == {}
+    assert set(found) >= ALLOWED, "an exception that nobody needs"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "sweep": {"concurrency": [1, 8], "tp": [4, 8]},
+            "overrides": [{"id": "efficiency.gemm_compute", "value": 0.6, "reason": "measured"}],
+            "variants": [{"tp": 4}],
+        },
+        {"decode": {"tp": 4}, "variants": [{"serving": "aggregated"}]},
+        {"concurrency": None, "request_rate": 2.0, "pp": 2},
+    ],
+    ids=["variants", "workers", "rate"],
+)
+def test_no_arithmetic_outside_equations(
+    fields: dict[str, Any], make: Callable[..., Estimate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every operation of every formula of a workbook was written in equations/, ir/ or floors.py.
+
+    Also operators, which no import shows: who makes an operation is seen on the stack.
+    """
+    estimate = make(**fields)
+    estimate.values()
+    made = quantity.apply
+    makers: set[str] = set()
+
+    def watched(operation: str, *arguments: Any) -> Any:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and "/graph/" in frame.f_code.co_filename:
+            frame = frame.f_back
+        makers.add(str(Path(frame.f_code.co_filename).relative_to(PACKAGE)))
+        return made(operation, *arguments)
+
+    monkeypatch.setattr(quantity, "apply", watched)
+    book = lay_out(estimate)
+    assert {maker for maker in makers if not maker.startswith(("equations/", "ir/", "floors.py"))} == set()
+    assert {"equations/compare.py", "equations/sensitivity.py", "equations/summary.py"} <= makers | (
+        {"equations/compare.py"} if book.columns == 1 else set()
+    )
+    for figure in book.addresses:
+        part = str(getattr(figure, "id", "")).partition(".")[0]
+        path = PACKAGE / {**ELSEWHERE, "check": "equations/checks.py"}.get(part, f"equations/{part}.py")
+        assert not isinstance(figure, Quantity) or path.is_file(), f"{figure.id}: no file {path.name}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.display import usual, usual_unit
+from mantile.equations.display import number_in, usual, usual_unit
 from mantile.equations.override import unless_overridden
 from mantile.equations.sensitivity import SensitivityInput
-from mantile.graph.evaluate import evaluate
-from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, absolute, defined, where
+from mantile.graph.quantity import Input, Named, Node, Quantity, absolute, defined, where
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def assumption(item: SensitivityInput, generated: float) -> Assumption:
         f"assumption.{item.id}",
         f"As generated, {item.label}",
         unit,
-        float(f"{evaluate(usual(Literal(generated), figure.unit)):.12g}"),
+        float(f"{number_in(generated, figure.unit, unit):.12g}"),
         shared=True,
         fixed=True,
     )

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS
 from mantile.equations.cost import Cost
+from mantile.equations.display import in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import ON
 from mantile.equations.model import ModelSize
@@ -21,7 +22,6 @@ from mantile.equations.tensors import VECTORS, RankWeights
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
-    InCase,
     Input,
     Named,
     Node,
@@ -105,6 +105,16 @@ class Check:
             case "at least":
                 holds = left >= right
         return Quantity(f"check.{self.code}", self.label, "flag", if_error(where(holds, 1, 0), 0))
+
+    @cached_property
+    def difference(self) -> Quantity:
+        """How far the left side is above the right one."""
+        return Quantity(
+            f"check.{self.code}.difference",
+            f"{self.label}, difference",
+            self.left.unit,
+            self.left - self.right,
+        )
 
 
 @dataclass(frozen=True)
@@ -665,8 +675,8 @@ def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Ve
     clear = rows(
         "clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
     )
-    all_passed = sum_of([InCase(passed, scenario) for scenario in range(scenarios)])
-    all_clear = sum_of([InCase(clear, scenario) for scenario in range(scenarios)])
+    all_passed = sum_of([in_scenario(passed, scenario) for scenario in range(scenarios)])
+    all_clear = sum_of([in_scenario(clear, scenario) for scenario in range(scenarios)])
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
     in_all = text(error_count, "0")
     return Verdict(

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mantile.equations.checks import INVALID, TOLERANCE
-from mantile.equations.display import Currency, in_unit
+from mantile.equations.display import Currency, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.inputs import DECODE
 from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
-    InCase,
     Input,
     Named,
     Node,
@@ -393,7 +392,7 @@ def _values(line: Line, count: int) -> tuple[Quantity, ...]:
             f"compare.{line.key}.{scenario}",
             line.label,
             line.unit,
-            substitute(line.body, {figure: InCase(figure, scenario) for figure in line.figures}),
+            substitute(line.body, {figure: in_scenario(figure, scenario) for figure in line.figures}),
         )
         for scenario in range(count)
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constant import GIGA, KILO, MICRO, MILLI, TERA
-from mantile.graph.quantity import Input, Named, Node, Quantity, text, where
+from mantile.graph.evaluate import evaluate
+from mantile.graph.quantity import InCase, Input, Literal, Named, Node, Quantity, text, where
+
+LETTERS = "ABCDEFGH"  # of scenarios
 
 _MULTIPLIED = {("s", "ms"): MILLI, ("s", "us"): MICRO}
 _DIVIDED = {
@@ -83,6 +86,11 @@ class Shown:
         return converted(value, self.figure.unit, self.unit)
 
 
+def in_scenario(figure: Named, scenario: int) -> InCase:
+    """A figure as a scenario has it, which sentences call by its letter."""
+    return InCase(figure, scenario, f"of {LETTERS[scenario]}")
+
+
 def in_unit(figure: Named, unit: str) -> Node:
     """A figure in another unit of the same kind.
 
@@ -103,6 +111,11 @@ def converted(value: Node, unit: str, to: str) -> Node:
     if (unit, to) in _MULTIPLIED:
         return value * _MULTIPLIED[unit, to]
     return value / _DIVIDED[unit, to]
+
+
+def number_in(value: float, unit: str, to: str) -> float:
+    """A number of a unit in another unit of the same kind."""
+    return float(evaluate(converted(Literal(value), unit, to)))
 
 
 def usual_unit(unit: str) -> str:

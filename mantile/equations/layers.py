@@ -5,17 +5,31 @@ Built where it is shown, for the base scenario: no estimate needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constant import MICRO, MILLI
+from mantile.equations.display import grouped
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.plan import scope
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
-from mantile.graph.quantity import Input, Named, Node, Quantity, span, sum_range, where
+from mantile.graph.quantity import (
+    Input,
+    Named,
+    Node,
+    Quantity,
+    index,
+    join,
+    match,
+    maximum,
+    span,
+    sum_range,
+    text,
+    where,
+)
 from mantile.ir.modules import Layer
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
@@ -49,10 +63,11 @@ class Step:
 
 @dataclass(frozen=True)
 class LayerSteps:
-    """One layer of a kind in a phase: its steps in execution order, and its time in us."""
+    """One layer of a kind in a phase: its steps in execution order, its time in us, and both in words."""
 
     steps: tuple[Step, ...]
     time: Quantity
+    title: Quantity
 
 
 @dataclass(frozen=True)
@@ -90,12 +105,13 @@ class Layers:
     Args:
         steps: of one layer of each kind, by phase.
         lines: a whole pass in execution order.
-        passes: time of a whole pass in ms, by phase.
+        passes: time of a whole pass in ms, by phase; `titles` say it in words.
     """
 
     steps: Mapping[Layer, Mapping[str, LayerSteps]]
     lines: tuple[Line, ...]
     passes: Mapping[str, Quantity]
+    titles: Mapping[str, Quantity]
 
 
 def layers(graph: EstimateGraph) -> Layers:
@@ -110,7 +126,12 @@ def layers(graph: EstimateGraph) -> Layers:
         for name, phase in phases.items()
     }
     entries = (*_first(graph, phases), *_stack(graph, steps), *_last(graph, phases))
-    return Layers(steps, _timed(entries), passes)
+    return Layers(
+        steps=steps,
+        lines=_timed(entries),
+        passes=passes,
+        titles={name: _pass_title(name, time) for name, time in passes.items()},
+    )
 
 
 def _step(graph: EstimateGraph, number: int, layer: Layer, phase: Pass) -> LayerSteps:
@@ -136,7 +157,28 @@ def _step(graph: EstimateGraph, number: int, layer: Layer, phase: Pass) -> Layer
             f"layers.name.{number}.{name}.{step}", f"Step {step}", "1", short, shared=True, fixed=True
         )
         steps.append(_described(label, block, time, start, total))
-    return LayerSteps(tuple(steps), total)
+    kind = "one layer" if len(graph.ir.layers) == 1 else f"one {layer.name} layer"
+    return LayerSteps(tuple(steps), total, _layer_title(number, name, kind, steps, total))
+
+
+def _pass_title(phase: str, time: Quantity) -> Quantity:
+    words = join(f"{phase.capitalize()}, a whole pass: ", text(time, "0.0"), " ms")
+    return Quantity(f"layers.title.pass.{phase}", "Title", "1", words)
+
+
+def _layer_title(number: int, phase: str, kind: str, steps: Sequence[Step], total: Quantity) -> Quantity:
+    """How long a layer takes, and which step of it the longest."""
+    times, names = span([step.time for step in steps]), span([step.name for step in steps])
+    words = join(
+        f"{phase.capitalize()}: {kind} takes ",
+        grouped(total),
+        " us, the longest step (",
+        index(names, match(maximum(times), times)),
+        ") ",
+        grouped(maximum(times), "#,##0.0", "0.0"),
+        " us",
+    )
+    return Quantity(f"layers.title.{number}.{phase}", "Title", "1", words)
 
 
 def _described(name: Input, block: Block, time: Quantity, start: Quantity, total: Quantity) -> Step:

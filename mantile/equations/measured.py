@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constant import MILLI
+from mantile.equations.display import in_scenario
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     Input,
@@ -15,6 +16,7 @@ from mantile.graph.quantity import (
     is_number,
     logarithm,
     span,
+    sum_of,
     sum_range,
     where,
 )
@@ -131,4 +133,15 @@ def error(result: _Result, value: Input, predicted: Rows, ratios: Rows, errors: 
         "1",
         where(ratio > 0, logarithm(ratio) ** 2, 0),
         "twice and half as much weigh the same; 0 is not measured",
+    )
+
+
+def error_of_all(measured: Measured, scenarios: int) -> Quantity:
+    """How far off the predictions of all scenarios are together."""
+    return Quantity(
+        "measured.error_of_all",
+        "Error of all scenarios",
+        "1",
+        sum_of([in_scenario(measured.error, scenario) for scenario in range(scenarios)]),
+        note="a solver makes it small by changing override cells on Efficiency",
     )

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.constant import GIGA, RANKS_TO_ACCELERATORS
+from mantile.equations.display import converted, in_unit
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    all_of,
     floor,
     index,
     join,
@@ -62,6 +66,79 @@ class Placement:
     def line(self, name: str) -> Line:
         """A line by name."""
         return next(line for line in self.lines if line.name == name)
+
+
+@dataclass(frozen=True)
+class SentMessage:
+    """A kind of message in a phase, as an accelerator sends it; a lone rank sends none.
+
+    Args:
+        algorithm: by which it is sent, where there is a choice.
+        size: bytes of one message, where it has a size.
+        number: of messages; `time` of one in us.
+    """
+
+    algorithm: Node | None
+    size: Node | None
+    number: Node
+    time: Node
+
+
+@dataclass(frozen=True)
+class Message:
+    """A kind of message: between which ranks, and how it is sent in each phase."""
+
+    label: str
+    between: str
+    prefill: SentMessage
+    decode: SentMessage
+
+
+def messages(graph: EstimateGraph) -> tuple[Message, ...]:
+    """Every kind of message of both phases: over which links, how large, how often, how long."""
+    decode = {block.id: block for block in graph.decode.blocks}
+    return tuple(
+        Message(block.label, block.section.note, _sent(block), _sent(decode[block.id]))
+        for block in graph.prefill.blocks
+        if block.network
+    )
+
+
+def _sent(block: Block) -> SentMessage:
+    rows = {figure.id.rpartition(".")[2]: figure for figure in block.section.figures()}
+    sent = all_of(rows["count"] > 0, rows["layer_time"] > 0)
+    size = rows.get("message_bytes", block.bytes)
+    return SentMessage(
+        algorithm=where(sent, rows["algorithm"], "–") if "algorithm" in rows else None,
+        size=None if size is None else where(sent, size, 0),
+        number=where(sent, rows["count"], 0),
+        time=converted(where(sent, rows["layer_time"], 0), "s", "us"),
+    )
+
+
+def title(side: Workers, prefix: str, words: str) -> Quantity:
+    """The degrees of parallelism in words, and what the fullest accelerator holds.
+
+    Args:
+        prefix: what the id begins with.
+        words: what the title begins with.
+    """
+    inputs, ranks = side.inputs, side.ranks
+    body = join(
+        words,
+        "TP ",
+        text(inputs.tp, "0"),
+        " × groups ",
+        text(ranks.groups, "0"),
+        " × stages ",
+        text(inputs.pp, "0"),
+        " × replicas ",
+        text(inputs.dp, "0"),
+        "; ",
+        text(in_unit(side.memory.used, "GB"), "0.0"),
+        " GB used on the fullest accelerator",
+    )
+    return Quantity(f"{prefix}.title", "Title", "1", body)
 
 
 def placement(side: Workers, ir: ModelGraph, prefix: str, count: int) -> Placement:

@@ -65,6 +65,10 @@ ROOM = Input(
 )
 
 
+Cases = Mapping[str, int]
+"""Numbers of the cases in which inputs are at their "low" and "high" end."""
+
+
 @dataclass(frozen=True)
 class SensitivityInput:
     """An input, price or factor of the base scenario that could be otherwise.
@@ -191,14 +195,10 @@ def results(graph: EstimateGraph, currency: Currency | None = None) -> dict[str,
 def sensitivity(
     graph: EstimateGraph,
     inputs: Sequence[SensitivityInput],
-    cases: tuple[int, int],
+    cases: Cases,
     currency: Currency,
 ) -> Sensitivity:
-    """How far inputs move the results.
-
-    Args:
-        cases: numbers of the cases in which the inputs are at the low and at the high end.
-    """
+    """How far inputs move the results."""
     judged = results(graph, currency)
     variations = Variations(graph, {key: result.figure for key, result in judged.items()})
     both = tuple(input_ends(variations, item, cases, judged) for item in inputs)
@@ -230,7 +230,7 @@ def sensitivity(
 def input_ends(
     variations: Variations,
     item: SensitivityInput,
-    cases: tuple[int, int],
+    cases: Cases,
     judged: Mapping[str, Shown],
 ) -> InputEnds:
     """An input at both ends of its range, and the results there."""
@@ -238,15 +238,20 @@ def input_ends(
     varied = input_values(item, percent)
     variation = variations.vary(varied, f"sensitivity.{item.name}.", f" · {item.label}")
     low, high = (
-        _quoted(f"{item.name}.{end}", f"{item.label}, {end} end", item.figure, varied[item.figure], case)
-        for end, case in zip(("low", "high"), cases, strict=True)
+        _quoted(
+            f"{item.name}.{end}",
+            f"{item.label}, {end} end",
+            item.figure,
+            InCase(varied[item.figure], case, _at(end)),
+        )
+        for end, case in cases.items()
     )
     return InputEnds(
         input=item,
         range_percent=percent,
         varied=varied,
         variation=variation,
-        base=_quoted(f"{item.name}.base", f"{item.label}, base", item.figure, item.figure, 0),
+        base=_quoted(f"{item.name}.base", f"{item.label}, base", item.figure, _as_it_is(item.figure)),
         low=low,
         high=high,
         results={key: _at_ends(item, result, variation, cases) for key, result in judged.items()},
@@ -286,7 +291,7 @@ def range_percent(item: SensitivityInput) -> Input:
 def ranking(
     result: Shown,
     inputs: Sequence[InputEnds],
-    cases: tuple[int, int],
+    cases: Cases,
     numbers: Sequence[Input],
     names: Sequence[Input],
     labels: Sequence[Quantity],
@@ -331,19 +336,27 @@ def _scaled(item: SensitivityInput, figure: Named, percent: Node) -> Node:
     return maximum(value, 1) if item.at_least_one else value
 
 
-def _quoted(name: str, label: str, figure: Named, value: Named, case: int) -> Quantity:
-    """A value of a figure in a case, in the unit in which the figure is quoted."""
-    body = usual(InCase(value, case), figure.unit)
-    return Quantity(f"sensitivity.{name}", label, usual_unit(figure.unit), body)
+def _as_it_is(figure: Named) -> InCase:
+    """A figure of the base scenario."""
+    return InCase(figure, 0, "as it is")
+
+
+def _at(end: str) -> str:
+    return f"at the {end} end"
+
+
+def _quoted(name: str, label: str, figure: Named, value: Node) -> Quantity:
+    """A value of a figure in the unit in which the figure is quoted."""
+    return Quantity(f"sensitivity.{name}", label, usual_unit(figure.unit), usual(value, figure.unit))
 
 
 def _base(result: Shown) -> Quantity:
-    body = result.of(InCase(result.figure, 0))
+    body = result.of(_as_it_is(result.figure))
     return Quantity(f"sensitivity.{result.key}.base", f"{result.label}, as it is", result.unit, body)
 
 
 def _at_ends(
-    item: SensitivityInput, result: Shown, variation: Variation, cases: tuple[int, int]
+    item: SensitivityInput, result: Shown, variation: Variation, cases: Cases
 ) -> tuple[Quantity, Quantity]:
     """A result at the low and the high end of an input."""
     low, high = (
@@ -351,34 +364,29 @@ def _at_ends(
             f"sensitivity.{item.name}.{result.key}.{end}",
             f"{result.label}, {item.label} at its {end} end",
             result.unit,
-            result.of(variation.in_case(result.key, case)),
+            result.of(variation.in_case(result.key, case, _at(end))),
         )
-        for end, case in zip(("low", "high"), cases, strict=True)
+        for end, case in cases.items()
     )
     return low, high
 
 
-def _label(number: int, ends: InputEnds, cases: tuple[int, int]) -> Quantity:
+def _label(number: int, ends: InputEnds, cases: Cases) -> Quantity:
     """An input with its range, in words.
 
     A billionth more: engines do not agree on which way a number half way between two is rounded.
     """
-    figure = ends.input.figure
-    low, high = (
-        usual_text(
-            usual(InCase(ends.varied[figure], case), figure.unit) * (1 + TOLERANCE), usual_unit(figure.unit)
-        )
-        for case in cases
-    )
+    figure, varied = ends.input.figure, ends.varied[ends.input.figure]
+    values = (usual(InCase(varied, case, _at(end)), figure.unit) for end, case in cases.items())
+    low, high = (usual_text(value * (1 + TOLERANCE), usual_unit(figure.unit)) for value in values)
     words = join(f"{ends.input.label} ", low, " – ", high)
     return Quantity(f"sensitivity.label.{number}", "Label", "1", words)
 
 
-def _changes(
-    result: Shown, number: int, ends: InputEnds, cases: tuple[int, int]
-) -> tuple[Quantity, Quantity]:
+def _changes(result: Shown, number: int, ends: InputEnds, cases: Cases) -> tuple[Quantity, Quantity]:
     """The relative change of a result at both ends of an input; none where engines differ by as much."""
-    base = InCase(result.figure, 0)
+    base = _as_it_is(result.figure)
+    values = {end: ends.variation.in_case(result.key, case, _at(end)) for end, case in cases.items()}
     low, high = (
         Quantity(
             f"sensitivity.{result.key}.{end}.{number}",
@@ -386,9 +394,7 @@ def _changes(
             "1",
             where(absolute(value - base) > TOLERANCE * base, value / base - 1, 0),
         )
-        for end, value in zip(
-            ("low", "high"), (ends.variation.in_case(result.key, case) for case in cases), strict=True
-        )
+        for end, value in values.items()
     )
     return low, high
 

@@ -55,11 +55,17 @@ def stamp(served: Serving, memory: Memory, money: Cost) -> Stamp:
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    unchanged = Check("INPUTS_CHANGED", changed, none)
+    alert = Check("INPUTS_CHANGED", changed, none)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
-    return Stamp(figures=figures, stored=stored, unchanged=unchanged, section=section)
+    return Stamp(figures=figures, stored=stored, unchanged=alert, section=section)
+
+
+def unchanged(stamp: Stamp) -> Quantity:
+    """Whether the live results are those of generation, in words."""
+    words = where(stamp.unchanged.result > 0, "✓ unchanged", "! changed")
+    return Quantity("stamp.unchanged", "Live results", "1", words)
 
 
 def _stored(figure: Quantity) -> Input:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE, Verdict
-from mantile.equations.display import converted, grouped, in_unit
+from mantile.equations.display import converted, grouped, in_scenario, in_unit
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
-    InCase,
     Input,
     Node,
     Quantity,
@@ -190,7 +189,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
 
 def status(verdict: Verdict) -> Quantity:
     """Alerts, and whether inputs changed."""
-    return _text("status", "Alerts and changes", join(verdict.alerts, " · ", InCase(verdict.stamp, 0)))
+    return _text("status", "Alerts and changes", join(verdict.alerts, " · ", in_scenario(verdict.stamp, 0)))
 
 
 def tiles(graph: EstimateGraph) -> dict[str, Tile]:

@@ -13,7 +13,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import Currency, Shown
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.variation import Variation, Variations
-from mantile.graph.quantity import InCase, Input, Node, Quantity, absolute, join, minimum, text, where
+from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, absolute, join, minimum, text, where
 
 _COMPARED = ("ttft", "tpot", "usd")
 """Results that say whether stored points still are those of the scenario."""
@@ -89,8 +89,8 @@ def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
 def now(inputs: Sequence[Input], shown: Mapping[str, Shown]) -> Point:
     """The live scenario as a line of the sweep."""
     return Point(
-        fields=tuple(_field("now", figure, InCase(figure, 0)) for figure in inputs),
-        results={key: _result("now", of, InCase(of.figure, 0)) for key, of in shown.items()},
+        fields=tuple(_field("now", figure, _now(figure)) for figure in inputs),
+        results={key: _result("now", of, _now(of.figure)) for key, of in shown.items()},
     )
 
 
@@ -145,15 +145,23 @@ def live(
     variation = Variations(graph, figures).vary(inputs, "sweep.", " · swept")
     points = []
     for number, case in enumerate(cases, 1):
-        name = f"point.{number}"
+        name, words = f"point.{number}", f"at point {number}"
+        fields = {figure: InCase(inputs[figure], case, words) for figure in swept}
         points.append(
             Point(
-                fields=tuple(_field(name, figure, InCase(inputs[figure], case)) for figure in swept),
-                results={key: _result(name, of, variation.in_case(key, case)) for key, of in shown.items()},
-                name=_name(name, swept[1], InCase(inputs[swept[1]], case)) if len(swept) > 1 else None,
+                fields=tuple(_field(name, figure, value) for figure, value in fields.items()),
+                results={
+                    key: _result(name, of, variation.in_case(key, case, words)) for key, of in shown.items()
+                },
+                name=_name(name, swept[1], fields[swept[1]]) if len(swept) > 1 else None,
             )
         )
     return Live(inputs, variation, tuple(points))
+
+
+def _now(figure: Named) -> InCase:
+    """A figure of the live scenario."""
+    return InCase(figure, 0, "of the base scenario")
 
 
 def _field(point: str, figure: Input, value: Node) -> Quantity:
@@ -173,6 +181,6 @@ def _name(point: str, outer: Input, value: Node) -> Quantity:
 
 def _same(of: Shown, then: Input) -> Quantity:
     """Whether a result still is what it was."""
-    now = of.of(InCase(of.figure, 0))
+    now = of.of(_now(of.figure))
     still = absolute(now - then) <= TOLERANCE * absolute(then)
     return Quantity(f"sweep.same.{of.key}", f"Still so, {of.label}", "flag", where(still, 1, 0))

@@ -206,10 +206,15 @@ class Span(Node):
 
 @dataclass(frozen=True, slots=True)
 class InCase(Node):
-    """A figure as one case has it, for expressions that look across cases."""
+    """A figure as one case has it, for expressions that look across cases.
+
+    Args:
+        words: which case that is, behind the name of the figure in a sentence: "of B".
+    """
 
     figure: Named
     case: int
+    words: str = ""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -123,7 +123,7 @@ class _Printer:
         if isinstance(node, Input | Quantity):
             return _Phrase(self.names[node])
         if isinstance(node, InCase):
-            return _Phrase(self.names[node.figure])
+            return _Phrase(f"{self.names[node.figure]} {node.words}".rstrip())
         if isinstance(node, Literal):
             return _Phrase(f'"{node.value}"' if isinstance(node.value, str) else str(node.value))
         if isinstance(node, Span):

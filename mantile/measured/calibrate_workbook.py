@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
+from mantile.equations.display import LETTERS
 from mantile.equations.inputs import DECODE
 from mantile.estimate.estimate import Estimate
 from mantile.library.documents import validate
@@ -22,7 +23,6 @@ from mantile.measured.metrics import THROUGHPUT
 from mantile.measured.profile_versions import FittedFactor
 from mantile.measured.runs import Run
 from mantile.roundtrip.edits import edited
-from mantile.workbook.book import LETTERS
 from mantile.workbook.cell_diff import diff_cells, require_own_formulas
 from mantile.workbook.read import open_file
 from mantile.workbook.write import build_workbook

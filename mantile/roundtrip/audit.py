@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.display import LETTERS
 from mantile.estimate.overrides import SOURCE, OverrideInUse, overrides, shared_overrides
 from mantile.estimate.sensitivity import MEANING, sensitivity, sensitivity_inputs
 from mantile.graph.quantity import Input, Named, Node, Quantity
@@ -16,7 +17,7 @@ from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.library.version import __version__
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, FIRST, LETTERS, SHARED, Cell, Sheet
+from mantile.workbook.book import ACROSS, FIRST, SHARED, Cell, Sheet
 from mantile.workbook.cell_diff import diff_cells, is_formula, place_of
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.plain_table import Table, write_csv, write_tables

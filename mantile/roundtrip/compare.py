@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.display import LETTERS
 from mantile.estimate.estimate import Estimate, estimate, headline
 from mantile.estimate.explain import formulas
 from mantile.graph.evaluate import agree
@@ -15,7 +16,6 @@ from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.edits import edited
-from mantile.workbook.book import LETTERS
 from mantile.workbook.bundle import read_document
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.read import open_file, same

@@ -21,7 +21,6 @@ from mantile.workbook.style import value as value_style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
-LETTERS = "ABCDEFGH"  # of scenarios
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mantile.equations.assumption import Assumption, assumption, overridden
+from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.estimate.overrides import SOURCE, by_scenario, overrides, source
 from mantile.estimate.sensitivity import MEANING, InputEffects
 from mantile.graph.quantity import Input, Named, Quantity, precedents
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, LETTERS, Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut
 

@@ -105,7 +105,7 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
     sheet.set_formula(row, 2, check.left, look)
     sheet.set_formula(row, 3, check.right, look)
     sheet.set_text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
-    sheet.set_formula(row, 5, check.left - check.right, style.value(check.left.unit))
+    book.add_quantity(sheet, row, 5, check.difference, style.value(check.left.unit))
     sheet.set_text(row, 6, _SIGNS[check.rule], style.UNIT)
     book.register(check.result, CellAddress(sheet.name, row))
     form = "check" if check.error else "alert"

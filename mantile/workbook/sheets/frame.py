@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mantile.equations.display import LETTERS
 from mantile.graph.quantity import Quantity
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, LETTERS, Sheet
+from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
 

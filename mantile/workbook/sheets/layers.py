@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mantile.equations.display import grouped
 from mantile.equations.forward import group_names
 from mantile.equations.layers import LIMITS, LayerNumber, Layers, LayerSteps, Line, Step, layers
-from mantile.graph.quantity import Quantity, index, join, match, maximum, span, text
+from mantile.graph.quantity import Quantity
 from mantile.ir.modules import Layer
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
@@ -30,6 +29,7 @@ _HEADS = (
 LISTED = {"prefill": 3, "decode": 5}
 _LAST = 12
 _GANTT = 7  # where the charts of a whole pass stand, beside the list
+_GANTT_ROWS = 20  # two charts, their titles and the heads fill a page
 
 
 Places = dict[Layer, dict[str, tuple[int, int]]]
@@ -62,7 +62,7 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     row = _List(book, sheet, shown, places).lay_out(row)
     main = max(shown.steps, key=lambda layer: int(layer.count.value or 0))
     for name in shown.passes:
-        _chart(book, sheet, main, name, shown.steps[main][name], places[main][name])
+        _chart(book, sheet, name, shown.steps[main][name], places[main][name])
     sheet.print_area = (0, 0, row - 1, _LAST)
     return sheet
 
@@ -198,81 +198,39 @@ class _List:
         self.book.add_quantity(self.sheet, self.row, 2, layer.stage, style.value("number", role="fixed"))
 
     def _gantt(self, first: int, last: int) -> None:
+        """A timeline of a whole pass for each phase, beside the list."""
         row = first - 2
+        colours = {"prefill": style.COMPUTE, "decode": style.MEMORY}
+        look = style.Style(size=10.5, bold=True, indent=1)
         for name, column in LISTED.items():
-            title = Quantity(
-                f"layers.title.pass.{name}",
-                "Title",
-                "1",
-                join(f"{name.capitalize()}, a whole pass: ", text(self.shown.passes[name], "0.0"), " ms"),
+            self.book.add_quantity(self.sheet, row, _GANTT, self.shown.titles[name], look)
+            chart = charts.timeline(
+                f"Timeline of a whole {name} pass: every layer as a bar from its start",
+                ("Layers", first, 0, last, 0),
+                ("Layers", first, column, last, column),
+                [(colours[name], ("Layers", first, column + 1, last, column + 1))],
+                (500, 18 * _GANTT_ROWS - 24),
+                (0.18, 0.02, 0.78, 0.90),
+                unit="ms",
             )
-            self.book.add_quantity(
-                self.sheet, row, _GANTT, title, style.Style(size=10.5, bold=True, indent=1)
-            )
-            self.sheet.charts.append(
-                (
-                    row + 1,
-                    _GANTT,
-                    charts.timeline(
-                        f"Timeline of a whole {name} pass: every layer as a bar from its start",
-                        ("Layers", first, 0, last, 0),
-                        ("Layers", first, column, last, column),
-                        [
-                            (
-                                style.COMPUTE if name == "prefill" else style.MEMORY,
-                                ("Layers", first, column + 1, last, column + 1),
-                            )
-                        ],
-                        (500, 18 * _GANTT_ROWS - 24),
-                        (0.18, 0.02, 0.78, 0.90),
-                        unit="ms",
-                    ),
-                )
-            )
+            self.sheet.charts.append((row + 1, _GANTT, chart))
             row += _GANTT_ROWS + 1
 
 
-_GANTT_ROWS = 20  # two charts, their titles and the heads fill a page
-
-
-def _chart(
-    book: EstimateBook, sheet: Sheet, layer: Layer, name: str, steps: LayerSteps, rows: tuple[int, int]
-) -> None:
+def _chart(book: EstimateBook, sheet: Sheet, name: str, steps: LayerSteps, rows: tuple[int, int]) -> None:
     """The steps of a layer as a timeline, at the top of the sheet."""
     first, last = rows
     row, column = 3, 0 if name == "prefill" else 6
-    times = span([step.time for step in steps.steps])
-    longest = index(span([step.name for step in steps.steps]), match(maximum(times), times))
-    called = "one layer" if len(book.estimate.equations.ir.layers) == 1 else f"one {layer.name} layer"
-    title = Quantity(
-        f"layers.title.{name}",
-        "Title",
-        "1",
-        join(
-            f"{name.capitalize()}: {called} takes ",
-            grouped(steps.time),
-            " us, the longest step (",
-            longest,
-            ") ",
-            grouped(maximum(times), "#,##0.0", "0.0"),
-            " us",
-        ),
+    book.add_quantity(sheet, row, column, steps.title, style.Style(size=10.5, bold=True))
+    chart = charts.timeline(
+        f"Timeline of one layer in {name}: each step as a bar from its start, coloured by what limits it",
+        ("Layers", first, 0, last, 0),
+        ("Layers", first, START, last, START),
+        [
+            (style.BOUND_COLOURS[limit], ("Layers", first, at, last, at))
+            for at, limit in enumerate(LIMITS, SPLIT)
+        ],
+        (600, 300),
+        (0.16, 0.03, 0.80, 0.84),
     )
-    book.add_quantity(sheet, row, column, title, style.Style(size=10.5, bold=True))
-    sheet.charts.append(
-        (
-            row + 1,
-            column,
-            charts.timeline(
-                f"Timeline of one layer in {name}: each step as a bar from its start, coloured by what limits it",
-                ("Layers", first, 0, last, 0),
-                ("Layers", first, START, last, START),
-                [
-                    (style.BOUND_COLOURS[limit], ("Layers", first, SPLIT + index, last, SPLIT + index))
-                    for index, limit in enumerate(LIMITS)
-                ],
-                (600, 300),
-                (0.16, 0.03, 0.80, 0.84),
-            ),
-        )
-    )
+    sheet.charts.append((row + 1, column, chart))

@@ -55,7 +55,9 @@ class SensitivitySheet:
         low = book.add_case(self.sheet, LOW, {SIGN.id: -1})
         high = book.add_case(self.sheet, HIGH, {SIGN.id: 1})
         self.cases = {LOW: low, HIGH: high}
-        self.figures: Sensitivity = sensitivity(book.estimate.equations, inputs, (low, high), book.currency)
+        self.figures: Sensitivity = sensitivity(
+            book.estimate.equations, inputs, {"low": low, "high": high}, book.currency
+        )
         self.ranked_rows: dict[str, tuple[int, int]] = {}
         self._lay_out()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
+from mantile.equations.display import LETTERS
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import (
     Input,
@@ -21,7 +22,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, LETTERS, SHARED, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.book import FIRST, SHARED, Cell, CellAddress, Family, Sheet, reference
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
