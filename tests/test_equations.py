@@ -385,7 +385,7 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
     values, in_use = made.values(), made.equations.prefill_workers.efficiency.in_use[factor]
     user = weights if weights in in_use.by_user else next(iter(in_use.by_user))
     figure = in_use.library_figure(in_use.by_user[user], values)
-    levels = {profile.key: profile.level for profile in made.library.efficiency}
+    levels = {profile.key: profile.level.number for profile in made.library.efficiency}
     row = figure.id.removeprefix(f"efficiency.{factor}.")
     key = max((key for key in levels if row == key or row.startswith(f"{key}.")), key=len)
     return row, float(values[figure]), levels[key]

@@ -19,7 +19,7 @@ from mantile.estimate.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
-from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, profile_keys
+from mantile.library.efficiency import EfficiencyProfile, profile_keys
 from mantile.library.errors import InputError
 from mantile.library.facts import VISION_FACTS, fact_kind
 from mantile.library.huggingface import parse_config, read_config
@@ -261,7 +261,7 @@ def test_the_fallback_chain_is_from_wide_to_specific(library: Library) -> None:
     assert profile_keys({"framework": "vllm", "accelerator": None}) == ["global", "global/vllm"]
     for profile in library.efficiency:
         assert profile.key == profile_keys(profile.case)[-1]
-        assert FALLBACK_CHAIN[profile.level - 1].of_links == (profile.key.startswith(("topology/", "link/")))
+        assert profile.level.of_links == (profile.key.startswith(("topology/", "link/")))
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ class Fallback:
 
     def __init__(self, library: Library, inputs: Workload, hardware: Hardware) -> None:
         self.profiles = sorted(
-            library.efficiency, key=lambda profile: (profile.of_links, profile.level, profile.id)
+            library.efficiency, key=lambda profile: (profile.level.of_links, profile.level.number, profile.id)
         )
-        self._levels = {profile.key: profile.level for profile in self.profiles}
+        self._levels = {profile.key: profile.level.number for profile in self.profiles}
         fields: dict[str, Node] = {
             "framework": inputs.framework,
             "generation": hardware.generation,
@@ -94,12 +94,12 @@ class Fallback:
         self._chain = tuple(
             Quantity(
                 f"efficiency.chain.{level.name}",
-                f"Level {number}: {level.label}",
+                f"Level {level.number}: {level.label}",
                 "1",
                 _key(level, fields),
-                name=f"key of level {number}",
+                name=f"key of level {level.number}",
             )
-            for number, level in enumerate(FALLBACK_CHAIN, 1)
+            for level in FALLBACK_CHAIN
         )
         self._keys = tuple(_profile_key(profile) for profile in self.profiles)
         self._choices: dict[tuple[str, ...], Choice] = {}
@@ -122,7 +122,7 @@ class Fallback:
 
     def most_specific(self) -> Quantity:
         """The profile of the highest level, of all that are not about links only."""
-        keys = [profile.key for profile in self.profiles if not profile.of_links]
+        keys = [profile.key for profile in self.profiles if not profile.level.of_links]
         return Quantity(
             "efficiency.profile_in_use",
             "Most specific profile",

@@ -212,7 +212,13 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
 
 def _profiles() -> list[dict[str, Any]]:
     return [
-        {"id": profile.id, "key": profile.key, "version": profile.version, "factors": len(profile.factors)}
+        {
+            "id": profile.id,
+            "key": profile.key,
+            "level": f"{profile.level.number}: {profile.level.label}",
+            "version": profile.version,
+            "factors": len(profile.factors),
+        }
         for profile in load_library().efficiency
     ]
 

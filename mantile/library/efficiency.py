@@ -41,6 +41,11 @@ class Level:
         return frozenset(field for _, field in self.parts if field is not None)
 
     @property
+    def number(self) -> int:
+        """Its place in the chain, from 1."""
+        return FALLBACK_CHAIN.index(self) + 1
+
+    @property
     def of_links(self) -> bool:
         """Whether its profiles are about the links between accelerators only."""
         return bool(self.fields & {"topology", "link"})
@@ -155,16 +160,11 @@ class EfficiencyProfile(Profile):
         return {field: value for field in fields if (value := getattr(self, field))}
 
     @property
-    def level(self) -> int:
-        """The number of its level in the fallback chain, from 1."""
-        return next(n for n, level in enumerate(FALLBACK_CHAIN, 1) if level.fields == self.case.keys())
-
-    @property
-    def of_links(self) -> bool:
-        """Whether it is about the links between accelerators only."""
-        return FALLBACK_CHAIN[self.level - 1].of_links
+    def level(self) -> Level:
+        """Its level in the fallback chain."""
+        return next(level for level in FALLBACK_CHAIN if level.fields == self.case.keys())
 
     @property
     def key(self) -> str:
         """What a case must have in its chain for the profile to hold."""
-        return FALLBACK_CHAIN[self.level - 1].key.format(**self.case)
+        return self.level.key.format(**self.case)
