@@ -12,7 +12,7 @@ import pytest
 from mantile.equations.efficiency import FORMATS, KINDS
 from mantile.equations.library import PEAKS
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.graph.quantity import Input, Quantity, ancestors
+from mantile.graph.quantity import Input, Quantity, ancestors, expression
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
@@ -506,7 +506,9 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
     users: dict[str, set[str]] = {}
     for (name, user), factor in equations.prefill_workers.efficiency.by_user.items():
         users.setdefault(name, set()).add(user)
-        seen = [node for node in ancestors(factor) if isinstance(node, Input)]
+        # An input that follows others until it is stated, such as the activations' data type, stands for itself.
+        nodes = expression(factor, leaf=lambda node: isinstance(node, Input))
+        seen = {node for node in nodes if isinstance(node, Input)}
         chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
         condition = conditions[name]
         own = of_class[user] if condition == "format" else narrower[condition]
