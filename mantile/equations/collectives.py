@@ -1,13 +1,15 @@
 """Messages between ranks in a pass: which collective a module needs, over which ranks, how often, and how long it takes.
 
-One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter and an all-gather.
-Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their results; with EP tokens are sent to
-the ranks of their experts and back instead. Between pipeline stages activations go from rank to rank.
+One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter and an
+all-gather. Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their results; with EP
+tokens are sent to the ranks of their experts and back instead. Between pipeline stages activations go from rank to
+rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mantile.equations.constant import RESULT_BYTES, RING_PHASES
 from mantile.equations.network import Collective
@@ -18,7 +20,6 @@ from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
     Quantity,
-    Row,
     Section,
     as_node,
     index,
@@ -28,6 +29,7 @@ from mantile.graph.quantity import (
     sum_of,
     where,
 )
+from mantile.graph.rows import Rows
 from mantile.ir.modules import (
     Attention,
     Elementwise,
@@ -39,286 +41,390 @@ from mantile.ir.modules import (
 )
 
 
-def messages(phase: Phase, side: Workers, ir: ModelGraph) -> tuple[list[Block], dict[Scope, Block], Section]:
-    """All messages of a pass in the order in which they are shown; those that follow a mixer, an FFN and experts; and rows for these."""
-    _inputs, plan, network, factor = side.inputs, side.plan, side.network, side.efficiency.factors
-    hidden = ir.facts["hidden_size"] * RESULT_BYTES
-    several = side.ranks.groups > 1
-    mixers, dense, routed = _ends(ir)
-    blocks: list[Block] = []
+@dataclass(frozen=True)
+class Messages:
+    """All messages of a pass.
 
-    inner = _count(sums_inside(ir))
-    ends = _count(mixers, once=True)
-    assert ends is not None
-    ffns = _count([*dense, *routed])
-    sums = _Message(phase, side, "all_reduce", "all-reduce", "after mixer and FFN, over the TP ranks")
-    message = sums.row(
-        "message_bytes",
-        "Message bytes",
-        "B",
-        phase.rank_tokens * hidden,
-        "tokens of a rank × hidden size × bytes of a result",
+    Args:
+        blocks: in the order in which they are shown.
+        after: those that follow a step, by the ranks it is spread over.
+        section: what follows a step.
+    """
+
+    blocks: tuple[Block, ...]
+    after: Mapping[Scope, Block]
+    section: Section
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What messages of a pass follow from.
+
+    Args:
+        mixers, ffns, experts: how often mixers, FFNs and among them routed experts hand on partial sums; None
+            where there are none.
+    """
+
+    phase: Phase
+    workers: Workers
+    ir: ModelGraph
+    mixers: Node
+    ffns: Node | None
+    experts: Node | None
+
+    @property
+    def hidden_bytes(self) -> Node:
+        """Bytes of a token between layers."""
+        return self.ir.facts["hidden_size"] * RESULT_BYTES
+
+    @property
+    def several(self) -> Node:
+        """A stage has several attention groups."""
+        return self.workers.ranks.groups > 1
+
+    def rows(self, name: str, label: str) -> Rows:
+        """Where the rows of one kind of message go."""
+        return Rows(f"{self.phase.id}.{name}", f", {label}")
+
+
+def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
+    """The messages of a pass."""
+    mixers, dense, routed = _ends(ir)
+    of_mixers = _count(mixers, once=True)
+    assert of_mixers is not None
+    work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(routed))
+    sums = all_reduce(work)
+    halves = sequence(work, sums)
+    gathers = None if work.ffns is None else gather(work, work.ffns)
+    sent = [] if work.experts is None else to_experts(work, work.experts)
+    after, section = _after(work, sums.block, halves, gathers, sent)
+    blocks = [sums.block, *inner_reduce(work), halves]
+    blocks += [] if gathers is None else [gathers]
+    blocks += [*sent, *context(work), p2p(work)]
+    return Messages(tuple(blocks), after, section)
+
+
+# --- one kind of message ----------------------------------------------------------------------------------
+
+
+def _message(
+    rows: Rows,
+    label: str,
+    between: str,
+    collective: Collective,
+    size: Quantity,
+    number: Node,
+    overlap: Quantity,
+) -> Block:
+    """The block of a collective: the time of every algorithm, and the cheapest.
+
+    Args:
+        rows: with the size of the message; gets the others.
+        between: which ranks.
+        number: of messages in a pass.
+        overlap: share that is hidden behind computation.
+    """
+    times = [
+        rows(f"by.{name.id.split('.')[-2]}", f"Time, {name.value}", "s", latency + size * per_byte)
+        for name, latency, per_byte in zip(
+            collective.names, collective.latencies, collective.per_byte, strict=True
+        )
+    ]
+    cheapest = rows("cheapest", "Time of the cheapest", "s", minimum(span(times)))
+    rows("algorithm", "Algorithm", "1", index(span(collective.names), match(cheapest, span(times))))
+    one = rows(
+        "layer_time",
+        "Time of one",
+        "s",
+        where(collective.ranks > 1, cheapest * (1 - overlap), 0),
+        "what is not hidden behind computation",
     )
-    every = sums.row(
+    return _block(rows, label, between, one, number, size)
+
+
+def _block(rows: Rows, label: str, between: str, one: Quantity, number: Node, size: Quantity) -> Block:
+    """The block from the time of one message."""
+    count = rows("count", "Number in a pass", "1", number)
+    bound = rows("bound", "Bound by", "1", as_node(NETWORK))
+    time = rows("time", "Time", "s", one * count)
+    title = f"{label[0].upper()}{label[1:]}"
+    return Block(
+        id=rows.prefix.rpartition(".")[2],
+        label=title,
+        section=rows.section(title, between, Section.SUBTOTAL),
+        time=time,
+        bound=bound,
+        layer_time=one,
+        launch=None,
+        compute=None,
+        memory=None,
+        flops=None,
+        bytes=size,
+        repeats=count,
+        network=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """All-reduces after mixers and FFNs: their block, the bytes of one, and how many sums a pass needs."""
+
+    block: Block
+    size: Quantity
+    number: Quantity
+
+
+def all_reduce(work: _Pass) -> _Sums:
+    """Sums over the TP ranks, where sequence parallelism does not do them."""
+    phase, plan, label = work.phase, work.workers.plan, "all-reduce"
+    rows = work.rows("all_reduce", label)
+    size = rows("message_bytes", "Message bytes", "B", phase.rank_tokens * work.hidden_bytes)
+    ends = work.mixers if work.ffns is None else work.mixers + where(work.several, 0, work.ffns)
+    number = rows(
         "ends",
         "Mixers, FFNs and the embedding that need a sum",
         "1",
-        ends if ffns is None else ends + where(several, 0, ffns),
-        "after FFNs only with one attention group",
+        ends,
+        "" if work.ffns is None else "with several attention groups FFNs gather tokens instead",
     )
-    one_sum = sums.over(
-        network.all_reduce,
-        message,
-        every * where(plan.sequence > 1, 0, 1),
-        factor["all_reduce_overlap"],
-        "number in a pass; none with sequence parallelism",
+    block = _message(
+        rows,
+        label,
+        "after mixer and FFN, over the TP ranks",
+        work.workers.network.all_reduce,
+        size,
+        number * where(plan.sequence > 1, 0, 1),
+        work.workers.efficiency.factors["all_reduce_overlap"],
     )
-    blocks.append(one_sum)
-    if inner is not None:
-        sums = _Message(phase, side, "inner_reduce", "all-reduce inside mixers", "over the TP ranks")
-        widths = list(
-            dict.fromkeys(
-                module.operation.outputs for module in sums_inside(ir) if isinstance(module.operation, MatMul)
-            )
-        )
-        assert len(widths) < 2, "one kind of mixer only sums a product inside"
-        width: Node = widths[0] if widths else as_node(1)
-        inside = sums.row(
-            "message_bytes",
-            "Message bytes",
-            "B",
-            phase.rank_tokens * width * RESULT_BYTES,
-            "" if widths else "one figure for every token, for the norm",
-        )
-        blocks.append(
-            sums.over(
-                network.all_reduce,
-                inside,
-                inner,
-                factor["all_reduce_overlap"],
-                "one per layer with such a norm or product",
-            )
-        )
-    halves = _Message(
-        phase, side, "sequence", "scatter and gather", "sequence parallelism, over the TP ranks"
+    return _Sums(block, size, number)
+
+
+def inner_reduce(work: _Pass) -> list[Block]:
+    """Sums in the middle of a mixer; none in most models."""
+    modules, label = sums_inside(work.ir), "all-reduce inside mixers"
+    number = _count(modules)
+    if number is None:
+        return []
+    products = (module.operation for module in modules)
+    widths = list(dict.fromkeys(product.outputs for product in products if isinstance(product, MatMul)))
+    assert len(widths) < 2, "one kind of mixer only sums a product inside"
+    rows = work.rows("inner_reduce", label)
+    size = rows(
+        "message_bytes",
+        "Message bytes",
+        "B",
+        work.phase.rank_tokens * (widths[0] if widths else as_node(1)) * RESULT_BYTES,
+        "" if widths else "a norm needs one figure of every token",
     )
-    one_half = halves.over(
-        network.sequence,
-        message,
-        RING_PHASES * every * where(plan.sequence > 1, 1, 0),
-        factor["gather_overlap"],
-        "a reduce-scatter and an all-gather in place of every all-reduce; none without sequence parallelism",
+    network, overlap = work.workers.network, work.workers.efficiency.factors["all_reduce_overlap"]
+    return [_message(rows, label, "over the TP ranks", network.all_reduce, size, number, overlap)]
+
+
+def sequence(work: _Pass, sums: _Sums) -> Block:
+    """With sequence parallelism, a reduce-scatter and an all-gather in place of every all-reduce."""
+    label = "scatter and gather"
+    return _message(
+        work.rows("sequence", label),
+        label,
+        "sequence parallelism, over the TP ranks",
+        work.workers.network.sequence,
+        sums.size,
+        RING_PHASES * sums.number * where(work.workers.plan.sequence > 1, 1, 0),
+        work.workers.efficiency.factors["gather_overlap"],
     )
-    blocks.append(one_half)
-
-    def follows(name: str, words: str, body: Node, note: str) -> Quantity:
-        return Quantity(f"{phase.id}.after.{name}", f"Messages after {words}", "s", body, note=note)
-
-    def sends(name: str, words: str, condition: Node, then: Node, otherwise: Node) -> Quantity:
-        return Quantity(
-            f"{phase.id}.after.{name}_bytes",
-            f"Bytes of messages after {words}",
-            "B",
-            where(condition, then, otherwise),
-        )
-
-    rows = [
-        follows(
-            "mixer",
-            "a mixer",
-            where(plan.sequence > 1, RING_PHASES * one_half.layer_time, one_sum.layer_time),
-            "an all-reduce, or with sequence parallelism a scatter and a gather",
-        )
-    ]
-    sizes: list[Quantity] = []
-    after: dict[Scope, tuple[Quantity, Node]] = {"attention": (rows[0], message)}
-    to_experts = _count(routed)
-    if ffns is not None:
-        assert network.gather is not None
-        gathers = _Message(
-            phase, side, "gather", "gather of tokens", "several attention groups, over the ranks of a stage"
-        )
-        everything = gathers.row(
-            "message_bytes",
-            "Message bytes",
-            "B",
-            phase.tokens * hidden,
-            "tokens in the pass × hidden size × bytes of a result",
-        )
-        if to_experts is None:
-            number: Node = ffns
-        else:
-            assert plan.experts is not None
-            number = gathers.row(
-                "ffns",
-                "FFNs that gather tokens",
-                "1",
-                ffns - plan.experts.ranks.sends_tokens * to_experts,
-                "all but those whose tokens are sent",
-            )
-        one_gather = gathers.over(
-            network.gather,
-            everything,
-            RING_PHASES * number * where(several, 1, 0),
-            factor["gather_overlap"],
-            "an all-gather and a reduce-scatter for every FFN; none with one attention group",
-        )
-        blocks.append(one_gather)
-        rows.append(
-            follows(
-                "ffn",
-                "an FFN",
-                where(several, RING_PHASES * one_gather.layer_time, rows[0]),
-                "as after a mixer; with several attention groups tokens are gathered before it and scattered after it",
-            )
-        )
-        sizes.append(sends("ffn", "an FFN", several, everything, message))
-        after["stage"] = after["shared"] = (rows[-1], sizes[-1])
-    if to_experts is not None:
-        assert plan.experts is not None
-        away = plan.experts.ranks.sends_tokens
-        sent = _to_experts(phase, side, ir, to_experts)
-        blocks += sent
-        rows.append(
-            follows(
-                "experts",
-                "experts",
-                where(away > 0, sum_of([block.layer_time for block in sent]), rows[-1]),
-                "as after an FFN; or tokens are sent to their experts and back",
-            )
-        )
-        sizes.append(
-            sends(
-                "experts",
-                "experts",
-                away > 0,
-                sum_of([block.bytes for block in sent if block.bytes is not None]),
-                sizes[-1],
-            )
-        )
-        after["experts"] = (rows[-1], sizes[-1])
-    if _cores(ir):
-        blocks.append(_context(phase, side, ir))
-    blocks.append(_stage_to_stage(phase, side, ir))
-    section = Section("Messages of a layer", (*rows, *sizes), "which of them follow a step")
-    steps = {
-        name: Block(
-            "all_reduce",
-            row.label,
-            section,
-            row,
-            one_sum.bound,
-            row,
-            None,
-            None,
-            None,
-            None,
-            size,
-            None,
-            network=True,
-        )
-        for name, (row, size) in after.items()
-    }
-    return blocks, steps, section
 
 
-class _Message:
-    """The rows of one kind of message in a pass."""
-
-    def __init__(self, phase: Phase, side: Workers, identifier: str, label: str, note: str) -> None:
-        self.phase, self.side, self.id, self.label, self.note = phase, side, identifier, label, note
-        self.rows: list[Row] = []
-
-    def row(self, name: str, title: str, unit: str, body: Node, note: str = "") -> Quantity:
-        """A row before the times."""
-        figure = Quantity(
-            f"{self.phase.id}.{self.id}.{name}",
-            f"{title}, {self.label}",
-            unit,
-            body,
-            note=note,
-            name=title[0].lower() + title[1:],
-        )
-        self.rows.append(figure)
-        return figure
-
-    def over(
-        self, collective: Collective, message: Quantity, often: Node, overlap: Quantity, why: str
-    ) -> Block:
-        """The times of every algorithm, the cheapest, and the block."""
-        times = [
-            self.row(
-                f"by.{name.id.split('.')[-2]}",
-                f"Time, {name.value}",
-                "s",
-                latency + message * slope,
-                f"fixed time + bytes × time per byte, {name.value}",
-            )
-            for name, latency, slope in zip(
-                collective.names, collective.latencies, collective.per_byte, strict=True
-            )
-        ]
-        cheapest = self.row(
-            "cheapest",
-            "Time of the cheapest",
-            "s",
-            minimum(span(times)),
-            "the fastest algorithm the links allow",
-        )
-        self.row(
-            "algorithm",
-            "Algorithm",
+def gather(work: _Pass, ffns: Node) -> Block:
+    """With several attention groups, an all-gather and a reduce-scatter for every FFN."""
+    network, plan, label = work.workers.network, work.workers.plan, "gather of tokens"
+    assert network.gather is not None
+    rows = work.rows("gather", label)
+    size = rows("message_bytes", "Message bytes", "B", work.phase.tokens * work.hidden_bytes)
+    number = ffns
+    if work.experts is not None and plan.experts is not None:
+        number = rows(
+            "ffns",
+            "FFNs that gather tokens",
             "1",
-            index(span(collective.names), match(cheapest, span(times))),
-            "the cheapest",
+            ffns - plan.experts.ranks.sends_tokens * work.experts,
+            "tokens that are sent to their experts need not be gathered",
         )
-        one = self.row(
-            "layer_time",
-            "Time of one",
-            "s",
-            where(collective.ranks > 1, cheapest * (1 - overlap), 0),
-            "what is not hidden behind computation; nothing on one rank",
-        )
-        return self.block(one, often, why, message)
+    return _message(
+        rows,
+        label,
+        "several attention groups, over the ranks of a stage",
+        network.gather,
+        size,
+        RING_PHASES * number * where(work.several, 1, 0),
+        work.workers.efficiency.factors["gather_overlap"],
+    )
 
-    def block(self, one: Quantity, often: Node, why: str, message: Quantity | None) -> Block:
-        """The block from the time of one message."""
-        count = self.row("count", "Number in a pass", "1", often, why)
-        bound = self.row("bound", "Bound by", "1", as_node(NETWORK), "the network")
-        time = self.row("time", "Time", "s", one * count)
-        title = f"{self.label[0].upper()}{self.label[1:]}"
-        return Block(
-            self.id,
-            title,
-            Section(title, tuple(self.rows), self.note, Section.SUBTOTAL),
-            time,
-            bound,
-            one,
-            None,
-            None,
-            None,
-            None,
-            message,
-            count,
-            network=True,
+
+def to_experts(work: _Pass, layers: Node) -> list[Block]:
+    """Tokens sent to the ranks of their experts, and their results sent back.
+
+    A token goes to a rank once, whatever it needs there.
+    """
+    workers, phase = work.workers, work.phase
+    plan, network, ep = workers.plan, workers.network, workers.inputs.ep
+    assert network.all_to_all is not None and plan.experts is not None
+    ranks = plan.experts.ranks
+    products = (module.operation for module in work.ir.modules)
+    product = next(product for product in products if isinstance(product, GroupedMatMul))
+    ways = (
+        (
+            "dispatch",
+            ("Tokens a rank sends", "Ranks a token goes to"),
+            workers.formats.classes["experts"].activation_bytes,
+            "tokens to the ranks of their experts",
+        ),
+        (
+            "combine",
+            ("Tokens a rank gets back", "Ranks a token comes from"),
+            RESULT_BYTES,
+            "results back to the ranks of their tokens",
+        ),
+    )
+    blocks: list[Block] = []
+    for name, (of_rank, of_token), value_bytes, between in ways:
+        rows = work.rows(name, name)
+        own = rows("own_tokens", of_rank, "token", phase.tokens / workers.ranks.stage)
+        copies = rows(
+            "copies",
+            of_token,
+            "1",
+            ranks.tp * ep * (1 - (1 - 1 / ep) ** product.per_token),
+            "several experts of a token may stand on one rank",
         )
+        size = rows("message_bytes", "Message bytes", "B", own * copies * product.inputs * value_bytes)
+        number, overlap = layers * ranks.sends_tokens, workers.efficiency.factors["all_to_all_overlap"]
+        blocks.append(_message(rows, name, between, network.all_to_all, size, number, overlap))
+    return blocks
+
+
+def context(work: _Pass) -> list[Block]:
+    """What context parallelism passes around: keys and values of the prompt in prefill, partial results in decode."""
+    cores = _cores(work.ir)
+    if not cores:
+        return []
+    phase, workers, cp = work.phase, work.workers, work.workers.inputs.cp
+    label = "context exchange"
+    rows = work.rows("context", label)
+    number = _count([module for module, _ in cores])
+    assert number is not None
+    if phase.decode:
+        channels = [
+            workers.plan.on_rank(width, module) * module.layers
+            for module, width in cores
+            if module.layers is not None
+        ]
+        of_results = rows("channels", "Channels of results, all layers", "channel", sum_of(channels))
+        whole = phase.rank_tokens * of_results * RESULT_BYTES
+    else:
+        whole = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
+    size = rows(
+        "message_bytes", "Bytes of all layers", "B", whole * (cp - 1) / cp, "each part goes once around"
+    )
+    steps = rows("steps", "Messages of all layers", "1", number * (cp - 1))
+    one = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
+    between = "among the CP groups; nothing without context parallelism"
+    return [_block(rows, label, between, one, as_node(1), size)]
+
+
+def p2p(work: _Pass) -> Block:
+    """Activations handed from stage to stage of the pipeline; nothing with one stage."""
+    rows, label = work.rows("p2p", "stage to stage"), "stage to stage"
+    hidden = work.ir.facts["hidden_size"]
+    size = rows("message_bytes", "Message bytes", "B", work.phase.norm_tokens * hidden * RESULT_BYTES)
+    one = rows("layer_time", "Time of one", "s", _p2p_time(work.workers, size))
+    return _block(rows, label, "between pipeline stages", one, work.workers.inputs.pp - 1, size)
+
+
+def _p2p_time(workers: Workers, size: Quantity, steps: Quantity | None = None) -> Node:
+    """Time of messages from rank to rank that is not hidden behind computation."""
+    network, overlap = workers.network, workers.efficiency.factors["p2p_overlap"]
+    fixed = network.p2p_latency if steps is None else steps * network.p2p_latency
+    return (fixed + size * network.p2p_per_byte) * (1 - overlap)
+
+
+# --- what follows a step ----------------------------------------------------------------------------------
+
+
+def _after(
+    work: _Pass, sums: Block, halves: Block, gathers: Block | None, sent: Sequence[Block]
+) -> tuple[dict[Scope, Block], Section]:
+    """The messages after a mixer, an FFN and experts, by the ranks that these are spread over."""
+    plan, times, sizes = work.workers.plan, _follows(work), _follows(work)
+    assert isinstance(sums.bytes, Quantity)
+    time = times(
+        "mixer",
+        "Messages after a mixer",
+        "s",
+        where(plan.sequence > 1, RING_PHASES * halves.layer_time, sums.layer_time),
+        "sequence parallelism scatters and gathers",
+    )
+    size: Quantity = sums.bytes
+    after: dict[Scope, tuple[Quantity, Quantity]] = {"attention": (time, size)}
+    if gathers is not None and gathers.bytes is not None:
+        time = times(
+            "ffn",
+            "Messages after an FFN",
+            "s",
+            where(work.several, RING_PHASES * gathers.layer_time, time),
+            "several attention groups gather tokens before it and scatter them after it",
+        )
+        words = "Bytes of messages after an FFN"
+        size = sizes("ffn_bytes", words, "B", where(work.several, gathers.bytes, size))
+        after["stage"] = after["shared"] = (time, size)
+    if sent and plan.experts is not None:
+        sends = plan.experts.ranks.sends_tokens > 0
+        there_and_back = sum_of([block.layer_time for block in sent])
+        time = times("experts", "Messages after experts", "s", where(sends, there_and_back, time))
+        both = sum_of([block.bytes for block in sent if block.bytes is not None])
+        words = "Bytes of messages after experts"
+        size = sizes("experts_bytes", words, "B", where(sends, both, size))
+        after["experts"] = (time, size)
+    times.add(*sizes.rows)
+    section = times.section("Messages of a layer", "which of them follow a step")
+    return {name: _following(row, sums, size, section) for name, (row, size) in after.items()}, section
+
+
+def _follows(work: _Pass) -> Rows:
+    return Rows(f"{work.phase.id}.after")
+
+
+def _following(time: Quantity, sums: Block, size: Quantity, section: Section) -> Block:
+    """The messages after a step as one block."""
+    return Block(
+        id="all_reduce",
+        label=time.label,
+        section=section,
+        time=time,
+        bound=sums.bound,
+        layer_time=time,
+        launch=None,
+        compute=None,
+        memory=None,
+        flops=None,
+        bytes=size,
+        repeats=None,
+        network=True,
+    )
+
+
+# --- which modules need a sum -----------------------------------------------------------------------------
 
 
 def _ends(ir: ModelGraph) -> tuple[list[Module], list[Module], list[Module]]:
-    """Modules whose results are partial sums on every rank: of mixers, of dense FFNs and shared experts, of routed experts."""
-    mixers = [
-        module for module in sums_after(ir) if scope(module) == "attention" and module.part != "experts"
-    ]
-    routed = [module for module in sums_after(ir) if scope(module) == "experts"]
-    return (
-        mixers,
-        [module for module in sums_after(ir) if module not in mixers and module not in routed],
-        routed,
-    )
+    """Modules with partial sums on every rank: of mixers, of dense FFNs and shared experts, of routed experts."""
+    ends = sums_after(ir)
+    mixers = [module for module in ends if scope(module) == "attention" and module.part != "experts"]
+    routed = [module for module in ends if scope(module) == "experts"]
+    return mixers, [module for module in ends if module not in mixers and module not in routed], routed
 
 
 def _count(modules: Sequence[Module], once: bool = False) -> Node | None:
-    """How often modules run in a pass; with `once`, and one more."""
+    """How often modules run in a pass, and with `once` one more; None if never."""
     counted = [module.layers for module in modules if module.layers is not None]
     often: list[Node] = [sum_of([layers] * counted.count(layers)) for layers in dict.fromkeys(counted)]
     often += [as_node(1)] if once else []
@@ -332,136 +438,22 @@ def sums_after(ir: ModelGraph) -> tuple[Module, ...]:
 
 
 def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:
-    """Modules in the middle of a mixer that need a sum over the ranks: norms over all heads, products from split channels."""
+    """Modules in the middle of a mixer that need a sum: norms over all heads, products from split channels."""
     hidden = ir.facts["hidden_size"]
-    return tuple(
-        module
-        for module in ir.modules
-        if (isinstance(module.operation, Elementwise) and module.operation.wide)
-        or (
-            isinstance(module.operation, MatMul) and module.reduces and module.operation.outputs is not hidden
-        )
-    )
 
+    def needs_sum(module: Module) -> bool:
+        work = module.operation
+        if isinstance(work, Elementwise):
+            return work.wide
+        return isinstance(work, MatMul) and module.reduces and work.outputs is not hidden
 
-def _to_experts(phase: Phase, side: Workers, ir: ModelGraph, layers: Node) -> list[Block]:
-    """Tokens sent to the ranks of their experts, and their results sent back. A token goes to a rank once, whatever it needs there."""
-    inputs, plan, network = side.inputs, side.plan, side.network
-    assert network.all_to_all is not None and plan.experts is not None
-    work = next(module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul))
-    sent = side.formats.classes["experts"].activation_bytes
-    blocks = []
-    for name, label, size, note in (
-        ("dispatch", "dispatch", sent, "tokens to the ranks of their experts"),
-        ("combine", "combine", RESULT_BYTES, "results back to the ranks of their tokens"),
-    ):
-        part = _Message(phase, side, name, label, note)
-        own = part.row(
-            "own_tokens",
-            "Tokens a rank sends" if name == "dispatch" else "Tokens a rank gets back",
-            "token",
-            phase.tokens / side.ranks.stage,
-            "tokens in the pass ÷ ranks of a stage",
-        )
-        copies = part.row(
-            "copies",
-            "Ranks a token goes to" if name == "dispatch" else "Ranks a token comes from",
-            "1",
-            plan.experts.ranks.tp * inputs.ep * (1 - (1 - 1 / inputs.ep) ** (work.per_token)),
-            "ranks that share an expert × EP × (1 − (1 − 1 ÷ EP) to the power experts per token): different ones",
-        )
-        message = part.row(
-            "message_bytes",
-            "Message bytes",
-            "B",
-            own * copies * work.inputs * size,
-            "tokens × ranks × channels × bytes of a value",
-        )
-        blocks.append(
-            part.over(
-                network.all_to_all,
-                message,
-                layers * plan.experts.ranks.sends_tokens,
-                side.efficiency.factors["all_to_all_overlap"],
-                "one per layer of experts; none where all ranks see all tokens",
-            )
-        )
-    return blocks
+    return tuple(module for module in ir.modules if needs_sum(module))
 
 
 def _cores(ir: ModelGraph) -> list[tuple[Module, Node]]:
     """Attention cores with the width of what they hand on."""
     return [
-        (
-            module,
-            module.operation.result if isinstance(module.operation, Attention) else module.operation.latent,
-        )
+        (module, work.result if isinstance(work, Attention) else work.latent)
         for module in ir.modules
-        if isinstance(module.operation, Attention | LatentAttention)
+        if isinstance(work := module.operation, Attention | LatentAttention)
     ]
-
-
-def _context(phase: Phase, side: Workers, ir: ModelGraph) -> Block:
-    """What context parallelism passes around: keys and values of the prompt in prefill, partial results in decode."""
-    inputs, cores = side.inputs, _cores(ir)
-    part = _Message(
-        phase, side, "context", "context exchange", "among the CP groups; nothing without context parallelism"
-    )
-    count = _count([module for module, _ in cores])
-    assert count is not None
-    if phase.decode:
-        widths = [
-            side.plan.on_rank(width, module) * module.layers
-            for module, width in cores
-            if module.layers is not None
-        ]
-        channels = part.row(
-            "channels",
-            "Channels of results, all layers",
-            "channel",
-            sum_of(widths),
-            "channels of a rank × layers",
-        )
-        body, note = (
-            phase.rank_tokens * channels * RESULT_BYTES,
-            "tokens of a rank × channels of results × bytes of a result",
-        )
-    else:
-        body = phase.rank_requests * inputs.input_tokens * side.memory.caches.per_token
-        note = "prompts of an attention group × input tokens × KV bytes per token"
-    message = part.row(
-        "message_bytes",
-        "Bytes of all layers",
-        "B",
-        body * (inputs.cp - 1) / inputs.cp,
-        f"{note} × (CP − 1) ÷ CP: each part once around",
-    )
-    steps = part.row(
-        "steps", "Messages of all layers", "1", count * (inputs.cp - 1), "layers with attention × (CP − 1)"
-    )
-    one = part.row(
-        "layer_time",
-        "Time of one pass",
-        "s",
-        (steps * side.network.p2p_latency + message * side.network.p2p_per_byte)
-        * (1 - side.efficiency.factors["p2p_overlap"]),
-        "(messages × fixed time + bytes × time per byte) × what is not hidden",
-    )
-    return part.block(one, as_node(1), "all layers at once", message)
-
-
-def _stage_to_stage(phase: Phase, side: Workers, ir: ModelGraph) -> Block:
-    """Activations handed from stage to stage of the pipeline; nothing with one stage."""
-    part = _Message(phase, side, "p2p", "stage to stage", "between pipeline stages")
-    message = part.row(
-        "message_bytes", "Message bytes", "B", phase.norm_tokens * ir.facts["hidden_size"] * RESULT_BYTES
-    )
-    one = part.row(
-        "layer_time",
-        "Time of one",
-        "s",
-        (side.network.p2p_latency + message * side.network.p2p_per_byte)
-        * (1 - side.efficiency.factors["p2p_overlap"]),
-        "(fixed time + bytes × time per byte) × what is not hidden",
-    )
-    return part.block(one, side.inputs.pp - 1, "stages − 1", message)

@@ -127,8 +127,8 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
     blocks = [block(phase, module, workers) for module in ir.modules]
     if ir.vision is not None and workers.inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision(phase, ir.vision, workers))
-    sent, after, messages_section = messages(phase, workers, ir)
-    blocks += [*sent, host(phase, workers)]
+    sent = messages(phase, workers, ir)
+    blocks += [*sent.blocks, host(phase, workers)]
     step_overhead, step_section = step(phase, workers)
     by_module = _TimesByModule(phase.id, blocks, group_names(ir))
 
@@ -158,12 +158,12 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         bottleneck=bottleneck,
         times=times,
         shares=shares,
-        after=after,
+        after=sent.after,
         peak=use.peak,
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
             *(block.section for block in blocks),
-            messages_section,
+            sent.section,
             step_section,
             Section(
                 "Time by module",
