@@ -1,4 +1,4 @@
-"""Scenarios side by side: each result of all of them, its change against the base, and who is best at what."""
+"""Scenarios side by side: results, their changes against the base, and who is best at what."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Which accelerator holds what: its replica, stage, ranks, and the slices of layers, heads, experts and memory it has.
+"""Which accelerator holds what: its replica, stage and ranks, its slices of the model, its memory.
 
-Accelerators are counted from 0: tensor-parallel ranks stand next to each other, then attention-DP groups, then CP groups, then
-stages, then replicas.
+Accelerators are counted from 0: tensor-parallel ranks stand next to each other, then attention-DP
+groups, then CP groups, then stages, then replicas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.constant import GIGA, RANKS_TO_ACCELERATORS
+from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.equations.display import converted, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.roofline import Block
@@ -141,264 +141,337 @@ def title(side: Workers, prefix: str, words: str) -> Quantity:
     return Quantity(f"{prefix}.title", "Title", "1", body)
 
 
-def placement(side: Workers, ir: ModelGraph, prefix: str, count: int) -> Placement:
+class _Lines:
+    """The lines while they are made: of each a quantity for every accelerator.
+
+    Args:
+        prefix: what ids begin with.
+        count: of accelerators.
+    """
+
+    def __init__(self, workers: Workers, ir: ModelGraph, prefix: str, count: int) -> None:
+        self.workers, self.facts, self.prefix = workers, ir.facts, prefix
+        self.accelerators = tuple(
+            Input(
+                f"{prefix}.number.{number}",
+                f"Accelerator {number}",
+                "number",
+                number,
+                shared=True,
+                fixed=True,
+            )
+            for number in range(count)
+        )
+        self.lines: list[Line] = []
+
+    def add(
+        self,
+        name: str,
+        label: str,
+        rule: str,
+        form: str,
+        bodies: Iterable[Node],
+        unit: str = "1",
+        *,
+        short: bool = False,
+        only_short: bool = False,
+        memory: bool = False,
+    ) -> tuple[Quantity, ...]:
+        """A line.
+
+        Args:
+            bodies: of the accelerators, in order.
+            unit: of the figures; the rest is as for `Line`.
+        """
+        figures = tuple(
+            Quantity(f"{self.prefix}.{name}.{number}", f"{label}, accelerator {number}", unit, body)
+            for number, body in enumerate(bodies)
+        )
+        self.lines.append(Line(name, label, rule, form, figures, short or only_short, only_short, memory))
+        return figures
+
+    def texts(
+        self,
+        name: str,
+        label: str,
+        rule: str,
+        used: Sequence[Quantity],
+        words: Iterable[Node],
+        *,
+        short: bool = False,
+        only_short: bool = False,
+    ) -> None:
+        """A line of texts; a dash where an accelerator is not in use."""
+        bodies = (where(flag > 0, text_, "–") for flag, text_ in zip(used, words, strict=True))
+        self.add(name, label, rule, "text", bodies, short=short, only_short=only_short)
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """Of every accelerator whether it is in use, its stage, its TP rank, and its rank in the stage."""
+
+    used: tuple[Quantity, ...]
+    stage: tuple[Quantity, ...]
+    tp: tuple[Quantity, ...]
+    place: tuple[Quantity, ...]
+
+
+def placement(workers: Workers, ir: ModelGraph, prefix: str, count: int) -> Placement:
     """What each of the first `count` accelerators holds.
 
     Args:
         prefix: what ids begin with.
     """
-    plan, held, inputs, ranks, facts = side.plan, side.memory, side.inputs, side.ranks, ir.facts
-    gpus = tuple(
-        Input(f"{prefix}.number.{number}", f"Accelerator {number}", "number", number, shared=True, fixed=True)
-        for number in range(count)
-    )
-    made: dict[str, Line] = {}
+    lines = _Lines(workers, ir, prefix, count)
+    ranks = _ranks(lines)
+    _groups(lines, ranks)
+    _layers(lines, ranks)
+    _heads(lines, ranks)
+    _columns(lines, ranks)
+    _experts(lines, ranks)
+    _memory(lines, ranks)
+    return Placement(lines.accelerators, tuple(lines.lines))
 
-    def line(
-        name: str,
-        label: str,
-        rule: str,
-        form: str,
-        body: Callable[[int, Input], Node],
-        unit: str = "1",
-        short: bool = False,
-        only_short: bool = False,
-        memory: bool = False,
-    ) -> tuple[Quantity, ...]:
-        figures = tuple(
-            Quantity(f"{prefix}.{name}.{number}", f"{label}, accelerator {number}", unit, body(number, gpu))
-            for number, gpu in enumerate(gpus)
-        )
-        made[name] = Line(name, label, rule, form, figures, short or only_short, only_short, memory)
-        return figures
 
-    used = line(
+def _ranks(lines: _Lines) -> _Ranks:
+    """Whether an accelerator is in use; its domain, replica, stage and ranks."""
+    ranks, inputs, numbers = lines.workers.ranks, lines.workers.inputs, lines.accelerators
+    in_use = ranks.deployment / RANKS_TO_ACCELERATORS
+    domain = lines.workers.hardware.system_accelerators
+    used = lines.add(
         "used",
         "In use",
         "1 if the plan uses it",
         "used",
-        lambda i, gpu: where(gpu < ranks.deployment / RANKS_TO_ACCELERATORS, 1, 0),
+        (where(number < in_use, 1, 0) for number in numbers),
         "flag",
         short=True,
     )
-
-    def if_used(index: int, words: Node) -> Node:
-        return where(used[index] > 0, words, "–")
-
-    def run(low: Node, high: Node) -> Node:
-        return join(text(low, "0"), " – ", text(high, "0"))
-
-    line(
+    lines.add(
         "domain",
         "Domain",
         "number ÷ accelerators of a domain",
         "domain",
-        lambda i, gpu: floor(gpu * RANKS_TO_ACCELERATORS / side.hardware.system_accelerators),
+        (floor(number * RANKS_TO_ACCELERATORS / domain) for number in numbers),
         "number",
     )
-    line(
+    lines.add(
         "replica",
         "Replica",
         "number ÷ ranks of a replica",
         "replica",
-        lambda i, gpu: floor(gpu / ranks.replica),
+        (floor(number / ranks.replica) for number in numbers),
         "number",
     )
-    stage = line(
+    stage = lines.add(
         "stage",
         "Pipeline stage",
         "number; colour = stage",
         "stage",
-        lambda i, gpu: floor(remainder(gpu, ranks.replica) / ranks.stage),
+        (floor(remainder(number, ranks.replica) / ranks.stage) for number in numbers),
         "number",
         short=True,
     )
-    rank = line(
+    tp = lines.add(
         "rank",
         "Tensor-parallel rank",
         "remainder of number ÷ TP",
         "rank",
-        lambda i, gpu: remainder(gpu, inputs.tp),
+        (remainder(number, inputs.tp) for number in numbers),
         "number",
     )
-    place = line(
+    place = lines.add(
         "place",
         "Rank in its stage",
         "remainder of number ÷ ranks of a stage",
         "rank",
-        lambda i, gpu: remainder(gpu, ranks.stage),
+        (remainder(number, ranks.stage) for number in numbers),
         "number",
     )
+    return _Ranks(used, stage, tp, place)
 
-    def group(gpu: Input) -> Node:
-        return remainder(floor(remainder(gpu, ranks.stage) / inputs.tp), inputs.attention_dp)
 
-    line(
-        "group", "Attention-DP group", "rank in its stage ÷ TP", "group", lambda i, gpu: group(gpu), "number"
-    )
-    line(
+def _groups(lines: _Lines, ranks: _Ranks) -> None:
+    """The attention-DP group and the context-parallel part; all of it in a few letters for large systems."""
+    replica, inputs, numbers = lines.workers.ranks.replica, lines.workers.inputs, lines.accelerators
+    stage = lines.workers.ranks.stage
+    groups = [
+        remainder(floor(remainder(number, stage) / inputs.tp), inputs.attention_dp) for number in numbers
+    ]
+    lines.add("group", "Attention-DP group", "rank in its stage ÷ TP", "group", groups, "number")
+    lines.texts(
         "short_place",
         "Replica, group, TP rank",
         "as for the first eight",
-        "text",
-        lambda i, gpu: if_used(
-            i,
+        ranks.used,
+        (
             join(
                 "r",
-                text(floor(gpu / ranks.replica), "0"),
+                text(floor(number / replica), "0"),
                 " g",
-                text(group(gpu), "0"),
+                text(group, "0"),
                 " t",
-                text(remainder(gpu, inputs.tp), "0"),
-            ),
+                text(remainder(number, inputs.tp), "0"),
+            )
+            for number, group in zip(numbers, groups, strict=True)
         ),
         only_short=True,
     )
-    line(
+    lines.add(
         "context",
         "Context-parallel part",
         "rank in its stage ÷ (TP × attention-DP)",
         "part",
-        lambda i, gpu: floor(place[i] / (inputs.tp * inputs.attention_dp)),
+        (floor(place / (inputs.tp * inputs.attention_dp)) for place in ranks.place),
         "number",
     )
-    kinds = list(plan.stages.layers.values())
 
-    def layers_before(i: int) -> Node:
-        """Layers on the stages before."""
-        return index(span(plan.stages.before), stage[i] + 1)
 
-    def layers_on(i: int) -> Node:
-        return sum_of([index(span(figures), stage[i] + 1) for figures in kinds])
-
-    line(
+def _layers(lines: _Lines, ranks: _Ranks) -> None:
+    """How many layers a stage has, and which."""
+    stages = lines.workers.plan.stages
+    kinds = list(stages.layers.values())
+    before = [index(span(stages.before), stage + 1) for stage in ranks.stage]
+    held = [sum_of([index(span(figures), stage + 1) for figures in kinds]) for stage in ranks.stage]
+    lines.add(
         "layer_count",
         "Layers held",
         "layers of the stage, of all kinds",
         "layers",
-        lambda i, gpu: used[i] * layers_on(i),
+        (used * count for used, count in zip(ranks.used, held, strict=True)),
         "layer",
     )
-    line(
+    lines.texts(
         "layers",
         "Layers",
         "from – to, in order of stages",
-        "text",
-        lambda i, gpu: if_used(i, run(layers_before(i) + 1, layers_before(i) + layers_on(i))),
+        ranks.used,
+        (_run(first + 1, first + count) for first, count in zip(before, held, strict=True)),
         short=True,
     )
-    heads, kv_heads = plan.heads, plan.kv_heads
-    if heads is not None:
-        line(
+
+
+def _heads(lines: _Lines, ranks: _Ranks) -> None:
+    """Query and KV heads of a TP rank."""
+    plan, facts = lines.workers.plan, lines.facts
+    if plan.heads is not None:
+        lines.texts(
             "heads",
             "Query heads",
             "heads ÷ TP",
-            "text",
-            lambda i, gpu: if_used(
-                i, run(rank[i] * heads, minimum(facts["attention_heads"], (rank[i] + 1) * heads) - 1)
-            ),
+            ranks.used,
+            [_slice(rank, plan.heads, facts["attention_heads"]) for rank in ranks.tp],
         )
-    if kv_heads is not None:
-        first = line(
-            "kv_first",
-            "First KV head",
-            "TP rank × KV heads ÷ TP",
-            "0",
-            lambda i, gpu: used[i] * floor(rank[i] * facts["kv_heads"] / inputs.tp),
-            "head",
-        )
-        line(
-            "kv_last",
-            "Last KV head",
-            "copied where there are more ranks than heads",
-            "0",
-            lambda i, gpu: used[i] * (minimum(facts["kv_heads"], first[i] + kv_heads) - 1),
-            "head",
-        )
-    shards = (
-        ("ffn_size", "FFN columns", "columns ÷ ranks of a stage", place),
-        ("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", rank),
+    if plan.kv_heads is None:
+        return
+    kv_heads = facts["kv_heads"]
+    first = lines.add(
+        "kv_first",
+        "First KV head",
+        "TP rank × KV heads ÷ TP",
+        "0",
+        (
+            used * floor(rank * kv_heads / lines.workers.inputs.tp)
+            for used, rank in zip(ranks.used, ranks.tp, strict=True)
+        ),
+        "head",
     )
-    for name, label, rule, number in shards:
-        if name in plan.columns:
-            line(
-                name,
-                label,
-                rule,
-                "text",
-                lambda i, gpu, name=name, number=number: if_used(  # type: ignore[misc]
-                    i,
-                    run(
-                        number[i] * plan.columns[name],
-                        minimum(facts[name], (number[i] + 1) * plan.columns[name]) - 1,
-                    ),
-                ),
-            )
-    if plan.experts is not None:
-        experts, together = plan.experts.per_rank, plan.experts.ranks.tp
-
-        def experts_from(gpu: Input) -> Node:
-            return floor(remainder(gpu, ranks.stage) / together) * experts
-
-        line(
-            "experts",
-            "Experts",
-            "experts ÷ EP, by rank in its stage",
-            "text",
-            lambda i, gpu: if_used(
-                i, run(experts_from(gpu), minimum(facts["experts"], experts_from(gpu) + experts) - 1)
-            ),
-            short=True,
-        )
-        if "expert_size" in plan.columns:
-            share = plan.columns["expert_size"]
-            line(
-                "expert_columns",
-                "Columns of an expert",
-                "columns ÷ ranks that share it",
-                "text",
-                lambda i, gpu: if_used(
-                    i,
-                    run(
-                        remainder(place[i], together) * share,
-                        minimum(facts["expert_size"], (remainder(place[i], together) + 1) * share) - 1,
-                    ),
-                ),
-            )
-
-    def weights(i: int) -> Node:
-        return used[i] * maximum(0, index(span(held.stage_weights), stage[i] + 1) - held.host_weights) / GIGA
-
-    def cache(i: int) -> Node:
-        return (
-            used[i]
-            * maximum(0, held.rank_requests * index(span(held.stage_kv), stage[i] + 1) - held.host_kv)
-            / GIGA
-        )
-
-    working = (held.activations + held.logits + held.reserve) / GIGA
-    line("weights", "Weights", "GB", "GB", lambda i, gpu: weights(i), "GB", memory=True)
-    line("kv", "KV cache", "GB, for the batch", "GB", lambda i, gpu: cache(i), "GB", memory=True)
-    line(
-        "working",
-        "Activations, logits, runtime",
-        "GB",
-        "GB",
-        lambda i, gpu: used[i] * working,
-        "GB",
-        memory=True,
+    lines.add(
+        "kv_last",
+        "Last KV head",
+        "copied where there are more ranks than heads",
+        "0",
+        [
+            used * (minimum(kv_heads, head + plan.kv_heads) - 1)
+            for used, head in zip(ranks.used, first, strict=True)
+        ],
+        "head",
     )
-    line(
+
+
+def _columns(lines: _Lines, ranks: _Ranks) -> None:
+    """Columns of the FFN and rows of the vocabulary."""
+    columns = lines.workers.plan.columns
+    for name, label, rule, numbers in (
+        ("ffn_size", "FFN columns", "columns ÷ ranks of a stage", ranks.place),
+        ("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", ranks.tp),
+    ):
+        if name in columns:
+            slices = [_slice(number, columns[name], lines.facts[name]) for number in numbers]
+            lines.texts(name, label, rule, ranks.used, slices)
+
+
+def _experts(lines: _Lines, ranks: _Ranks) -> None:
+    """Routed experts of a rank, and the columns of one where ranks share it."""
+    plan, facts = lines.workers.plan, lines.facts
+    if plan.experts is None:
+        return
+    per_rank, sharing = plan.experts.per_rank, plan.experts.ranks.tp
+    first = [
+        floor(remainder(number, lines.workers.ranks.stage) / sharing) * per_rank
+        for number in lines.accelerators
+    ]
+    lines.texts(
+        "experts",
+        "Experts",
+        "experts ÷ EP, by rank in its stage",
+        ranks.used,
+        (_run(expert, minimum(facts["experts"], expert + per_rank) - 1) for expert in first),
+        short=True,
+    )
+    if "expert_size" in plan.columns:
+        size, share = facts["expert_size"], plan.columns["expert_size"]
+        lines.texts(
+            "expert_columns",
+            "Columns of an expert",
+            "columns ÷ ranks that share it",
+            ranks.used,
+            (_slice(remainder(place, sharing), share, size) for place in ranks.place),
+        )
+
+
+def _memory(lines: _Lines, ranks: _Ranks) -> None:
+    """What the slices take."""
+    memory = lines.workers.memory
+    working = converted(memory.activations + memory.logits + memory.reserve, "B", "GB")
+    weights = [
+        converted(
+            used * maximum(0, index(span(memory.stage_weights), stage + 1) - memory.host_weights), "B", "GB"
+        )
+        for used, stage in zip(ranks.used, ranks.stage, strict=True)
+    ]
+    cache = [
+        converted(
+            used
+            * maximum(0, memory.rank_requests * index(span(memory.stage_kv), stage + 1) - memory.host_kv),
+            "B",
+            "GB",
+        )
+        for used, stage in zip(ranks.used, ranks.stage, strict=True)
+    ]
+    rest = [used * working for used in ranks.used]
+    lines.add("weights", "Weights", "GB", "GB", weights, "GB", memory=True)
+    lines.add("kv", "KV cache", "GB, for the batch", "GB", cache, "GB", memory=True)
+    lines.add("working", "Activations, logits, runtime", "GB", "GB", rest, "GB", memory=True)
+    lines.add(
         "sum",
         "Used",
         "GB; bar = share of capacity",
         "GB",
-        lambda i, gpu: weights(i) + cache(i) + used[i] * working,
+        (sum_of(parts) for parts in zip(weights, cache, rest, strict=True)),
         "GB",
         short=True,
         memory=True,
     )
-    return Placement(gpus, tuple(made.values()))
+
+
+def _run(low: Node, high: Node) -> Node:
+    return join(text(low, "0"), " – ", text(high, "0"))
+
+
+def _slice(number: Node, size: Node, of: Node) -> Node:
+    """The slice with a number, of so many equal ones; the last one may be shorter."""
+    return _run(number * size, minimum(of, (number + 1) * size) - 1)
 
 
 def shown(side: Workers, values: Mapping[Node, Any]) -> int:

@@ -128,7 +128,7 @@ class InputEnds:
 
 @dataclass(frozen=True)
 class RankedInput:
-    """One place of a ranking: its number, which input stands there, and the bars on both sides of the base."""
+    """One place of a ranking: its number, which input stands there, and its bars beside the base."""
 
     rank: Input
     entry: Quantity
@@ -259,7 +259,7 @@ def input_ends(
 
 
 def input_values(item: SensitivityInput, percent: Input) -> dict[Named, Quantity]:
-    """What stands for the figures of an input: as many percent lower or higher as the side of the case says."""
+    """What stands for the figures of an input: so many percent lower or higher, as the case says."""
     return {
         figure: Quantity(
             f"sensitivity.{item.name}.value{number or ''}",

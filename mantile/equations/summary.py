@@ -424,7 +424,7 @@ def _above_floors(graph: EstimateGraph) -> Node:
 
 
 def _machines(graph: EstimateGraph) -> Node:
-    """How many accelerators of which name; those that prefill, then those that decode, where they are apart."""
+    """How many accelerators of which name; then those that decode, where they are others."""
     first, second = (
         join(text(workers.ranks.deployment, "0"), " × ", workers.hardware.name)
         for workers in (graph.prefill_workers, graph.decode_workers)

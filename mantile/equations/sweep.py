@@ -1,4 +1,4 @@
-"""One or two inputs of the base scenario over lists of values: each point's results, live or beside the scenario now.
+"""One or two inputs of the base scenario over lists of values: each point's results, live or stored.
 
 A live point is a further case of the base scenario in which the inputs that vary, and all that follows from
 them, are worked out again.

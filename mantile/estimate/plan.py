@@ -1,4 +1,4 @@
-"""A plan as data: which accelerator holds what, which messages they exchange, and whether it is possible at all."""
+"""A plan as data: which accelerator holds what, which messages they exchange, whether it is possible."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
     """The placement of one scenario, as `mantile plan --json` prints it.
 
     Returns:
-        feasibility; the reason codes of all checks that do not hold; for each set of accelerators what every one of them holds, as far
-        as the Plan sheet shows them; and the messages of a prefill pass and a decode step, in bytes and seconds.
+        feasibility; the reason codes of all checks that do not hold; for each set of accelerators what
+        every one of them holds, as far as the Plan sheet shows them; and the messages of a prefill pass and
+        a decode step, in bytes and seconds.
     """
     equations, values = estimate.equations, estimate.values(column)
     results = estimate.results(column)

@@ -78,7 +78,7 @@ def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def point_values(
     estimate: Estimate, shown: Mapping[str, Shown], inputs: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """Results of the base scenario and of points, by key, in the units in which they are shown; NaN where there is none."""
+    """Results of the base scenario and of points, by key, in the units shown; NaN where there is none."""
     nodes = {key: of.of(of.figure) for key, of in shown.items()}
     program, base = Program(nodes.values()), estimate.inputs(0)
     changed = {name for point in inputs for name in point if point[name] != base.get(name)}

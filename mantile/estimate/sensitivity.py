@@ -1,7 +1,7 @@
-"""How far results move with what they follow from: the sensitivity to inputs, prices and factors, and its ranges.
+"""How far results move with what they follow from: the sensitivity to inputs, prices and factors.
 
-The sensitivity of a result to an input is the relative change of the result from the low to the high end of the
-input's range, all else as it is. Workbooks, logs and audits all say it so.
+The sensitivity of a result to an input is the relative change of the result from the low to the high end of
+the input's range, all else as it is. Workbooks and audits both say it so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RANGE_PERCENT = {
     "price": 20,
     "assumed": 30,
 }
-"""Percent by which an input is taken lower and higher unless the scenario says otherwise, by how well it is known."""
+"""Percent by which an input is taken lower and higher unless the scenario says otherwise, by its status."""
 
 _ASKED = (
     "concurrency",
@@ -83,7 +83,7 @@ def sensitivity(estimate: Estimate) -> list[InputEffects]:
 def sensitivity_inputs(
     estimate: Estimate, reasons: Mapping[str, str] | None = None
 ) -> Iterator[SensitivityInput]:
-    """What the results of the base scenario follow from and could be otherwise: what is asked, factors, prices.
+    """What the results of the base scenario follow from: what is asked, factors, prices.
 
     Args:
         reasons: of its overrides, by id; those that the scenario states where None.
@@ -127,7 +127,7 @@ def _range_percent(estimate: Estimate, identifier: str, status: str) -> int:
 
 
 def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
-    """What the scenario asks for. The load is said by concurrency or by the request rate, whichever is given."""
+    """What the scenario asks for. The load is the request rate where that is given, else the concurrency."""
     named = estimate.equations.inputs.named()
     other = "concurrency" if estimate.columns[0].values.get("request_rate") else "request_rate"
     for name in _ASKED:

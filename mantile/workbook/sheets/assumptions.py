@@ -34,8 +34,10 @@ _MEANING_OF_OVERRIDES = (
     "Figures that a scenario states itself. Effect = change of the result from the default to the value."
 )
 _REMARKS = (
-    "Workload: a closed loop keeps the stated number of requests in flight; lengths are the same for all of them.",
-    "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; the KV cache holds whole requests.",
+    "Workload: a closed loop keeps the stated number of requests in flight; "
+    "lengths are the same for all of them.",
+    "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; "
+    "the KV cache holds whole requests.",
     "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
 )
 _STATEMENTS = {
@@ -101,7 +103,8 @@ _STATEMENTS = {
     "kv_transfer_overlap": "This share of the KV transfer follows prefill layer by layer",
     "host_link": "Reads from host memory reach this share of its link",
     "interference": "Other requests' prefills delay decode by this share of their time",
-    "queueing": "A new request waits this much longer behind other prompts than the scheduler's closed form says",
+    "queueing": "A new request waits this much longer behind other prompts "
+    "than the scheduler's closed form says",
     "prefill_alone": "The pass of a lone prompt takes this many times what is estimated",
     "step_lag": "Around its prefill a request waits for this many decode steps",
     "cold_start": "The first wave of a benchmark waits this long for compilation and caches",
@@ -128,7 +131,8 @@ def assumptions_sheet(
         Sheet(
             "Assumptions",
             "control",
-            f"Everything this estimate takes on trust, most consequential first. {MEANING}; in grey as generated.",
+            "Everything this estimate takes on trust, most consequential first. "
+            f"{MEANING}; in grey as generated.",
         )
     )
     sheet.widths = [48, 430, 118, 92, 74, 92, 84, 250, 84, 80, 80, 80]
@@ -264,7 +268,7 @@ def _effects(
     effects: Mapping[str, float],
     live: Mapping[str, Quantity],
 ) -> None:
-    """The effect on each result: live where the Sensitivity sheet has the input, else in grey as generated."""
+    """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
     form = ";".join(part + "_)_)" for part in style.FRONT["effect"].split(";"))
     look = style.Style(form=form, align="right", bottom=(style.THIN, style.FAINT))
     for column, (key, effect) in enumerate(effects.items(), _FIRST_EFFECT):

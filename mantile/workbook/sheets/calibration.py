@@ -1,4 +1,4 @@
-"""The Calibration sheet: measured values are typed beside what is predicted; one figure says how far off all scenarios are."""
+"""The Calibration sheet: measured values are typed beside predictions; one figure says how far off these are."""
 
 from __future__ import annotations
 

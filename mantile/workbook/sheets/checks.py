@@ -6,7 +6,7 @@ from mantile.equations.checks import Check, Verdict
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -15,54 +15,57 @@ _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "
 def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
     """Lay out the Checks sheet; its place in the book is kept by the caller."""
     sheet = book.sheets["Checks"]
-    sheet.purpose = "Every check states both sides. A failed error check turns the master red on every sheet; an alert asks for attention only."
+    sheet.purpose = (
+        "Every check states both sides. A failed error check turns the master red on every sheet; "
+        "an alert asks for attention only."
+    )
     last = FIRST + book.columns + 1
     sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110]
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
+    sheet.default_height = 20
+    _tiles(book, sheet, verdict, last)
+    _heads(book, sheet, last)
+    row = _groups(book, sheet, verdict, last)
+    sheet.heights |= {row: 8}
+    _totals(book, sheet, row + 1, verdict, last)
+    sheet.print_area = (0, 0, row + 2, last)
+    return sheet
+
+
+def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> None:
+    """What all checks say together."""
     tile = style.TILE.but(top=(style.THICK, style.NAVY), size=8.5, bold=True, colour=style.NAVY)
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
     note = style.TILE.but(size=9)
     for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
         sheet.set_text(3, column, head, tile)
     book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
-    sheet.conditional.append(
-        (
-            (4, 0, 4, 0),
-            {
-                "type": "text",
-                "criteria": "begins with",
-                "value": "✗",
-                "format": style.Style(colour=style.FAIL, bold=True),
-            },
-        )
-    )
+    mark_beginning(sheet, 4, 0, "✗", style.FAIL)
     book.add_quantity(sheet, 4, 2, verdict.alerts, big, scenario=ACROSS)
     book.add_quantity(sheet, 4, 5, verdict.stamp, big, scenario=0)
     sheet.set_text(5, 0, "", note)
-    book.add_quantity(
-        sheet,
-        5,
-        1,
-        verdict.master,
-        note.but(indent=0, form='[=1]"master check: none failed";"master check: failed"'),
-        scenario=ACROSS,
-    )
+    form = '[=1]"master check: none failed";"master check: failed"'
+    book.add_quantity(sheet, 5, 1, verdict.master, note.but(indent=0, form=form), scenario=ACROSS)
     sheet.set_text(5, 2, "an alert asks for attention and does not fail the book", note)
     sheet.set_text(5, 5, "live results against those stored when the file was made", note)
     for row, look in ((3, tile), (4, big), (5, note)):
         sheet.set_style(row, 0, last, look)
 
+
+def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     for column, head in enumerate(HEADS):
         sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
-    for index, chosen in enumerate(book.estimate.columns):
-        sheet.set_text(
-            7, FIRST + index, "result" if book.columns == 1 else cut(chosen.name, 14), style.HEADER
-        )
+    for column, scenario in enumerate(book.estimate.columns, FIRST):
+        name = "result" if book.columns == 1 else cut(scenario.name, 14)
+        sheet.set_text(7, column, name, style.HEADER)
     sheet.set_text(7, last - 1, "kind", style.HEADER)
     sheet.set_text(7, last, "go to", style.HEADER)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
 
+
+def _groups(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> int:
+    """All checks, numbered, group by group; the row after them."""
     row, number = 8, 0
     for group in dict.fromkeys(check.group for check in verdict.checks):
         sheet.set_text(row, 0, group, style.BLOCK_HEAD)
@@ -72,30 +75,28 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
             number += 1
             _line(book, sheet, row, number, check, last)
             row += 1
-    sheet.heights |= {row: 8}
-    row += 1
-    for label, figure, counted in (
-        ("Error checks that pass", verdict.passed, verdict.error_count),
-        ("Alerts that are clear", verdict.clear, verdict.alert_count),
+    return row
+
+
+def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: int) -> None:
+    """How many error checks pass and alerts are clear, of how many."""
+    look = style.emphasised(style.LABEL, 1)
+    for below, (label, figure, counted) in enumerate(
+        (
+            ("Error checks that pass", verdict.passed, verdict.error_count),
+            ("Alerts that are clear", verdict.clear, verdict.alert_count),
+        ),
+        row,
     ):
-        look = style.emphasised(style.LABEL, 1)
-        sheet.set_text(row, 1, label, look)
-        book.add_constant(sheet, row, 3, counted, style.emphasised(style.value("number", role="fixed"), 1))
-        sheet.set_text(row, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
-        book.register(figure, CellAddress(sheet.name, row))
-        for column in range(book.columns):
-            sheet.set_formula(
-                row,
-                FIRST + column,
-                figure.body,
-                style.emphasised(style.value("number"), 1).but(align="left"),
-                scenario=column,
-            )
-        sheet.set_style(row, 0, last, look)
-        row += 1
-    sheet.print_area = (0, 0, row - 1, last)
-    sheet.default_height = 20
-    return sheet
+        sheet.set_text(below, 1, label, look)
+        fixed = style.emphasised(style.value("number", role="fixed"), 1)
+        book.add_constant(sheet, below, 3, counted, fixed)
+        sheet.set_text(below, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
+        book.register(figure, CellAddress(sheet.name, below))
+        left = style.emphasised(style.value("number"), 1).but(align="left")
+        for scenario in range(book.columns):
+            sheet.set_formula(below, FIRST + scenario, figure.body, left, scenario=scenario)
+        sheet.set_style(below, 0, last, look)
 
 
 def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:

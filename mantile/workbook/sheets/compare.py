@@ -1,4 +1,4 @@
-"""The Compare sheet: scenarios side by side, what each changes against the base, and which is best at what, on one page."""
+"""The Compare sheet: scenarios side by side, their changes against the base, and which is best at what."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def compare_sheet(book: EstimateBook, master: Quantity) -> Sheet:
         Sheet(
             "Compare",
             "outputs",
-            "Changes are against A; = is less than half a percent. The best of the scenarios that fit are bold on green, "
-            "the first of them named at the right.",
+            "Changes are against A; = is less than half a percent. The best of the scenarios that fit are "
+            "bold on green, the first of them named at the right.",
         )
     )
     _CompareSheet(book, sheet, master).lay_out()
@@ -95,7 +95,7 @@ class _CompareSheet:
         add_title_rows(book, sheet, "Compare", self.last, master)
 
     def lay_out(self) -> None:
-        """Fill the sheet: rows by section, the finding, charts; below what is printed what these are made of."""
+        """Fill the sheet: rows by section, the finding, charts; below what is printed their data."""
         self._heads()
         row = _FIRST
         for section, lines in self.figures.sections.items():
@@ -195,7 +195,7 @@ class _CompareSheet:
         return row + 1
 
     def _finding(self, row: int, data: int) -> int:
-        """Who is best most often, as a heading; what that takes stands from row `data` on. The next free row."""
+        """Who is best most often, as a heading; its data stand from row `data` on. The next free row."""
         book, sheet, finding = self.book, self.sheet, self.figures.finding
         sheet.set_text(data, 1, "headline results at which it is best", _SMALL)
         for column, figure in enumerate(finding.won, _BASE):
@@ -255,7 +255,7 @@ class _CompareSheet:
         return ("Compare", row, _BASE, row, _BASE + self.book.columns - 1)
 
     def _conditions(self) -> None:
-        """Colours that follow the numbers: what does not fit, the best, changes for better and worse, what limits."""
+        """Colours that follow the numbers: what does not fit, the best, changes, what limits."""
         fits = next(row for of, row in self.rows.items() if of.line.key == FITS)
         fail = style.Style(colour=style.FAIL, bold=True)
         rule = {"type": "cell", "criteria": "==", "value": 0, "stop_if_true": True, "format": fail}
@@ -304,7 +304,7 @@ class _CompareSheet:
 
 
 def _column(scenario: int) -> int:
-    """Where the values of a scenario stand; its changes are to the right of them, and the best to the right of all."""
+    """Where the values of a scenario stand; its changes are to the right of them."""
     return _BASE + max(0, 2 * scenario - 1)
 
 

@@ -1,4 +1,4 @@
-"""The Layers sheet: one layer of each kind step by step, then every layer of a pass with its start and time."""
+"""The Layers sheet: one layer of each kind step by step, then every layer of a pass."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
         Sheet(
             "Layers",
             "workings",
-            "Where in the model the time goes, for the base scenario, on one rank. A layer leads to its steps, "
-            "a step to its block on Prefill or Decode.",
+            "Where in the model the time goes, for the base scenario, on one rank. A layer leads to its "
+            "steps, a step to its block on Prefill or Decode.",
         )
     )
     sheet.widths = [178, 128, 84, 84, 84, 84, *([84] * 7)]
@@ -128,7 +128,7 @@ def _step(book: EstimateBook, sheet: Sheet, row: int, step: Step) -> None:
 
 
 class _List:
-    """The list of what a pass goes through, from step overhead and embedding to the LM head, with start and time in ms.
+    """The list of what a pass goes through, from step overhead to the LM head, with start and time in ms.
 
     Args:
         places: the first and last row of the steps of a layer of each kind, by phase.

@@ -24,7 +24,7 @@ _ROLES = ("Prepared by", "Reviewed by", "Approved by")
 
 
 def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
-    """Lay out the Log sheet: versions before this one, this one, its overrides, the live file; room for signatures."""
+    """Lay out the Log sheet: versions, overrides, the live file; room for signatures."""
     sheet = book.add_sheet(
         Sheet(
             "Log",

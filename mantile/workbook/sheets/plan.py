@@ -1,4 +1,4 @@
-"""The Plan sheet: which accelerator holds what, and which messages they exchange, live in every degree of parallelism."""
+"""The Plan sheet: which accelerator holds what, and which messages they exchange."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PREFILL, _DECODE = 2, 6  # columns of messages: by which algorithm, then what `
 
 
 def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
-    """Lay out a grid for each scenario, and for decode workers where they are apart, each with its messages."""
+    """Lay out a grid for each scenario, and for decode workers of their own, each with its messages."""
     sheet = book.add_sheet(
         Sheet(
             "Plan",
             "workings",
-            "Which accelerator holds what, and what they send each other. Live: change a degree of parallelism and the "
-            "grid recolours.",
+            "Which accelerator holds what, and what they send each other. Live: change a degree of "
+            "parallelism and the grid recolours.",
         )
     )
     sheet.widths = [170, 220, *([118] * BAND)]
@@ -154,7 +154,7 @@ def _unused(sheet: Sheet, used: int, last: int) -> None:
 
 
 def _messages(book: EstimateBook, sheet: Sheet, row: int, scenario: int) -> int:
-    """Every kind of message of both phases: over which links, how large, how often, how long; the row after them."""
+    """Every kind of message of both phases; the row after them."""
     sheet.set_text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
     sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
     heads = ("message", "between", "prefill by", *_SENT, "decode by", *_SENT)

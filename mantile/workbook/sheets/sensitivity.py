@@ -1,4 +1,4 @@
-"""The Sensitivity sheet: each input lower and higher, the results at both ends, and every figure on the way to them."""
+"""The Sensitivity sheet: each input lower and higher, the results there, and every figure on the way."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class SensitivitySheet:
             Sheet(
                 "Sensitivity",
                 "outputs",
-                "What the results of the base scenario hang on: each driver lower and higher by the percentage "
-                "typed, all else as it is. Every figure on the way stands below.",
+                "What the results of the base scenario hang on: each driver lower and higher by the "
+                "percentage typed, all else as it is. Every figure on the way stands below.",
             )
         )
         self.sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]

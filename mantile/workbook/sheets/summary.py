@@ -1,4 +1,4 @@
-"""The Summary sheet: the run's selectors, the answer in tiles, what limits it, and how far one may trust it: one page."""
+"""The Summary sheet, one page: selectors, the answer, what limits it, and how far one may trust it."""
 
 from __future__ import annotations
 

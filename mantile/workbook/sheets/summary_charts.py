@@ -103,7 +103,8 @@ class SummaryCharts:
             series.append((_MEMORY_COLOURS[part.name], charts.cell("Summary", row, column), values))
         self._add(_MEMORY, 1, figures.title, _TITLE)
         chart = charts.stack(
-            "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve against capacity",
+            "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve "
+            "against capacity",
             series,
             (442, 118),
             (0.03, 0.04, 0.94, 0.42),
@@ -209,8 +210,8 @@ def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:
 
     ends = (roofs, roofs + 2)
     return charts.roofline(
-        "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, diamonds decode; "
-        "the dashed line is what matrix products reach",
+        "Roofline of one accelerator: reached TFLOP/s against arithmetic intensity; circles prefill, "
+        "diamonds decode; the dashed line is what matrix products reach",
         [
             (column(*ends, 2), column(*ends, 3), style.INK, False),
             (column(*ends, 4), column(*ends, 5), style.REACHED_ROOF, True),

@@ -1,4 +1,4 @@
-"""The tiles of the Summary sheet: does it fit, how fast for one user, how much in total, what does it cost."""
+"""The tiles of the Summary sheet: does it fit, how fast is it, how much in total, what does it cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Sweep sheet: one or two inputs of the base scenario over lists of values, live or as the native engine's values."""
+"""The Sweep sheet: one or two inputs of the base scenario over lists of values, live or stored."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class SweepSheet:
         self.row += 1
 
     def _live(self) -> int:
-        """Points as formulas: below the table a column for each, with every figure that follows from the swept inputs.
+        """Points as formulas: below the table a column for each, with every figure that follows from them.
 
         Returns:
             the row of the first point.
@@ -234,11 +234,11 @@ class SweepSheet:
         def column(first: int, last: int, at: int) -> charts.Range:
             return ("Sweep", first, at, last, at)
 
-        # Points of the first curve carry the value of the first field, other curves at their end that of the second.
+        # Points of the first curve carry the first field's value; other curves the second's, at their end.
         marked = [(row, 1) for row in _marked(*self.curves[0])] + [(last, 0) for _, last in self.curves[1:]]
         return charts.curves(
-            f"Output tokens per second and accelerator against tokens per second of a user, over {self.words}; "
-            "the large mark is the live scenario",
+            "Output tokens per second and accelerator against tokens per second of a user, "
+            f"over {self.words}; the large mark is the live scenario",
             [(column(first, last, x), column(first, last, y)) for first, last in self.curves],
             [(charts.cell("Sweep", row, at), column(row, row, x), column(row, row, y)) for row, at in marked],
             (column(_NOW, _NOW, x), column(_NOW, _NOW, y)),
@@ -247,7 +247,7 @@ class SweepSheet:
         )
 
     def _charts(self) -> None:
-        """Three charts above the table: TPOT and cost over the first field, throughput against interactivity."""
+        """Charts above the table: TPOT and cost over the first field, throughput against interactivity."""
         for column, words, chart in (
             (0, f"TPOT in ms over {self.words}", self._over("tpot")),
             (4, "Throughput per accelerator against speed for a user", self.interactivity(_CHART, _PLOT)),
