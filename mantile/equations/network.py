@@ -1,12 +1,24 @@
-"""What a message costs: every algorithm of every collective as a fixed time and a time per byte, on the links there are.
+"""What a message costs: every algorithm of every collective as a fixed time and a time per byte.
 
-A collective takes latency + bytes × time per byte; a pass works all algorithms out for its message and takes the cheapest.
-Forms: NCCL's tuner and performance notes for rings, in-switch sums and hierarchies; the TPU scaling book for tori; one read
-of all peers (one-shot) and scatter-and-gather at once (two-shot) as TensorRT-LLM and vLLM do it.
+A collective takes latency + bytes × time per byte; a pass works all algorithms out for its message and takes the
+cheapest. Forms: NCCL's tuner and performance notes for rings, in-switch sums and hierarchies; the TPU scaling book
+for tori; one read of all peers (one-shot) and scatter-and-gather at once (two-shot) as TensorRT-LLM and vLLM do it.
+
+    id behind "network"                                        function
+    --------------------------------------------------------   ----------------------------------
+    .out                                                       network.network
+    .tp .stage                                                 network.group
+    .all_reduce                                                network.all_reduce
+    .sequence .gather                                          network.gather
+    .all_to_all                                                network.all_to_all
+      .inside .outside .inner_torus .inner_direct .start         network.inside_and_outside
+    .COLLECTIVE.ALGORITHM.latency .per_byte                    network.collective
+    .p2p                                                       network.p2p
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, NEVER, NO_LINK, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
@@ -14,17 +26,29 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import scope
-from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, maximum, minimum, round_up, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    maximum,
+    minimum,
+    round_up,
+    where,
+)
+from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph
 
 ONE_SHOT_RANKS = Input(
-    "network.one_shot_ranks",
-    "Most ranks of a one-shot all-reduce",
-    "rank",
-    8,
-    "largest group for which engines have such a kernel",
-    "assumed: one node",
-    "assumed",
+    id="network.one_shot_ranks",
+    label="Most ranks of a one-shot all-reduce",
+    unit="rank",
+    value=8,
+    note="largest group for which engines have such a kernel",
+    source="assumed: one node",
+    status="assumed",
     shared=True,
     minimum=2,
     maximum=1024,
@@ -33,9 +57,15 @@ ONE_SHOT_RANKS = Input(
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective over one group: names of its algorithms, their fixed times in s and times per byte in s/B, a row each."""
+    """One collective over one group of ranks, with a row for each of its algorithms.
 
-    label: str
+    Args:
+        ranks: of the group.
+        names: of the algorithms.
+        latencies: their fixed times, in s.
+        per_byte: their times per byte, in s/B.
+    """
+
     ranks: Node
     names: tuple[Input, ...]
     latencies: tuple[Quantity, ...]
@@ -69,16 +99,57 @@ class Network:
 
 
 @dataclass(frozen=True)
+class _Links:
+    """What connects accelerators.
+
+    Args:
+        factors: efficiency factors by name.
+        out: B/s of one accelerator out of its domain.
+    """
+
+    hardware: Hardware
+    efficiency: Efficiency
+    out: Quantity
+
+    @property
+    def factors(self) -> Mapping[str, Quantity]:
+        return self.efficiency.factors
+
+    @property
+    def domain(self) -> Node:
+        """Ranks of a domain."""
+        return self.hardware.system_accelerators / RANKS_TO_ACCELERATORS
+
+
+@dataclass(frozen=True)
+class _Gather:
+    """A message scattered or gathered once.
+
+    Args:
+        latency, bandwidth: fixed time, and the share of the links it reaches, over direct links.
+        start: fixed time inside a domain, over the links there are.
+        inner, outer: s per byte inside and between domains.
+    """
+
+    latency: Quantity
+    bandwidth: Quantity
+    start: Quantity
+    inner: Quantity
+    outer: Quantity
+
+
+@dataclass(frozen=True)
 class _Group:
     """Ranks that work together, as the algorithms see them.
 
     Args:
-        inside: those of one domain; `domains` that they span; `bandwidth` in B/s that each has to the others in its domain.
-        share: (n - 1) / n.
-        steps: n - 1.
+        words: what the group is called.
+        size: how many ranks it has.
+        inside, domains: ranks in one domain, and how many domains the group spans.
+        bandwidth: B/s that a rank has to the others in its domain.
+        share: of a message that a rank sends.
         hops: across a torus.
-        latency, gather: fixed time and share of the links of a gather; `start` the fixed time inside a domain.
-        inner, outer: s per byte of the message inside and between domains, scattered or gathered once.
+        gather: what a gather takes.
     """
 
     words: str
@@ -88,300 +159,174 @@ class _Group:
     bandwidth: Quantity
     share: Quantity
     hops: Quantity
-    latency: Quantity
-    gather: Quantity
-    start: Quantity
-    inner: Quantity
-    outer: Quantity
+    gather: _Gather
+    section: Section
 
     def within(self, *more: Node) -> Node:
         """All ranks stand in one domain, and more."""
         return all_of(self.domains <= 1, *more) if more else self.domains <= 1
 
+    def across(self, out: Node) -> Node:
+        """The ranks stand in several domains that a network joins."""
+        return all_of(self.domains > 1, out > 0)
+
+
+@dataclass(frozen=True)
+class _Algorithm:
+    """An algorithm of a collective: whether the links allow it, its fixed time and its time per byte."""
+
+    name: str
+    possible: Node
+    latency: Node
+    per_byte: Node
+
 
 def network(
-    inputs: Workload, ranks: Ranks, hardware: Hardware, reached: Efficiency, ir: ModelGraph
+    inputs: Workload, ranks: Ranks, hardware: Hardware, efficiency: Efficiency, ir: ModelGraph
 ) -> Network:
     """The rows of the Network sheet."""
-    factor = reached.factors
-    wire = Quantity(
-        "network.out",
+    rows = Rows("network")
+    out = rows(
+        "out",
         "Network bandwidth reached",
         "B/s",
-        factor["network_bandwidth"] * hardware.scale_out_bandwidth,
-        note="of one accelerator out of its domain",
+        efficiency.factors["network_bandwidth"] * hardware.scale_out_bandwidth,
+        "of one accelerator out of its domain",
     )
-    sections: list[Section] = [Section("Network", (wire,), "between domains")]
-    tp = _group("tp", "TP", inputs.tp, hardware, reached, wire, sections)
-    spread = any(scope(module) != "attention" for module in ir.modules)
-    stage = _group("stage", "stage", ranks.stage, hardware, reached, wire, sections, shown=spread)
-
-    def collective(
-        identifier: str, label: str, over: _Group, forms: list[tuple[str, Node, Node, Node]]
-    ) -> Collective:
-        """Rows of one collective from (algorithm, whether it can be used, fixed time, time per byte)."""
-        names, fixed, slopes = [], [], []
-        for number, (name, possible, latency, slope) in enumerate(forms, 1):
-            key, words = f"network.{identifier}.{name.replace('-', '_')}", f"{name} {label}"
-            names.append(
-                Input(
-                    f"{key}.name",
-                    f"Algorithm {number}, {label}",
-                    "1",
-                    name,
-                    "name of an algorithm",
-                    "definition",
-                    "defined",
-                    shared=True,
-                    fixed=True,
-                    name="algorithms",
-                )
-            )
-            fixed.append(
-                Quantity(
-                    f"{key}.latency",
-                    f"Fixed time, {words}",
-                    "s",
-                    where(possible, latency, NEVER),
-                    source=_SOURCES[name],
-                )
-            )
-            slopes.append(
-                Quantity(
-                    f"{key}.per_byte", f"Time per byte, {words}", "s/B", where(fixed[-1] < NEVER, slope, 0)
-                )
-            )
-        title = f"{label[0].upper()}{label[1:]}"
-        sections.append(
-            Section(
-                title,
-                (*names, *fixed, *slopes),
-                f"over the ranks of {over.words}; what cannot be used takes for ever",
-            )
-        )
-        return Collective(label, over.size, tuple(names), tuple(fixed), tuple(slopes))
-
-    scale = factor["all_reduce_latency_scale"]
-    around = Quantity(
-        "network.all_reduce.ring_time",
-        "Steps of an all-reduce ring",
-        "s",
-        factor["ring_latency"] + RING_PHASES * (inputs.tp - 1) * factor["ring_step"],
-        note="ring start + 2 phases × (ranks − 1) × ring step",
-    )
-    twice = Quantity(
-        "network.all_reduce.share",
-        "Share of the message a rank sends in an all-reduce",
-        "1",
-        RING_PHASES * tp.share,
-        note="2 phases × (ranks − 1) ÷ ranks",
-        name="all-reduce share",
-    )
-    sections.append(Section("All-reduce, common parts", (ONE_SHOT_RANKS, around, twice), "over the TP ranks"))
-    linked = hardware.link_bandwidth > 0
-    all_reduce = collective(
-        "all_reduce",
-        "all-reduce",
-        tp,
-        [
-            ("ring", tp.within(linked), scale * around, twice / (factor["ring_bandwidth"] * tp.bandwidth)),
-            (
-                "one-shot",
-                tp.within(hardware.direct > 0, inputs.tp <= ONE_SHOT_RANKS),
-                scale * factor["one_shot_latency"],
-                (inputs.tp - 1) / (factor["one_shot_bandwidth"] * tp.bandwidth),
-            ),
-            (
-                "two-shot",
-                tp.within(hardware.direct > 0),
-                scale * factor["two_shot_latency"],
-                twice / (factor["two_shot_bandwidth"] * tp.bandwidth),
-            ),
-            (
-                "in-switch",
-                tp.within(hardware.in_switch > 0),
-                scale * factor["in_switch_latency"],
-                (inputs.tp + 1) / inputs.tp / (factor["in_switch_bandwidth"] * tp.bandwidth),
-            ),
-            (
-                "torus",
-                tp.within(hardware.torus > 0),
-                RING_PHASES * tp.hops * factor["torus_hop"],
-                twice / (factor["torus_bandwidth"] * tp.bandwidth),
-            ),
-            (
-                "hierarchical",
-                all_of(tp.domains > 1, wire > 0),
-                RING_PHASES * (tp.start + (tp.domains - 1) * factor["network_latency"]),
-                RING_PHASES * (tp.inner + tp.outer),
-            ),
-        ],
-    )
-
-    def gather(identifier: str, label: str, each: _Group) -> Collective:
-        return collective(
-            identifier,
-            label,
-            each,
-            [
-                (
-                    "direct",
-                    each.within(hardware.direct > 0),
-                    each.latency,
-                    each.share / (each.gather * each.bandwidth),
-                ),
-                (
-                    "ring",
-                    each.within(linked),
-                    factor["ring_latency"] + (each.size - 1) * factor["ring_step"],
-                    each.share / (factor["ring_bandwidth"] * each.bandwidth),
-                ),
-                (
-                    "torus",
-                    each.within(hardware.torus > 0),
-                    each.hops * factor["torus_hop"],
-                    each.share / (factor["torus_bandwidth"] * each.bandwidth),
-                ),
-                (
-                    "hierarchical",
-                    all_of(each.domains > 1, wire > 0),
-                    each.start + (each.domains - 1) * factor["network_latency"],
-                    each.inner + each.outer,
-                ),
-            ],
-        )
-
-    sequence = gather("sequence", "gather over TP", tp)
-    gathered = gather("gather", "gather over a stage", stage) if spread else None
-    exchange = None
+    links = _Links(hardware, efficiency, out)
+    has_ffns = any(scope(module) != "attention" for module in ir.modules)
+    tp = group("tp", "TP", inputs.tp, links)
+    stage = group("stage", "stage", ranks.stage, links, shown=has_ffns)
+    sums, of_sums = all_reduce(tp, links)
+    halves, of_halves = gather("sequence", "gather over TP", tp, links)
+    sections = [rows.section("Network", "between domains"), tp.section, stage.section, *of_sums, of_halves]
+    gathers = exchange = None
+    if has_ffns:
+        gathers, of_gathers = gather("gather", "gather over a stage", stage, links)
+        sections.append(of_gathers)
     if GroupedMatMul in ir.operations():
-        inside = Quantity(
-            "network.all_to_all.inside",
-            "Share sent inside the domain",
-            "1",
-            (stage.inside - 1) / ranks.stage,
-            note="(ranks of the stage in a domain − 1) ÷ ranks of the stage",
-            name="share sent inside the domain",
-        )
-        outside = Quantity(
-            "network.all_to_all.outside",
-            "Share sent out of the domain",
-            "1",
-            (ranks.stage - stage.inside) / ranks.stage,
-            name="share sent out of the domain",
-        )
-        direct = inside / (factor["all_to_all_bandwidth"] * stage.bandwidth)
-        around_torus = (
-            QUARTER
-            * stage.inside
-            * stage.inside
-            / ranks.stage
-            / (factor["torus_bandwidth"] * stage.bandwidth)
-        )
-        torus = Quantity(
-            "network.all_to_all.inner_torus",
-            "Time per byte inside the domain, across a torus",
-            "s/B",
-            where(hardware.torus > 0, around_torus, 0),
-            note="as below, for the share that stays inside; 0 elsewhere",
-        )
-        straight = Quantity(
-            "network.all_to_all.inner_direct",
-            "Time per byte inside the domain, direct",
-            "s/B",
-            where(all_of(stage.inside > 1, hardware.torus <= 0), direct, 0),
-            note="0 across a torus, and with one rank in a domain",
-        )
-        begin = Quantity(
-            "network.all_to_all.start",
-            "Fixed time of an all-to-all inside a domain",
-            "s",
-            where(hardware.torus > 0, stage.start, factor["all_to_all_latency"]),
-        )
-        sections.append(
-            Section(
-                "All-to-all, common parts",
-                (inside, outside, torus, straight, begin),
-                "experts are chosen evenly over the ranks",
-            )
-        )
-        exchange = collective(
-            "all_to_all",
-            "all-to-all",
-            stage,
-            [
-                ("direct", stage.within(hardware.direct > 0), factor["all_to_all_latency"], direct),
-                (
-                    "ring",
-                    stage.within(linked),
-                    factor["ring_latency"] + (ranks.stage - 1) * factor["ring_step"],
-                    HALF * (ranks.stage - 1) / (factor["ring_bandwidth"] * stage.bandwidth),
-                ),
-                (
-                    "torus",
-                    stage.within(hardware.torus > 0),
-                    stage.hops * factor["torus_hop"],
-                    QUARTER * ranks.stage / (factor["torus_bandwidth"] * stage.bandwidth),
-                ),
-                (
-                    "hierarchical",
-                    all_of(stage.domains > 1, wire > 0),
-                    begin + factor["network_latency"],
-                    torus + straight + outside / wire,
-                ),
-            ],
-        )
-    crosses = Quantity(
-        "network.p2p.crosses",
-        "A replica spans domains",
-        "flag",
-        where(ranks.replica > _domain(hardware), 1, 0),
-        note="1 if so",
-    )
-    hop = Quantity(
-        "network.p2p.inside",
-        "Bandwidth between stages in a domain",
-        "B/s",
-        factor["p2p_bandwidth"] * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth),
-        note="one link of a mesh, else all links",
-    )
-    reach = Quantity(
-        "network.p2p.bandwidth",
-        "Bandwidth between stages",
-        "B/s",
-        where(crosses > 0, wire, hop),
-        note="the network's where a replica spans domains",
-    )
-    latency = Quantity(
-        "network.p2p.latency",
-        "Fixed time, stage to stage",
-        "s",
-        where(crosses > 0, factor["network_latency"], factor["p2p_latency"]),
-    )
-    slope = Quantity(
-        "network.p2p.per_byte",
-        "Time per byte, stage to stage",
-        "s/B",
-        where(reach > 0, 1 / reach, NO_LINK),
-        note="1 ÷ bandwidth between stages",
-    )
-    sections.append(
-        Section(
-            "Stage to stage", (crosses, hop, reach, latency, slope), "from one pipeline stage to the next"
-        )
-    )
+        exchange, of_exchange = all_to_all(stage, links)
+        sections += of_exchange
+    latency, per_byte, of_stages = p2p(ranks, links)
     return Network(
-        all_reduce,
-        sequence,
-        gathered,
-        exchange,
-        latency,
-        slope,
-        wire,
-        tp.domains,
-        stage.domains,
-        tuple(sections),
+        all_reduce=sums,
+        sequence=halves,
+        gather=gathers,
+        all_to_all=exchange,
+        p2p_latency=latency,
+        p2p_per_byte=per_byte,
+        out=out,
+        tp_domains=tp.domains,
+        stage_domains=stage.domains,
+        sections=(*sections, of_stages),
     )
+
+
+def group(name: str, words: str, size: Node, links: _Links, shown: bool = True) -> _Group:
+    """The rows of a group of ranks; of one over which nothing is spread, only where it stands."""
+    hardware, rows = links.hardware, Rows(f"network.{name}", f", {words}")
+    inside = rows(
+        "inside",
+        "Ranks in a domain",
+        "rank",
+        minimum(size, links.domain),
+        called=f"{words} ranks in a domain",
+    )
+    domains = rows(
+        "domains",
+        "Domains spanned",
+        "domain",
+        round_up(size / links.domain),
+        called=f"domains of {words} ranks",
+    )
+    more = rows if shown else Rows(rows.prefix, rows.suffix)
+    bandwidth = more(
+        "bandwidth",
+        "Link bandwidth of a rank",
+        "B/s",
+        where(hardware.mesh > 0, maximum(1, inside - 1) * hardware.pair_bandwidth, hardware.link_bandwidth),
+        "in a mesh there is one link to each of the others",
+        called=f"link bandwidth of {words} ranks",
+    )
+    share = more(
+        "share",
+        "Share of the message a rank sends",
+        "1",
+        (size - 1) / size,
+        called=f"share sent by {words} ranks",
+    )
+    axes = more("axes", "Axes in use", "axis", maximum(1, hardware.torus_axes), "only a torus has several")
+    hops = more(
+        "hops",
+        "Hops across the torus",
+        "1",
+        HALF * axes * size ** (1 / axes),
+        "ranks stand in a cube, the farthest half a side away along every axis",
+        called=f"hops between {words} ranks",
+    )
+    times = _gather_times(more, name, links, _Domain(words, inside, domains, bandwidth, axes))
+    return _Group(
+        words=words,
+        size=size,
+        inside=inside,
+        domains=domains,
+        bandwidth=bandwidth,
+        share=share,
+        hops=hops,
+        gather=times,
+        section=rows.section(f"Group: {words}", "ranks that work together, and their links"),
+    )
+
+
+@dataclass(frozen=True)
+class _Domain:
+    """How a group stands in domains: ranks in one, domains, B/s of a rank, axes of the torus in use."""
+
+    words: str
+    inside: Quantity
+    domains: Quantity
+    bandwidth: Quantity
+    axes: Quantity
+
+
+def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gather:
+    """What a gather, or a scatter, takes inside a domain and between domains."""
+    words, inside, domains = domain.words, domain.inside, domain.domains
+    latency = links.efficiency.by_user["gather_latency", name]
+    reaches = links.efficiency.by_user["gather_bandwidth", name]
+    torus = links.hardware.torus > 0
+    by_hops = HALF * domain.axes * inside ** (1 / domain.axes) * links.factors["torus_hop"]
+    start = rows(
+        "start",
+        "Fixed time inside a domain",
+        "s",
+        where(torus, by_hops, latency),
+        "of a gather",
+        called=f"fixed time in a domain of {words} ranks",
+    )
+    reached = rows(
+        "reached",
+        "Link bandwidth reached inside a domain",
+        "B/s",
+        domain.bandwidth * where(torus, links.factors["torus_bandwidth"], reaches),
+    )
+    inner = rows(
+        "inner",
+        "Time per byte inside a domain",
+        "s/B",
+        where(inside > 1, (inside - 1) / inside / reached, 0),
+        "scattered or gathered once",
+        called=f"time per byte inside a domain of {words} ranks",
+    )
+    outer = rows(
+        "outer",
+        "Time per byte between domains",
+        "s/B",
+        where(links.out > 0, (domains - 1) / domains / inside / links.out, 0),
+        "each rank passes on its share of the message",
+        called=f"time per byte between domains of {words} ranks",
+    )
+    return _Gather(latency, reaches, start, inner, outer)
 
 
 _SOURCES = {
@@ -395,89 +340,249 @@ _SOURCES = {
 }
 
 
-def _domain(hardware: Hardware) -> Node:
-    return hardware.system_accelerators / RANKS_TO_ACCELERATORS
+def collective(
+    name: str, label: str, over: _Group, algorithms: tuple[_Algorithm, ...]
+) -> tuple[Collective, Section]:
+    """The rows of one collective: its algorithms, their fixed times, their times per byte.
 
-
-def _group(
-    name: str,
-    words: str,
-    size: Node,
-    hardware: Hardware,
-    reached: Efficiency,
-    wire: Quantity,
-    sections: list[Section],
-    shown: bool = True,
-) -> _Group:
-    """The rows of a group of ranks."""
-
-    def row(what: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
-        return Quantity(
-            f"network.{name}.{what}",
-            f"{label}, {words}",
-            unit,
-            body,
-            note=note,
-            name=label[0].lower() + label[1:],
+    What the links do not allow takes for ever, and nothing per byte.
+    """
+    names: list[Input] = []
+    latencies: list[Quantity] = []
+    per_byte: list[Quantity] = []
+    for number, algorithm in enumerate(algorithms, 1):
+        rows = Rows(f"network.{name}.{algorithm.name.replace('-', '_')}")
+        names.append(
+            defined(
+                f"{rows.prefix}.name",
+                f"Algorithm {number}, {label}",
+                "1",
+                algorithm.name,
+                "name of an algorithm",
+                name="algorithms",
+            )
         )
+        latency = rows(
+            "latency",
+            f"Fixed time, {algorithm.name} {label}",
+            "s",
+            where(algorithm.possible, algorithm.latency, NEVER),
+            source=_SOURCES[algorithm.name],
+        )
+        latencies.append(latency)
+        per_byte.append(
+            rows(
+                "per_byte",
+                f"Time per byte, {algorithm.name} {label}",
+                "s/B",
+                where(latency < NEVER, algorithm.per_byte, 0),
+            )
+        )
+    section = Section(
+        f"{label[0].upper()}{label[1:]}",
+        (*names, *latencies, *per_byte),
+        f"over the ranks of {over.words}; what cannot be used takes for ever",
+    )
+    return Collective(over.size, tuple(names), tuple(latencies), tuple(per_byte)), section
 
-    latency, bandwidth = reached.by_user["gather_latency", name], reached.by_user["gather_bandwidth", name]
-    inside = row("inside", "Ranks in a domain", "rank", minimum(size, _domain(hardware)))
-    domains = row(
-        "domains",
-        "Domains spanned",
-        "domain",
-        round_up(size / _domain(hardware)),
-        "ranks ÷ accelerators in a domain, rounded up",
-    )
-    width = row(
-        "bandwidth",
-        "Link bandwidth of a rank",
-        "B/s",
-        where(hardware.mesh > 0, maximum(1, inside - 1) * hardware.pair_bandwidth, hardware.link_bandwidth),
-        "in a mesh one link to each of the others, else all its links",
-    )
-    share = row("share", "Share of the message a rank sends", "1", (size - 1) / size, "(ranks − 1) ÷ ranks")
-    axes = row("axes", "Axes in use", "axis", maximum(1, hardware.torus_axes), "of a torus; 1 elsewhere")
-    hops = row(
-        "hops",
-        "Hops across the torus",
-        "1",
-        HALF * axes * size ** (1 / axes),
-        "half a side along every axis; ranks stand in a cube",
-    )
-    torus = hardware.torus > 0
-    start = row(
-        "start",
-        "Fixed time inside a domain",
+
+def all_reduce(tp: _Group, links: _Links) -> tuple[Collective, tuple[Section, ...]]:
+    """Sums over the TP ranks that all of them get."""
+    factors, hardware, rows = links.factors, links.hardware, Rows("network.all_reduce")
+    scale = factors["all_reduce_latency_scale"]
+    rows.add(ONE_SHOT_RANKS)
+    around = rows(
+        "ring_time",
+        "Steps of an all-reduce ring",
         "s",
-        where(torus, HALF * axes * inside ** (1 / axes) * reached.factors["torus_hop"], latency),
-        "of a gather; across a torus hop by hop",
+        factors["ring_latency"] + RING_PHASES * (tp.size - 1) * factors["ring_step"],
     )
-    rate = row(
-        "reached",
-        "Link bandwidth reached inside a domain",
+    twice = rows(
+        "share",
+        "Share of the message a rank sends in an all-reduce",
+        "1",
+        RING_PHASES * tp.share,
+        called="all-reduce share",
+    )
+    common = rows.section("All-reduce, common parts", "over the TP ranks")
+    between = RING_PHASES * (tp.gather.start + (tp.domains - 1) * factors["network_latency"])
+    reached = {
+        name: factors[f"{name}_bandwidth"] * tp.bandwidth
+        for name in ("ring", "one_shot", "two_shot", "in_switch", "torus")
+    }
+    algorithms = (
+        _Algorithm("ring", tp.within(hardware.link_bandwidth > 0), scale * around, twice / reached["ring"]),
+        _Algorithm(
+            "one-shot",
+            tp.within(hardware.direct > 0, tp.size <= ONE_SHOT_RANKS),
+            scale * factors["one_shot_latency"],
+            (tp.size - 1) / reached["one_shot"],
+        ),
+        _Algorithm(
+            "two-shot",
+            tp.within(hardware.direct > 0),
+            scale * factors["two_shot_latency"],
+            twice / reached["two_shot"],
+        ),
+        _Algorithm(
+            "in-switch",
+            tp.within(hardware.in_switch > 0),
+            scale * factors["in_switch_latency"],
+            (tp.size + 1) / tp.size / reached["in_switch"],
+        ),
+        _Algorithm(
+            "torus",
+            tp.within(hardware.torus > 0),
+            RING_PHASES * tp.hops * factors["torus_hop"],
+            twice / reached["torus"],
+        ),
+        _Algorithm(
+            "hierarchical", tp.across(links.out), between, RING_PHASES * (tp.gather.inner + tp.gather.outer)
+        ),
+    )
+    sums, section = collective("all_reduce", "all-reduce", tp, algorithms)
+    return sums, (common, section)
+
+
+def gather(name: str, label: str, over: _Group, links: _Links) -> tuple[Collective, Section]:
+    """An all-gather, or a reduce-scatter, which takes as long."""
+    factors, hardware = links.factors, links.hardware
+    algorithms = (
+        _Algorithm(
+            "direct",
+            over.within(hardware.direct > 0),
+            over.gather.latency,
+            over.share / (over.gather.bandwidth * over.bandwidth),
+        ),
+        _Algorithm(
+            "ring",
+            over.within(hardware.link_bandwidth > 0),
+            factors["ring_latency"] + (over.size - 1) * factors["ring_step"],
+            over.share / (factors["ring_bandwidth"] * over.bandwidth),
+        ),
+        _Algorithm(
+            "torus",
+            over.within(hardware.torus > 0),
+            over.hops * factors["torus_hop"],
+            over.share / (factors["torus_bandwidth"] * over.bandwidth),
+        ),
+        _Algorithm(
+            "hierarchical",
+            over.across(links.out),
+            over.gather.start + (over.domains - 1) * factors["network_latency"],
+            over.gather.inner + over.gather.outer,
+        ),
+    )
+    return collective(name, label, over, algorithms)
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """Parts that algorithms of an all-to-all share.
+
+    Args:
+        direct: s per byte of the share that stays inside a domain, over direct links.
+        inner: s per byte inside a domain, over the links there are.
+        start: fixed time inside a domain.
+        outside: share of a message that leaves the domain.
+    """
+
+    direct: Node
+    inner: Node
+    start: Quantity
+    outside: Quantity
+    section: Section
+
+
+def inside_and_outside(stage: _Group, links: _Links) -> _Exchange:
+    """What of a message to all ranks of a stage stays inside the domain, and how long that takes."""
+    factors, hardware, rows = links.factors, links.hardware, Rows("network.all_to_all")
+    inside = rows(
+        "inside",
+        "Share sent inside the domain",
+        "1",
+        (stage.inside - 1) / stage.size,
+        called="share sent inside the domain",
+    )
+    outside = rows(
+        "outside",
+        "Share sent out of the domain",
+        "1",
+        (stage.size - stage.inside) / stage.size,
+        called="share sent out of the domain",
+    )
+    direct = inside / (factors["all_to_all_bandwidth"] * stage.bandwidth)
+    around = QUARTER * stage.inside * stage.inside / stage.size
+    across = rows(
+        "inner_torus",
+        "Time per byte inside the domain, across a torus",
+        "s/B",
+        where(hardware.torus > 0, around / (factors["torus_bandwidth"] * stage.bandwidth), 0),
+    )
+    straight = rows(
+        "inner_direct",
+        "Time per byte inside the domain, direct",
+        "s/B",
+        where(all_of(stage.inside > 1, hardware.torus <= 0), direct, 0),
+    )
+    start = rows(
+        "start",
+        "Fixed time of an all-to-all inside a domain",
+        "s",
+        where(hardware.torus > 0, stage.gather.start, factors["all_to_all_latency"]),
+    )
+    section = rows.section("All-to-all, common parts", "experts are chosen evenly over the ranks")
+    return _Exchange(direct, across + straight, start, outside, section)
+
+
+def all_to_all(stage: _Group, links: _Links) -> tuple[Collective, tuple[Section, ...]]:
+    """Every rank of a stage sends every other a part of its own."""
+    factors, hardware = links.factors, links.hardware
+    parts = inside_and_outside(stage, links)
+    algorithms = (
+        _Algorithm("direct", stage.within(hardware.direct > 0), factors["all_to_all_latency"], parts.direct),
+        _Algorithm(
+            "ring",
+            stage.within(hardware.link_bandwidth > 0),
+            factors["ring_latency"] + (stage.size - 1) * factors["ring_step"],
+            HALF * (stage.size - 1) / (factors["ring_bandwidth"] * stage.bandwidth),
+        ),
+        _Algorithm(
+            "torus",
+            stage.within(hardware.torus > 0),
+            stage.hops * factors["torus_hop"],
+            QUARTER * stage.size / (factors["torus_bandwidth"] * stage.bandwidth),
+        ),
+        _Algorithm(
+            "hierarchical",
+            stage.across(links.out),
+            parts.start + factors["network_latency"],
+            parts.inner + parts.outside / links.out,
+        ),
+    )
+    exchange, section = collective("all_to_all", "all-to-all", stage, algorithms)
+    return exchange, (parts.section, section)
+
+
+def p2p(ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Section]:
+    """From one pipeline stage to the next: fixed time and time per byte."""
+    factors, hardware, rows = links.factors, links.hardware, Rows("network.p2p")
+    crosses = rows("crosses", "A replica spans domains", "flag", where(ranks.replica > links.domain, 1, 0))
+    hop = rows(
+        "inside",
+        "Bandwidth between stages in a domain",
         "B/s",
-        width * where(torus, reached.factors["torus_bandwidth"], bandwidth),
+        factors["p2p_bandwidth"] * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth),
+        "in a mesh there is one link to the next stage",
     )
-    inner = row(
-        "inner",
-        "Time per byte inside a domain",
-        "s/B",
-        where(inside > 1, (inside - 1) / inside / rate, 0),
-        "scattered or gathered once",
+    reached = rows("bandwidth", "Bandwidth between stages", "B/s", where(crosses > 0, links.out, hop))
+    latency = rows(
+        "latency",
+        "Fixed time, stage to stage",
+        "s",
+        where(crosses > 0, factors["network_latency"], factors["p2p_latency"]),
     )
-    outer = row(
-        "outer",
-        "Time per byte between domains",
-        "s/B",
-        where(wire > 0, (domains - 1) / domains / inside / wire, 0),
-        "each rank passes on its share of the message",
+    per_byte = rows(
+        "per_byte", "Time per byte, stage to stage", "s/B", where(reached > 0, 1 / reached, NO_LINK)
     )
-    every = (
-        (width, share, axes, hops, start, rate, inner, outer) if shown else ()
-    )  # nothing is spread over a stage without FFNs
-    sections.append(
-        Section(f"Group: {words}", (inside, domains, *every), "ranks that work together, and their links")
-    )
-    return _Group(words, size, inside, domains, width, share, hops, latency, bandwidth, start, inner, outer)
+    return latency, per_byte, rows.section("Stage to stage", "from one pipeline stage to the next")

@@ -120,9 +120,10 @@ class Program:
         waiting = [*changes]
         while waiting:
             for place in self._users.get(waiting.pop(), ()):
-                if place not in following and self.steps[place][0] not in changes:
+                node = self.steps[place][0]
+                if place not in following and node not in changes and not _stated(node, values):
                     following.add(place)
-                    waiting.append(self.steps[place][0])
+                    waiting.append(node)
         _execute([self.steps[place] for place in sorted(following)], varied)
         return varied
 
@@ -165,6 +166,11 @@ class Program:
         return {
             node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)
         }
+
+
+def _stated(node: Node, values: Mapping[Node, Any]) -> bool:
+    """Whether an input has a value of its own instead of that of its default."""
+    return isinstance(node, Input) and node.follows is not None and bool(values[node] != values[node.follows])
 
 
 def _given(
