@@ -17,7 +17,8 @@ SCENARIOS = sorted(path.stem for path in GALLERY.glob("*.yaml") if path.stem != 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
-    """No check fails in any column, no load is saturated, a price is known, and the workbook has at most 12,000 formulas."""
+    """No check fails in any column, no load is saturated, a price is known, and the workbook has at most 13,000 formulas;
+    23,000 where requests arrive at a rate, as the concurrency is then a formula in every column too."""
     made = estimate(load_scenario(str(GALLERY / f"{name}.yaml")))
     for column in range(len(made.columns)):
         found = made.results(column)
@@ -26,7 +27,8 @@ def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
             "REPLICA_CROSSES_DOMAINS",
             "STAGE_CROSSES_DOMAINS",
         }, (name, found["name"])
-    assert sum(1 for _ in lay_out(made).formulas()) <= 12_000
+    most = 23_000 if made.scenario.open_loop else 13_000
+    assert sum(1 for _ in lay_out(made).formulas()) <= most
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -50,6 +50,8 @@ from mantile.graph.quantity import (
     Section,
     as_node,
     equal,
+    expression,
+    is_named,
     maximum,
     minimum,
     span,
@@ -524,27 +526,48 @@ def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> list[Quantity]:
     Projections back to the hidden size are left out: the hidden size is counted beside them. What experts
     hand back is not, as it is there once for every expert of a token.
     """
-    mixers: dict[object, Node] = {}
-    ffns: dict[object, Node] = {}
+    mixers: dict[object, tuple[Module, Node]] = {}
+    ffns: dict[object, tuple[Module, Node]] = {}
     hidden = ir.facts["hidden_size"]
     for module in ir.modules:
         work = module.operation
         key = (getattr(work, "outputs", None), scope(module))
         if isinstance(work, GroupedMatMul):
-            ffns[key] = plan.on_rank(work.outputs * work.per_token, module)
+            ffns[key] = (module, plan.on_rank(work.outputs * work.per_token, module))
         elif isinstance(work, MatMul) and module.layers is not None and work.outputs is not hidden:
-            (mixers if work.weights == "attention" else ffns)[key] = plan.on_rank(work.outputs, module)
+            widest = mixers if work.weights == "attention" else ffns
+            widest[key] = (module, plan.on_rank(work.outputs, module))
     return [
         rows(
             f"{name}_width",
             f"Widest projection of {article} {of} per rank",
             "channel",
-            maximum(*channels.values()) if len(channels) > 1 else next(iter(channels.values())),
+            _largest(_candidates(rows, name, [*channels.values()])),
             called=f"widest {of} projection",
         )
         for name, article, of, channels in (("mixer", "a", "mixer", mixers), ("ffn", "an", "FFN", ffns))
         if channels
     ]
+
+
+def _candidates(rows: Rows, name: str, channels: list[tuple[Module, Node]]) -> list[Node]:
+    """Widths of projections; in rows of their own where a formula would have more references than one can read."""
+    bodies = [body for _, body in channels]
+    if sum(map(is_named, expression(*bodies))) <= _READABLE:
+        return bodies
+    return [
+        body
+        if is_named(body)
+        else rows(f"{name}_width.{module.id}", f"Width of {module.label} per rank", "channel", body)
+        for module, body in channels
+    ]
+
+
+def _largest(widths: list[Node]) -> Node:
+    return maximum(*widths) if len(widths) > 1 else widths[0]
+
+
+_READABLE = 8  # references in a formula
 
 
 @dataclass(frozen=True)
