@@ -167,7 +167,8 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
         kind_of_input = "override" if identifier.endswith(".override") else identifier.split(".")[0]
         groups.setdefault(kind_of_input, []).append(identifier)
     dice = random.Random(seed)
-    generated = {identifier: inputs[identifier].value for identifier in editable} | book.estimate.inputs(0)
+    own = [identifier for identifier in editable if inputs[identifier].follows is None]
+    generated = {identifier: inputs[identifier].value for identifier in own} | book.estimate.inputs(0)
     touched: set[str] = set()
     with (
         warnings.catch_warnings(),

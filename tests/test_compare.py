@@ -260,7 +260,7 @@ def test_blocks_stand_below_or_beside_each_other() -> None:
     )
     assert (
         formula(sum_range(span(keys)), _Cells(book, "Log", ACROSS))
-        == f"=SUM(Compare!E{place.row + 1}:F{place.row + 1})"
+        == f"=SUM(Compare!$E${place.row + 1}:$F${place.row + 1})"
     )
     with pytest.raises(AssertionError, match="neither below nor beside"):
         formula(sum_range(span([keys[0], found["compare.most"]])), _Cells(book, "Compare", ACROSS))
