@@ -31,6 +31,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     floor,
+    if_error,
     logarithm,
     maximum,
     minimum,
@@ -377,7 +378,9 @@ def concurrency(
         "concurrency",
         "Concurrency at the request rate",
         "request",
-        where(load.open > 0, maximum(1, floor(minimum(load.slots, in_flight * load.replicas))), 1),
+        if_error(
+            where(load.open > 0, maximum(1, floor(minimum(load.slots, in_flight * load.replicas))), 1), 1
+        ),
         "whole requests",
     )
     blocks = (
