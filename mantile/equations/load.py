@@ -378,9 +378,7 @@ def concurrency(
         "concurrency",
         "Concurrency at the request rate",
         "request",
-        if_error(
-            where(load.open > 0, maximum(1, floor(minimum(load.slots, in_flight * load.replicas))), 1), 1
-        ),
+        if_error(maximum(1, floor(minimum(load.slots, in_flight * load.replicas))), 1),
         "whole requests",
     )
     blocks = (
