@@ -31,7 +31,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     floor,
-    if_error,
+    is_number,
     logarithm,
     maximum,
     minimum,
@@ -374,11 +374,17 @@ def concurrency(
         decoding + load.rate * at_reference.rewrite(ttft),
         source="Little's law",
     )
+    whole = last(
+        "batch_whole",
+        "Whole requests in flight, at most all slots",
+        "request",
+        maximum(1, floor(minimum(load.slots, in_flight * load.replicas))),
+    )
     default = last(
         "concurrency",
         "Concurrency at the request rate",
         "request",
-        if_error(maximum(1, floor(minimum(load.slots, in_flight * load.replicas))), 1),
+        where(is_number(whole), whole, 1),
         "whole requests",
     )
     blocks = (
