@@ -356,8 +356,8 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text("kept")
     book = lay_out(made)
     monkeypatch.setattr(
-        "mantile.workbook.write._Writer._bundle",
-        lambda self: (_ for _ in ()).throw(OSError(28, "No space left")),
+        "mantile.workbook.write._Writer._hidden",
+        lambda self, name, text: (_ for _ in ()).throw(OSError(28, "No space left")),
     )
     with pytest.raises(InputError, match="No space left"):
         write_workbook(book, path)

@@ -65,7 +65,7 @@ def source(reason: str) -> str:
 def overrides(
     estimate: Estimate, column: int = 0, inputs: Mapping[str, Any] | None = None
 ) -> list[OverrideInUse]:
-    """The overrides of library figures that a scenario has.
+    """The overrides of library figures that a scenario has: those it states in its order, then those typed since.
 
     Args:
         column: of the scenario.
@@ -97,7 +97,8 @@ def overrides(
                 reason=item.reason if item is not None and is_stated else None,
             )
         )
-    return items
+    order = list(stated)
+    return sorted(items, key=lambda item: order.index(item.id) if item.id in stated else len(order))
 
 
 def shared_overrides(estimate: Estimate, inputs: Mapping[str, Any] | None = None) -> list[OverrideInUse]:
