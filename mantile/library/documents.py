@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, near
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
@@ -166,18 +167,43 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
     try:
         return document.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(details) for details in error.errors(include_url=False)]
+        problems = [_problem(document, details) for details in error.errors(include_url=False)]
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
 
 
-def _problem(details: Any) -> str:
+def _problem(document: type[BaseModel], details: Any) -> str:
     """A problem that pydantic found: field, what was expected, and a short value that was found."""
     field = ".".join(str(part) for part in details["loc"])
+    if details["type"] == "extra_forbidden":
+        *outer, given = details["loc"]
+        names = _field_names(document, outer)
+        if given in names:
+            return f"field {field}: given twice, the other time under another name"
+        return f"field {field}: there is no such field; {near(str(given), names)}"
     text = details["msg"].removeprefix("Value error, ")
-    given = details.get("input")
-    if not isinstance(given, dict | list) and details["type"] != "missing":
-        text += f" (found {given!r:.60})"
+    value = details.get("input")
+    if not isinstance(value, dict | list) and details["type"] != "missing":
+        text += f" (found {value!r:.60})"
     return f"field {field}: {text}" if field else text
+
+
+def _field_names(document: type[BaseModel], location: Iterable[Any]) -> list[str]:
+    """What the fields of a document may be called, or those of a document inside it."""
+    inner: type[BaseModel] = document
+    for part in location:
+        if part in inner.model_fields:
+            inner = _inner_document(inner.model_fields[part].annotation) or inner
+    names: list[str] = []
+    for name, field in inner.model_fields.items():
+        names += [str(choice) for choice in getattr(field.validation_alias, "choices", (name,))]
+    return names
+
+
+def _inner_document(annotation: Any) -> type[BaseModel] | None:
+    """The document that a field holds: by itself, or in a collection."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((inner for part in get_args(annotation) if (inner := _inner_document(part))), None)
 
 
 def load(document: type[Document], path: Path) -> Document:

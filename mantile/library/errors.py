@@ -12,7 +12,11 @@ class InputError(ValueError):
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:
     """An error for a name we do not have, with the nearest names."""
+    return InputError(f"unknown {kind} {given!r}; {near(given, known)}")
+
+
+def near(given: str, known: Iterable[str]) -> str:
+    """The names that come near to one we do not have; all of them where none does."""
     names = sorted(known)
-    near = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
-    return InputError(f"unknown {kind} {given!r}; {hint}")
+    close = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"

@@ -218,6 +218,22 @@ class Scenario(Case):
                 )
         return self
 
+    def replace(self, **fields: Any) -> Scenario:
+        """This scenario with other values of some fields, checked like a scenario file.
+
+        Variants stay as they are. None takes a value back, so that the default holds again.
+
+        >>> load_scenario("chat.yaml").replace(tp=4, decode_tp=8)  # doctest: +SKIP
+
+        Args:
+            fields: by name or alias; those of decode workers as decode_<field>.
+
+        Raises:
+            InputError: naming a field that there is not, with those that come near, or what was expected of a value.
+        """
+        data = self.model_dump(exclude_none=True)
+        return validate(Scenario, merge_fields(data, fields), "scenario")
+
     @property
     def open_loop(self) -> bool:
         """Whether requests arrive at a rate, in some column at least."""
@@ -257,17 +273,46 @@ def parse_scenario(data: Any, name: str) -> Scenario:
     return validate(Scenario, data, name)
 
 
+DECODE = "decode_"  # before the name of a field that decode workers have to themselves
+
+
 def field_name(spelling: str) -> str:
     """Our name of a field that goes by several; what is no field stays as it is."""
     given = spelling.replace("-", "_")
+    prefix = DECODE if given.startswith(DECODE) else ""
+    given = given.removeprefix(prefix)
+    if prefix and given == "workers":
+        return f"{DECODE}dp"
     return next(
         (
-            field
-            for field in FIELDS
+            f"{prefix}{field}"
+            for field in (APART if prefix else FIELDS)
             if given in getattr(Case.model_fields[field].validation_alias, "choices", (field,))
         ),
         spelling,
     )
+
+
+def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a scenario with others in their place, in whatever spelling either has them; not validated.
+
+    Args:
+        data: as in a scenario file.
+        fields: as in `data`, those of decode workers as decode_<field>.
+    """
+    merged = {field_name(spelling): value for spelling, value in data.items()}
+    decode: dict[str, Any] = {}
+    for spelling, value in fields.items():
+        name = field_name(spelling)
+        if name.startswith(DECODE):
+            decode[name.removeprefix(DECODE)] = value
+        else:
+            merged[name] = value
+    if decode:
+        shared = merged.get("decode") or {}
+        shared = shared.model_dump(exclude_none=True) if isinstance(shared, Deployment) else shared
+        merged["decode"] = {field_name(spelling): value for spelling, value in shared.items()} | decode
+    return merged
 
 
 def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Scenario:
@@ -277,14 +322,7 @@ def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Sce
         InputError: as if they stood in a file of that name.
     """
     data = scenario.model_dump(exclude={"variants"}, exclude_none=True)
-    decode = {
-        field.removeprefix("decode_"): value for field, value in fields.items() if field.startswith("decode_")
-    }
-    if decode:
-        data["decode"] = data.get("decode", {}) | decode
-    return validate(
-        Scenario, data | {field: value for field, value in fields.items() if field in FIELDS}, name
-    )
+    return validate(Scenario, merge_fields(data, fields), name)
 
 
 _Case = TypeVar("_Case", bound=Deployment)
