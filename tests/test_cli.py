@@ -568,6 +568,19 @@ def test_trace(run: Any) -> None:
     assert "serving.e2e" in far.out
 
 
+def test_a_factor_with_a_figure_for_each_use_is_explained_and_traced(run: Any) -> None:
+    """An id that `--set` takes is known to `explain` and `trace` too, also where several figures stand for it."""
+    uses = [f"efficiency.gemm_compute.{use}" for use in ("attention", "ffn", "head")]
+    explained = run("explain", "efficiency.gemm_compute", "--json").data
+    assert [term["id"] for term in explained["precedents"]] == explained["members"] == uses
+    below = run("trace", "efficiency.gemm_compute", "--depth", "2")
+    above = run("trace", "efficiency.gemm_compute", "--depth", "2", "--dependents")
+    assert below.status == above.status == 0
+    assert all(f"─ {use} = 0.78 " in ran.out for use in uses for ran in (below, above))
+    assert "efficiency.gemm_compute.override" in below.out and "rate.gemm_flops" not in below.out
+    assert "efficiency.fraction.gemm_compute.ffn" in above.out
+
+
 def test_trace_expands_each_figure_once(run: Any) -> None:
     ran = run("trace", "serving.ttft", "--depth", "99")
     again = [line for line in ran.out.splitlines() if " prefill.time =" in line]

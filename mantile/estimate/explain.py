@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from mantile.graph.excel import formula
 from mantile.graph.quantity import (
     InCase,
     Input,
+    Named,
     Node,
     Quantity,
     Span,
@@ -29,7 +30,8 @@ TABLE = 8  # a block of more figures is shown as one line
 
 @dataclass(frozen=True)
 class Term:
-    """A figure with its value, or a table of figures: then `id` is first:last and `members` are the ids."""
+    """A figure with its value; or several figures: then `members` are their ids, `id` is that of their factor or
+    first:last of a table, and there is no value."""
 
     id: str
     label: str
@@ -78,13 +80,16 @@ class Branch:
 
 
 def explain(estimate: Estimate, identifier: str, column: int = 0) -> Explanation:
-    """One figure of one column of an estimate.
+    """One figure of one column of an estimate, or a factor that has a figure for each use.
 
     Raises:
         InputError: if there is no such figure, with the nearest ids, or no such column.
     """
-    figure = estimate.figure(identifier)
+    figures = _figures_called(estimate, identifier)
     term = _terms(estimate, column)
+    if len(figures) > 1:
+        return _explain_factor(estimate, identifier, figures, term)
+    [figure] = figures
     return Explanation(
         figure=term(figure),
         how=sentence(figure),
@@ -102,16 +107,18 @@ def trace(
     """What a figure follows from, all the way to what is stated; every figure is expanded once.
 
     Args:
+        identifier: of a figure; or of a factor that has a figure for each use: these are then the first branches.
         depth: levels to show, all if None.
         forward: what follows from the figure instead.
 
     Raises:
         InputError: if there is no such figure, with the nearest ids, or no such column.
     """
-    root = estimate.figure(identifier)
+    roots = _figures_called(estimate, identifier)
+    top = 0 if len(roots) == 1 else 1
     term = _terms(estimate, column)
     next_to = _followers(estimate) if forward else _precedents
-    distance = _distances(root, next_to)
+    distance = _distances(roots, next_to, top)
     expanded: set[_Shown] = set()
 
     def grow(figure: _Shown, level: int) -> Branch:
@@ -126,7 +133,40 @@ def trace(
             return Branch(term(figure), deeper=True)
         return Branch(term(figure), tuple(grow(other, level + 1) for other in around))
 
-    return grow(root, 0)
+    branches = tuple(grow(root, top) for root in roots)
+    return branches[0] if top == 0 else Branch(_factor(identifier, roots), branches)
+
+
+def _figures_called(estimate: Estimate, identifier: str) -> tuple[Named, ...]:
+    """The figure of an id; of a factor that has one for each use, all of them."""
+    graph = estimate.equations
+    factor = graph.overridable.get(identifier)
+    if factor is None or identifier in graph.figures:
+        return (estimate.figure(identifier),)
+    return tuple(figure for figure in factor.figures if figure.id in graph.figures)
+
+
+def _factor(identifier: str, figures: Sequence[Named]) -> Term:
+    """A factor that has several figures."""
+    members = tuple(figure.id for figure in figures)
+    return Term(identifier, f"{len(members)} figures in use", figures[0].unit, None, members)
+
+
+def _explain_factor(
+    estimate: Estimate, identifier: str, figures: Sequence[Named], term: Callable[[_Shown], Term]
+) -> Explanation:
+    """A factor that has a figure for each use: matrices of different data types, or different messages."""
+    graph = estimate.equations.figures.values()
+    followers = dict.fromkeys(other for figure in figures for other in dependents(figure, graph))
+    return Explanation(
+        figure=_factor(identifier, figures),
+        how="a factor with a figure for each use",
+        formula="",
+        source="",
+        status="worked out",
+        precedents=tuple(term(figure) for figure in figures),
+        dependents=tuple(term(other) for other in followers),
+    )
 
 
 def formulas(equations: EstimateGraph) -> dict[str, str]:
@@ -196,10 +236,15 @@ def _followers(estimate: Estimate) -> Callable[[_Shown], tuple[_Shown, ...]]:
     return lambda figure: tuple(found.get(figure, ()))
 
 
-def _distances(root: _Shown, next_to: Callable[[_Shown], tuple[_Shown, ...]]) -> dict[_Shown, int]:
-    found, ring = {root: 0}, [root]
+def _distances(
+    roots: Sequence[Named], next_to: Callable[[_Shown], tuple[_Shown, ...]], top: int
+) -> dict[_Shown, int]:
+    """Levels of a tree at which figures are first reached, the roots at the level `top`."""
+    levels: dict[_Shown, int] = dict.fromkeys(roots, top)
+    ring: list[_Shown] = list(roots)
     while ring:
-        beyond = dict.fromkeys(other for figure in ring for other in next_to(figure) if other not in found)
-        found |= dict.fromkeys(beyond, found[ring[0]] + 1)
+        level = levels[ring[0]] + 1
+        beyond = dict.fromkeys(other for figure in ring for other in next_to(figure) if other not in levels)
+        levels |= dict.fromkeys(beyond, level)
         ring = list(beyond)
-    return found
+    return levels
