@@ -3,7 +3,7 @@ what each part is worth.
 
     python .ci/public_accuracy.py FILE.csv            all of it, about a quarter of an hour
     python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft, ranges
-    python .ci/public_accuracy.py FILE.csv page       the generated tables of workbooks/accuracy.md
+    python .ci/public_accuracy.py FILE.csv page       the generated tables of workbooks/accuracy.md and README.md
 
 A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they
 were timed (@kernels).
@@ -20,7 +20,7 @@ import numpy as np
 
 from mantile.library.files import replacing
 from mantile.library.profiles import Library, load_library
-from mantile.measured.accuracy import accuracy_page
+from mantile.measured.accuracy import accuracy_page, marked_lines, with_marked_lines
 from mantile.measured.cross_validation import LeftOut, cross_validate
 from mantile.measured.fit import FitProblem
 from mantile.measured.load import load_measurements
@@ -90,7 +90,9 @@ PARTS: dict[str, dict[str, float]] = {
 """Parts of the model, and the figures that switch them off."""
 
 ENGINES = {"vllm", "sglang", "trtllm", "atom"}
-PAGE = Path(__file__).resolve().parents[1] / "workbooks" / "accuracy.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "workbooks" / "accuracy.md"
+README = ROOT / "README.md"
 SHOWN = ("mape", "median", "p90", "bias", "symmetric")
 
 
@@ -129,13 +131,15 @@ class Bench:
         return problem
 
     def page(self) -> None:
-        """Write the generated tables of workbooks/accuracy.md."""
+        """Write the generated tables of workbooks/accuracy.md, and the five rows of it that README.md repeats."""
         selection = load_measurements(PAGE.with_suffix(".yaml"))
         page = accuracy_page(
             PAGE.read_text(encoding="utf-8"), reconcile(selection), reconcile(self.everything)
         )
-        with replacing(PAGE) as temporary:
-            temporary.write_text(page, encoding="utf-8")
+        readme = with_marked_lines(README.read_text(encoding="utf-8"), "short", marked_lines(page, "short"))
+        for path, text in ((PAGE, page), (README, readme)):
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
 
     def kernels(self) -> None:
         """Kernels as they were timed, nothing fitted to serving runs; and the profiles as they are."""

@@ -76,18 +76,6 @@ def test_the_diagram_is_what_the_code_imports() -> None:
     assert all(order.index(other) > order.index(folder) for folder in imports for other in imports[folder])
 
 
-def test_the_ways_from_ids_to_functions_are_there(library: Library) -> None:
-    """The table of mantile/equations/README.md names ids, files and functions that there are."""
-    graph = build_graph(build_ir(load_model("llama-3.1-8b")), library, open_loop=True)
-    text = (PACKAGE / "equations/README.md").read_text(encoding="utf-8")
-    ways = re.findall(r"^\| `([\w.]+)` \| (\w+\.py) \| `(\w+)` \|$", text, re.MULTILINE)
-    assert len(ways) >= 5
-    for identifier, file, function in ways:
-        assert identifier in graph.figures, identifier
-        tree = ast.parse((PACKAGE / "equations" / file).read_text(encoding="utf-8"))
-        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, identifier
-
-
 def circles(imports: dict[str, set[str]]) -> list[frozenset[str]]:
     """Groups of modules that import each other, directly or by way of others (strongly connected components)."""
     reached: dict[str, set[str]] = {}

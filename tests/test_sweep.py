@@ -531,11 +531,14 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_few_points_are_all_shown(run: Any) -> None:
-    """With verdict and reasons, and nothing on stderr in a pipe; required fields may be swept."""
+    """With verdict and reasons where not all fit, and nothing on stderr in a pipe; required fields may be swept."""
     ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=1..4")
     assert ran.status == 0 and ran.err == ""
     assert "6 points, 3 of them fit" in ran.out
     assert "HEADS_NOT_DIVISIBLE" in ran.out and "Pareto" not in ran.out
+    assert (
+        "feasibility" not in run("llama-3.3-70b", *FLAGS, "--over", "tp=8", "--over", "concurrency=1..4").out
+    )
 
 
 def test_of_many_points_the_front_is_shown_and_all_are_written(run: Any, tmp_path: Path) -> None:

@@ -11,13 +11,12 @@ from mantile.cli.app import AsJson, app
 from mantile.library.errors import InputError
 
 
-def _library(kind: str, text: str) -> typer.Typer:
+def _library(kind: str, text: str, entry: str) -> typer.Typer:
     """The commands list and show of one part of the library."""
-    group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help=f"{text}.", no_args_is_help=True, rich_markup_mode=None)
 
-    @group.command("list")
+    @group.command("list", help=f"List {text[0].lower()}{text[1:]}.")
     def _list(as_json: AsJson = False) -> None:
-        """List what we ship."""
         from mantile.cli.output.tables import print_json, print_rows
         from mantile.estimate import catalogue
 
@@ -27,25 +26,24 @@ def _library(kind: str, text: str) -> typer.Typer:
         else:
             print_rows(rows)
 
-    @group.command("show")
+    @group.command("show", help=f"Show one {entry}, every figure with its source.")
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
-        """Show one entry, every figure with its source."""
         from mantile.cli.output.tables import print_entry, print_json
         from mantile.estimate import catalogue
 
-        entry = catalogue.entry(kind, identifier)
+        shown = catalogue.entry(kind, identifier)
         if as_json:
-            print_json(entry)
+            print_json(shown)
         else:
-            print_entry(entry)
+            print_entry(shown)
 
     app.add_typer(group, name=kind)
     return group
 
 
-_models = _library("models", "The models of the library.")
-_hardware = _library("hardware", "Accelerators and the systems they come in.")
-_library("profiles", "Efficiency profiles: how much of the hardware is reached.")
+_models = _library("models", "The models of the library", "model")
+_hardware = _library("hardware", "Accelerators and the systems they come in", "accelerator or system")
+_library("profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile")
 
 
 @_models.command("diff")

@@ -39,7 +39,7 @@ def accuracy_page(text: str, selection: Reconciliation, public: Reconciliation |
     shown = short_table(selection, public)
     if public is None:
         shown[2:2] = [line for line in marked_lines(text, "short") if line.startswith(f"| {PUBLIC}")]
-    return _replaced(_replaced(text, "short", shown), "groups", table_by_group(selection))
+    return with_marked_lines(with_marked_lines(text, "short", shown), "groups", table_by_group(selection))
 
 
 def marked_lines(text: str, name: str) -> list[str]:
@@ -48,7 +48,8 @@ def marked_lines(text: str, name: str) -> list[str]:
     return text.partition(begin)[2].partition(end)[0].strip().split("\n")
 
 
-def _replaced(text: str, name: str, lines: Sequence[str]) -> str:
+def with_marked_lines(text: str, name: str, lines: Sequence[str]) -> str:
+    """The text with other lines between the marks of a table."""
     begin, end = _marks(name)
     before, after = text.partition(begin)[0], text.partition(end)[2]
     return "\n".join((f"{before}{begin}", *lines, f"{end}{after}"))

@@ -45,7 +45,8 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
         if len(shown) > ROWS:
             shown = shown.iloc[[round(place * (len(shown) - 1) / (ROWS - 1)) for place in range(ROWS)]]
     if len(shown):
-        verdict = ("feasibility", "reasons") if everything else ()
+        all_fit = set(shown["feasibility"]) == {"fits"}  # then the first line has said it
+        verdict = ("feasibility", "reasons") if everything and not all_fit else ()
         numbers = range(len(parameters), len(parameters) + len(_RESULTS))
         table = new_table(*parameters, *(label for label, _ in _RESULTS.values()), *verdict, right=numbers)
         for row in shown.to_dict("records"):

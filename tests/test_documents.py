@@ -1,0 +1,367 @@
+"""The documents: every command and every Python block in them runs and prints what stands there, every link leads somewhere,
+every command and reason code is told of, and tables that follow from the code are up to date."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import make_documents
+import pytest
+import yaml
+
+import mantile
+from mantile.cli import main
+from mantile.equations.graph import build_graph
+from mantile.equations.reasons import REASONS
+from mantile.estimate.estimate import estimate
+from mantile.ir.build import build_ir
+from mantile.library.documents import parse_yaml
+from mantile.library.models import load_model
+from mantile.library.profiles import Library
+from mantile.library.scenario import parse_scenario
+from mantile.library.template import Template
+from mantile.measured.runs import parse_run
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "[a-z]*/*.md", "mantile/*/*.md", ".github/*.md")
+    for path in ROOT.glob(pattern)
+    if path.name != "CHANGELOG.md"
+)
+COLUMNS = 80  # of the terminal that documents show
+MOST_LINES = 150  # of README.md
+
+# What documents tell people to run and no test runs, with the reason.
+NOT_RUN = {
+    "python3 -m venv": "makes an environment",
+    "python -m venv": "makes an environment",
+    ". .venv": "enters an environment",
+    "pip install": "installs",
+    "python -m pip install": "installs",
+    "pre-commit install": "installs",
+    "python -m pytest": "runs the tests",
+    "ruff": "is run by .ci/run",
+    "mypy": "is run by .ci/run",
+    "lint-imports": "is run by .ci/run",
+    ".ci/run": "runs the tests",
+    "python .ci/": "writes into the repository; its parts have tests of their own",
+    "python workbooks/from_python.py": "is run by test_gallery.py",
+}
+# Commands that write or read workbooks or what came of them, or predict hundreds of runs.
+HEAVY = (".xlsx", "edited.yaml", "run.json", "reconcile workbooks/", "calibrate", "=512:25600:512")
+HEAVY_CALLS = ("build_workbook(", "verify(", "reconcile(", "calibrate(", "to_excel(")
+EXIT_STATUS_1 = (
+    "compare",
+    "hardware add",
+)  # of commands that may find something, or print an error that is shown
+
+SCENARIO = """\
+model: llama-3.1-8b
+accelerator: h100-sxm
+input_tokens: 1024
+output_tokens: 128
+concurrency: 8
+"""
+CONFIG = """\
+{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
+ "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256, "tie_word_embeddings": true,
+ "torch_dtype": "bfloat16", "max_position_embeddings": 131072}
+"""
+RUNS = """\
+runs:
+  - {id: a, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024, output_tokens: 128,
+     concurrency: 8, metrics: {ttft_s: 0.06, tpot_s: 0.0085}, source: made up}
+  - {id: b, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024, output_tokens: 128,
+     concurrency: 16, metrics: {ttft_s: 0.08, tpot_s: 0.01}, source: made up}
+  - {id: c, model: llama-3.3-70b, accelerator: h100-sxm, framework: vllm, tp: 8, input_tokens: 1024,
+     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.09, tpot_s: 0.013}, source: made up}
+"""
+FILES = {"scenario.yaml": SCENARIO, "config.json": CONFIG, "runs.yaml": RUNS}
+"""Files that documents speak of as the reader's own."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def blocks(document: str) -> Iterator[Block]:
+    """The fenced blocks of a document."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        line = text.count("\n", 0, found.start()) + 2
+        yield Block(document, line, found[1], found[2])
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a document and what stands below it; `shown` is None where nothing does."""
+
+    place: str
+    text: str
+    shown: str | None = None
+
+    @property
+    def heavy(self) -> bool:
+        """Whether it takes seconds."""
+        return any(part in self.text for part in HEAVY)
+
+
+def block_commands(block: Block) -> Iterator[Command]:
+    """In a `console` block commands follow a dollar sign and their output follows them; in a `bash` block each line is one."""
+    text = block.text.replace("\\\n", " ")
+    if block.language == "bash":
+        yield from (Command(str(block), line) for line in text.splitlines() if line.strip())
+        return
+    assert text.startswith("$ "), f"{block}: a console block begins with a command"
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, _, shown = part.partition("\n")
+        yield Command(str(block), line, shown if shown.strip() else None)
+
+
+def commands(document: str) -> Iterator[Command]:
+    """All commands of a document that are mantile's: of blocks, and of the text where they have arguments."""
+    names = {name for name, _ in make_documents.commands()}
+    for block in blocks(document):
+        if block.language in ("console", "bash"):
+            for command in block_commands(block):
+                for part in command.text.split("&&"):
+                    line = part.strip().removeprefix(".venv/bin/")
+                    if line.startswith("mantile "):
+                        yield Command(command.place, line, command.shown)
+                    else:
+                        assert any(
+                            line.removeprefix(".venv-test/bin/").startswith(start) for start in NOT_RUN
+                        ), f"{command.place}: nothing runs: {line}"
+    prose = re.sub(
+        r"^```.*?^```$", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    groups = {"mantile", *(name.rpartition(" ")[0] for name in names)}
+    for line in re.findall(r"`(mantile [^`]+)`", prose):
+        if not any(re.fullmatch(rf"{name}( --[a-z-]+)*", line) for name in names | groups):
+            yield Command(document, line)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a reader, with workbooks/ in it; what is written there stays there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    shutil.copytree(
+        ROOT / "workbooks",
+        tmp_path / "workbooks",
+        ignore=shutil.ignore_patterns("*.png", "*.xlsx"),
+        dirs_exist_ok=True,
+    )
+    for path in (ROOT / "workbooks").glob("*.xlsx"):
+        (tmp_path / "workbooks" / path.name).symlink_to(path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def workbook(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """A workbook of the scenario above, built when it is first asked for."""
+    path = tmp_path_factory.mktemp("documents") / "run.xlsx"
+
+    def built() -> Path:
+        if not path.exists():
+            mantile.build_workbook(estimate(parse_scenario(yaml.safe_load(SCENARIO), "scenario")), path)
+        return path
+
+    return built
+
+
+def run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a command in this process; what it prints is what the document shows."""
+    words = shlex.split(command.text, comments=True)
+    monkeypatch.setattr(sys, "argv", words)
+    status: Any = 0
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+    may_find = command.text.startswith(tuple(f"mantile {name} " for name in EXIT_STATUS_1))
+    may_find |= "\n  error " in (command.shown or "")
+    assert status == 0 or (status == 1 and may_find), f"{command.place}: {command.text}: {err.getvalue()}"
+    if command.shown is not None:
+        assert_printed(out.getvalue(), command.shown, command.place)
+
+
+def assert_printed(printed: str, shown: str, place: str) -> None:
+    """The document shows what was printed, but for blanks at the ends of lines; `...` stands for anything."""
+    lines = [line.rstrip() for line in shown.strip("\n").splitlines()]
+    assert max(map(len, lines)) <= COLUMNS, f"{place}: wider than a terminal"
+    pattern = ".*?".join(map(re.escape, "\n".join(lines).split("...")))
+    text = "\n".join(line.rstrip() for line in printed.strip("\n").splitlines()).strip("\n")
+    assert re.fullmatch(pattern, text, re.DOTALL), f"{place}: prints\n{text}"
+
+
+def run_all(document: str, heavy: bool, built: Callable[[], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of a document in its order; those that take seconds only if asked for."""
+    for command in commands(document):
+        if command.heavy and not heavy:
+            continue
+        if "run.xlsx" in command.text and "-o run.xlsx" not in command.text and not Path("run.xlsx").exists():
+            shutil.copy(built(), "run.xlsx")
+        run(command, monkeypatch)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_run(
+    document: str, folder: Path, workbook: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that take less than seconds each."""
+    run_all(document, False, workbook, monkeypatch)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "document", [name for name in DOCUMENTS if any(command.heavy for command in commands(name))]
+)
+def test_all_commands_run(
+    document: str, folder: Path, workbook: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the document, as a later one may need what an earlier one wrote."""
+    run_all(document, True, workbook, monkeypatch)
+
+
+PYTHON = [block for name in DOCUMENTS for block in blocks(name) if block.language == "python"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(
+            block,
+            id=str(block),
+            marks=[pytest.mark.exhaustive] if any(call in block.text for call in HEAVY_CALLS) else [],
+        )
+        for block in PYTHON
+    ],
+)
+def test_python_blocks_run(block: Block, folder: Path) -> None:
+    """A comment behind a line that prints is what it prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(ast.parse(block.text), str(block), "exec"), {"__name__": "__main__"})
+    printed = out.getvalue()
+    for comment in re.findall(r"^print\(.*\)  # (.+)$", block.text, re.MULTILINE):
+        assert comment in printed, f"{block}: {comment}: prints\n{printed}"
+        printed = printed.partition(comment)[2]
+
+
+YAML = [block for name in DOCUMENTS for block in blocks(name) if block.language == "yaml"]
+
+
+@pytest.mark.parametrize("block", YAML, ids=str)
+def test_yaml_blocks_are_scenarios_templates_and_runs(block: Block) -> None:
+    """All fields are known, and a scenario can be estimated."""
+    data = parse_yaml(block.text, str(block))
+    if "runs" in data:
+        assert all(parse_run(run, str(block)) for run in data["runs"])
+    elif "model" in data:
+        assert estimate(parse_scenario(data, str(block))).results()
+    else:
+        assert Template.model_validate(data)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_blocks_have_a_language_and_commands_a_block(document: str) -> None:
+    """Nothing that looks like a command stands where no test finds it."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    assert {block.language for block in blocks(document)} <= {"console", "bash", "python", "yaml", "text"}
+    assert text.count("```") == 2 * len(list(blocks(document)))
+    for block in blocks(document):
+        assert block.language != "text" or "mantile " not in block.text, str(block)
+    assert not re.search(r"^(    |\t)(\$ )?(\.venv/bin/)?(mantile|python|pip) ", text, re.MULTILINE)
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link may name behind `#`: headings as GitHub spells them."""
+    heads = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CHANGELOG.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    """Files that are there, and headings that they have."""
+    path = ROOT / document
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), f"{document}: {link}"
+        assert target == ROOT or ROOT in target.parents, f"{document}: {link} leads out of the repository"
+        if anchor:
+            assert anchor in anchors(target), f"{document}: {link}"
+
+
+# --- what documents must tell of --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", make_documents.TABLES)
+def test_tables_that_follow_from_the_code_are_up_to_date(name: str) -> None:
+    """Otherwise: python .ci/make_documents.py."""
+    assert make_documents.document(name) == (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_command_and_every_reason_code_is_told_of() -> None:
+    """A sentence for each command, with an example somewhere, and one for each reason code."""
+    told = [line for name in DOCUMENTS for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
+    examples = " ".join(command.text for name in DOCUMENTS for command in commands(name))
+    for command, _ in make_documents.commands():
+        assert any(re.match(rf"\| `{command}` \| [A-Z].+\. \|$", line) for line in told), command
+        assert f"{command} " in f"{examples} ", f"{command}: no document has an example"
+    for code in REASONS:
+        assert any(re.match(rf"\| `{code}`.* \| .+\. \|$", line) for line in told), code
+
+
+def test_every_public_name_is_told_of() -> None:
+    """In mantile/README.md, with a sentence each."""
+    text = (ROOT / "mantile/README.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `(\w+)[^`]*` \| .+\. \|$", text, re.MULTILINE))
+    assert rows == set(mantile.__all__) - {"__version__"}
+
+
+def test_readme_is_short() -> None:
+    """Whoever wants more follows a link."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= MOST_LINES
+
+
+def test_the_ways_from_ids_to_functions_are_there(library: Library) -> None:
+    """The table of mantile/README.md names ids, files and functions that there are."""
+    graph = build_graph(build_ir(load_model("llama-3.1-8b")), library, open_loop=True)
+    text = (ROOT / "mantile/README.md").read_text(encoding="utf-8")
+    ways = re.findall(
+        r"^\| [^|]+ \| `([\w.]+)` \| \[equations/(\w+\.py)\]\(\S+\) \| `(\w+)` \|$", text, re.MULTILINE
+    )
+    assert len(ways) >= 5
+    for identifier, file, function in ways:
+        assert identifier in graph.figures, identifier
+        tree = ast.parse((ROOT / "mantile/equations" / file).read_text(encoding="utf-8"))
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, identifier
