@@ -23,7 +23,7 @@ def graphs(library: Library) -> tuple[EstimateGraph, ...]:
 
 def checks_of(graph: EstimateGraph) -> tuple[Check, ...]:
     """All checks of a workbook, with the alert that inputs changed."""
-    made = stamp(graph.serving, graph.decode_workers.memory, graph.cost)
+    made = stamp(graph)
     return verdict(graph.checks.checks, made.unchanged, 1).checks
 
 

@@ -117,7 +117,7 @@ def require_equal(
                     point
                 )
             else:
-                assert value == found[name] or (value != value and found[name] != found[name]), (
+                assert value == found[name] or (value != value and found[name] is None), (
                     point,
                     name,
                     value,

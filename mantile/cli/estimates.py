@@ -86,7 +86,8 @@ def build(
         raise InputError(f"{output}: expected a file name that ends in .xlsx")
     if not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
-    from mantile.cli.output.tables import print_built, working
+    from mantile.cli.output.estimate import print_built
+    from mantile.cli.output.tables import working
 
     with working(f"building {output.name}"):
         found = estimate_of(what, flags)
@@ -102,7 +103,8 @@ def build(
 def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print the results of an estimate, without a workbook."""
     found = estimate_of(what, flags)
-    from mantile.cli.output.tables import print_estimate, print_json
+    from mantile.cli.output.estimate import print_estimate
+    from mantile.cli.output.tables import print_json
 
     if as_json:
         base, *variants = (found.results(column) for column in range(len(found.columns)))

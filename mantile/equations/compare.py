@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from mantile.equations.checks import INVALID, TOLERANCE
 from mantile.equations.display import Currency, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.inputs import DECODE
+from mantile.equations.metrics import (
+    DECODE_MBU,
+    E2E,
+    INTERACTIVITY,
+    KV_CAPACITY_SEQUENCES,
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    POWER,
+    PREFILL_MFU,
+    REQUESTS_PER_S,
+    TPOT,
+    TTFT,
+    USD_PER_HOUR,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    USD_PER_MONTH,
+    Better,
+    Metric,
+)
 from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
     Input,
@@ -58,8 +77,6 @@ FITS = "fits"  # the key of the row that says which scenarios fit
 
 LEAST_GAIN = Input("compare.least", "Least gain told", "1", 0.005, shared=True, fixed=True)
 
-Better = Literal["lower", "higher"]
-
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -73,6 +90,7 @@ class Line:
         changes: whether changes against the base are told.
         chart: what its chart is called.
         headline: whether the finding counts it.
+        metric: where it is a headline metric, which says its digits.
     """
 
     key: str
@@ -84,6 +102,7 @@ class Line:
     changes: bool = True
     chart: str = ""
     headline: bool = False
+    metric: Metric | None = None
 
     @property
     def figures(self) -> tuple[Named, ...]:
@@ -260,83 +279,32 @@ def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
     suffix = ", decode" if len(graph.workers) > 1 else ""
     fits = minimum(*(workers.memory.fits for workers in graph.workers))
     possible = where(equal(graph.checks.feasibility, INVALID), 0, fits)
+    share = memory.used / memory.usable
+    used = f"Used per accelerator{suffix}"
     return (
-        Line(
-            "memory_used", f"Used per accelerator{suffix}", "GB", in_unit(memory.used, "GB"), better="lower"
-        ),
-        Line(
-            "memory_share",
-            f"Share of usable memory{suffix}",
-            "1",
-            memory.used / memory.usable,
-            shown_unit="%",
-            better="lower",
-        ),
-        Line(
-            "capacity_sequences",
-            "Room for sequences",
-            memory.capacity_sequences.unit,
-            memory.capacity_sequences,
-            shown_unit="sequence",
-            better="higher",
-        ),
+        _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),
+        Line("memory_share", f"Share of usable memory{suffix}", "1", share, shown_unit="%", better="lower"),
+        _metric(graph, KV_CAPACITY_SEQUENCES, key="capacity_sequences", label=KV_CAPACITY_SEQUENCES.label),
         Line(FITS, "Fits, and the plan is possible", "flag", possible, shown_unit="yes/no", changes=False),
     )
 
 
 def _latency(graph: EstimateGraph) -> tuple[Line, ...]:
-    serving = graph.serving
     return (
-        Line(
-            "ttft",
-            "Time to first token, TTFT",
-            "ms",
-            in_unit(serving.ttft, "ms"),
-            better="lower",
-            headline=True,
-        ),
-        Line(
-            "tpot",
-            "Time per output token, TPOT",
-            "ms",
-            in_unit(serving.tpot, "ms"),
-            better="lower",
-            chart="TPOT, ms",
-            headline=True,
-        ),
-        Line("e2e", "End to end", "s", serving.e2e, better="lower"),
-        Line(
-            "interactivity",
-            "Interactivity",
-            serving.interactivity.unit,
-            serving.interactivity,
-            shown_unit="token/s/user",
-            better="higher",
-        ),
+        _metric(graph, TTFT, headline=True),
+        _metric(graph, TPOT, headline=True, chart=TPOT.head),
+        _metric(graph, E2E),
+        _metric(graph, INTERACTIVITY),
     )
 
 
 def _throughput(graph: EstimateGraph) -> tuple[Line, ...]:
-    serving = graph.serving
+    each = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
+    chart = each.head[0].upper() + each.head[1:]
     return (
-        Line(
-            "output_tokens_per_s",
-            "Output tokens per second",
-            "token/s",
-            serving.output_tokens_per_s,
-            better="higher",
-        ),
-        Line(
-            "output_tokens_per_s_per_accelerator",
-            "Output tokens per accelerator",
-            serving.output_tokens_per_s_per_accelerator.unit,
-            serving.output_tokens_per_s_per_accelerator,
-            shown_unit="token/s/acc",
-            better="higher",
-            chart="Output tokens/s per accelerator",
-            headline=True,
-        ),
-        Line("requests_per_s", "Requests per second", "request/s", serving.requests_per_s, better="higher"),
+        _metric(graph, OUTPUT_TOKENS_PER_S),
+        _metric(graph, each, label=each.label, headline=True, chart=chart),
+        _metric(graph, REQUESTS_PER_S),
     )
 
 
@@ -346,37 +314,64 @@ def _limits(graph: EstimateGraph) -> tuple[Line, ...]:
     return (
         Line("prefill_bottleneck", "Prefill is limited by", "1", prefill.bottleneck, changes=False),
         Line("decode_bottleneck", "Decode is limited by", "1", decode.bottleneck, changes=False),
-        Line("prefill_mfu", "Prefill compute used, MFU", "1", prefill.mfu, shown_unit="%"),
-        Line("decode_mbu", "Decode bandwidth used, MBU", "1", decode.mbu, shown_unit="%"),
+        _metric(graph, PREFILL_MFU, label="Prefill compute used, MFU"),
+        _metric(graph, DECODE_MBU, label="Decode bandwidth used, MBU"),
         Line("decode_network_share", "Network share of decode", "1", share, shown_unit="%"),
     )
 
 
 def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
-    cost = graph.cost
 
-    def money(label: str, figure: Quantity, chart: str = "", headline: bool = False) -> Line:
+    def money(label: str, metric: Metric, chart: str = "", headline: bool = False) -> Line:
+        figure = metric.of(graph.figures)
         return Line(
             figure.id.rpartition(".")[2],
             label,
             figure.unit,
             currency.convert(figure),
             shown_unit=currency.named(figure.unit),
-            better="lower",
-            chart=chart,
+            better=metric.better,
+            chart=currency.named(chart),
             headline=headline,
+            metric=metric,
         )
 
+    per_token = USD_PER_MILLION_OUTPUT_TOKENS
     return (
-        money("Per hour, all accelerators", cost.usd_per_hour),
-        Line("power", "Power in the building", "kW", in_unit(cost.power, "kW"), better="lower"),
-        money(
-            "Per million output tokens",
-            cost.usd_per_million_output,
-            chart=currency.named("USD per M output tokens"),
-            headline=True,
-        ),
-        money("Per month, all accelerators", cost.usd_per_month),
+        money("Per hour, all accelerators", USD_PER_HOUR),
+        _metric(graph, POWER),
+        money("Per million output tokens", per_token, chart=per_token.head, headline=True),
+        money("Per month, all accelerators", USD_PER_MONTH),
+    )
+
+
+def _metric(
+    graph: EstimateGraph,
+    metric: Metric,
+    *,
+    key: str = "",
+    label: str = "",
+    headline: bool = False,
+    chart: str = "",
+) -> Line:
+    """A headline metric.
+
+    Args:
+        key: in ids, where it is not the attribute of the metric.
+        label: where it is not that of the quantity.
+    """
+    quantity = metric.of(graph.figures)
+    percent = metric.display_unit == "%"
+    return Line(
+        key or metric.attribute,
+        label or quantity.label,
+        quantity.unit if percent else metric.display_unit,
+        quantity if percent else in_unit(quantity, metric.display_unit),
+        shown_unit=metric.written_unit,
+        better=metric.better,
+        chart=chart,
+        headline=headline,
+        metric=metric,
     )
 
 

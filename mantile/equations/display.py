@@ -61,6 +61,7 @@ class Shown:
         label: what it is called.
         shown_unit: the unit in which readers see it, as they write it.
         currency: of amounts.
+        digits: after the point; None where it is no amount, such as yes or no.
     """
 
     key: str
@@ -68,6 +69,7 @@ class Shown:
     shown_unit: str
     figure: Quantity
     currency: Currency
+    digits: int | None = None
 
     @property
     def is_money(self) -> bool:

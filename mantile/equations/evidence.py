@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.inputs import Workload
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -19,9 +20,11 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )
-from mantile.library.evidence import BAND_METRICS, EVIDENCE_LEVELS, EvidenceBase, Pair
+from mantile.library.evidence import EVIDENCE_LEVELS, EvidenceBase, Pair
 from mantile.library.profiles import Library
 
+BANDED = {"tpot": TPOT, "ttft": TTFT, "throughput": OUTPUT_TOKENS_PER_S}
+"""The results that have ranges, by the name that evidence has for them."""
 PERCENTILES = ("p10", "p50", "p90")
 
 
@@ -65,7 +68,7 @@ def evidence(
     name = Quantity("evidence.name", "Evidence", "1", index(span(names), level))
     bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
     rows: list[Input | Quantity] = []
-    for metric in BAND_METRICS:
+    for metric in BANDED:
         bands[metric], added = _band(base, metric, results[metric], level, levels)
         rows += added
     section = Section(
@@ -158,7 +161,7 @@ def _band(
     base: EvidenceBase, metric: str, result: Quantity, level: Quantity, levels: Mapping[str, str]
 ) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
     """A result at its tenth, fiftieth and ninetieth percentile, and the rows behind them."""
-    label = BAND_METRICS[metric]
+    label = BANDED[metric].label
     rows: list[Input | Quantity] = []
     percentiles: list[Quantity] = []
     for percentile in PERCENTILES:

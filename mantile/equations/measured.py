@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import MILLI
-from mantile.equations.display import in_scenario
+from mantile.equations.display import in_scenario, in_unit
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50, Metric
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     Input,
@@ -21,6 +21,14 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
+
+MEASURABLE = {
+    "ttft_ms": TTFT,
+    "ttft_p50_ms": TTFT_P50,
+    "tpot_ms": TPOT,
+    "output_tokens_per_s": OUTPUT_TOKENS_PER_S,
+}
+"""What may be measured of a scenario, by the field of its `measured`, in the unit in which people quote it."""
 
 
 @dataclass(frozen=True)
@@ -43,35 +51,40 @@ class _Result:
     """A result that may have been measured: its field in a scenario, what it is called, and its prediction."""
 
     field: str
+    metric: Metric
     label: str
-    unit: str
     meaning: str
-    body: Node
+    figure: Quantity
 
     @property
     def name(self) -> str:
         """The part of ids that stands for it."""
-        return self.field.removesuffix("_ms")
+        return self.metric.attribute
+
+    @property
+    def unit(self) -> str:
+        """The unit in which it is typed."""
+        return self.metric.display_unit
+
+    @property
+    def body(self) -> Node:
+        """The prediction in that unit."""
+        return in_unit(self.figure, self.unit)
 
 
 def measured(served: Serving) -> Measured:
     """The rows of the Calibration sheet."""
-    results = (
-        _Result("ttft_ms", "TTFT, mean", "ms", "mean of all requests", served.ttft * MILLI),
-        _Result(
-            "ttft_p50_ms", "TTFT, median", "ms", "half of the requests wait less", served.ttft_p50 * MILLI
-        ),
-        _Result(
-            "tpot_ms", "TPOT", "ms", "mean of all requests, without their first token", served.tpot * MILLI
-        ),
-        _Result(
-            "output_tokens_per_s",
-            "Output tokens per second",
-            "token/s",
+    texts = {
+        TTFT: (f"{TTFT.label}, mean", "mean of all requests", served.ttft),
+        TTFT_P50: (TTFT_P50.label, "half of the requests wait less", served.ttft_p50),
+        TPOT: (TPOT.label, "mean of all requests, without their first token", served.tpot),
+        OUTPUT_TOKENS_PER_S: (
+            OUTPUT_TOKENS_PER_S.label,
             "of the whole deployment",
             served.output_tokens_per_s,
         ),
-    )
+    }
+    results = [_Result(field, metric, *texts[metric]) for field, metric in MEASURABLE.items()]
     values = {result.field: _value(result) for result in results}
     predicted, ratios, errors = Rows("measured.predicted"), Rows("measured.ratio"), Rows("measured.error")
     squared = [error(result, values[result.field], predicted, ratios, errors) for result in results]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import Currency, Shown, usual, usual_text, usual_unit
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.variation import Variation, Variations
 from mantile.graph.quantity import (
     InCase,
@@ -31,6 +32,8 @@ from mantile.graph.quantity import (
     where,
 )
 
+JUDGED = {"ttft": TTFT, "tpot": TPOT, "usd": USD_PER_MILLION_OUTPUT_TOKENS}
+"""The results that inputs are judged by, under their names in ids."""
 RANGE = "sensitivity.swing."
 """Before the id of an input, that of the percentage by which it is taken lower and higher."""
 
@@ -184,12 +187,10 @@ class Sensitivity:
 def results(graph: EstimateGraph, currency: Currency | None = None) -> dict[str, Shown]:
     """The results that inputs are judged by: TTFT, TPOT, USD per million output tokens."""
     money = currency or Currency()
-    shown = (
-        ("ttft", "TTFT", "ms", graph.serving.ttft),
-        ("tpot", "TPOT", "ms", graph.serving.tpot),
-        ("usd", money.named("USD per M tokens"), money.code, graph.cost.usd_per_million_output),
-    )
-    return {key: Shown(key, label, unit, figure, money) for key, label, unit, figure in shown}
+    return {
+        key: metric.on(graph.figures, key, money, metric.heading or metric.label)
+        for key, metric in JUDGED.items()
+    }
 
 
 def sensitivity(

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
-from mantile.equations.cost import Cost
-from mantile.equations.memory import Memory
-from mantile.equations.serving import Serving
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import (
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+)
 from mantile.graph.quantity import Input, Quantity, Section, absolute, defined, span, sum_range, where
 from mantile.graph.rows import Rows
+
+STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
 
 
 @dataclass(frozen=True)
@@ -27,19 +34,9 @@ class Stamp:
     section: Section
 
 
-def stamp(served: Serving, memory: Memory, money: Cost) -> Stamp:
-    """The rows that compare live results with those of generation; the maker of the file fills these in.
-
-    Args:
-        memory: of the workers that decode.
-    """
-    figures = (
-        served.ttft,
-        served.tpot,
-        served.output_tokens_per_s,
-        memory.used,
-        money.usd_per_million_output,
-    )
+def stamp(graph: EstimateGraph) -> Stamp:
+    """The rows that compare live results with those of generation; the maker of the file fills these in."""
+    figures = tuple(metric.of(graph.figures) for metric in STAMPED)
     stored = tuple(_stored(figure) for figure in figures)
     rows = Rows("stamp")
     rows.add(*stored)

@@ -10,11 +10,13 @@ from mantile.equations.checks import TOLERANCE, Verdict
 from mantile.equations.display import converted, grouped, in_scenario, in_unit
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
     all_of,
@@ -199,7 +201,6 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     used, usable = text(memory.used / memory.usable, "0%"), text(memory.usable / capacity, "0.0%")
     in_gb = text(in_unit(capacity, "GB"), "0.0")
     accelerators = text(serving.accelerators, "#,##0")
-    queueing = "arrival to first token, mean, queueing included; floor "
     return {
         "fits": _tile(
             "fits",
@@ -207,16 +208,16 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             join("usable: ", usable, " of ", in_gb, " GB"),
         ),
         "memory": _tile("memory_used", join("KV cache ", text(in_unit(memory.kv, "GB"), "0.0"), " GB")),
-        "ttft": _tile("ttft", _likely(graph, "ttft", "#,##0"), _floor(graph, "ttft", "0", queueing)),
+        "ttft": _tile("ttft", _likely(graph, TTFT, "ttft"), _floor(graph, TTFT)),
         "tpot": _tile(
             "tpot",
-            _likely(graph, "tpot", "0.0"),
-            _floor(graph, "tpot", "0.0", "mean gap between tokens of one request; floor "),
+            _likely(graph, TPOT, "tpot"),
+            _floor(graph, TPOT),
         ),
         "e2e": _tile("e2e", join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token")),
         "throughput": _tile(
             "throughput",
-            _likely(graph, "throughput", "#,##0"),
+            _likely(graph, OUTPUT_TOKENS_PER_S, "throughput"),
             join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
@@ -371,9 +372,9 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             "Results as generated",
             join(
                 "TTFT ",
-                text(in_unit(ttft, "ms"), "0"),
+                _in_headline(TTFT, ttft),
                 " ms · TPOT ",
-                text(in_unit(tpot, "ms"), "0.0"),
+                _in_headline(TPOT, tpot),
                 " ms · ",
                 grouped(rate),
                 " tokens/s",
@@ -400,18 +401,32 @@ def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
     )
 
 
-def _likely(graph: EstimateGraph, metric: str, form: str) -> Node:
-    """The range of a result that holds 80 % of runs, in words."""
-    low, _, high = graph.evidence.bands[metric]
-    unit = "ms" if low.unit == "s" else low.unit
+def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
+    """The range of a result that holds 80 % of runs, in words.
+
+    Args:
+        name: of its ranges.
+    """
+    low, _, high = graph.evidence.bands[name]
+    unit, form = metric.display_unit, _plain_form(metric) if metric.large_digits else "#,##0"
     ends = [grouped(in_unit(end, unit), form, "0.00") for end in (low, high)]
     words = join("80 %: ", ends[0], " to ", ends[1])
-    return join(words, " ms") if unit == "ms" else words
+    return words if unit == metric.unit else join(words, f" {unit}")
 
 
-def _floor(graph: EstimateGraph, metric: str, form: str, words: str) -> Node:
-    floor = graph.figures[f"floor.{metric}"]
-    return join(words, text(in_unit(floor, "ms"), form), " ms")
+def _floor(graph: EstimateGraph, metric: Metric) -> Node:
+    """What a metric is, and its floor."""
+    floor = graph.figures[f"floor.{metric.attribute}"]
+    return join(f"{metric.definition}; floor ", _in_headline(metric, floor), f" {metric.display_unit}")
+
+
+def _in_headline(metric: Metric, figure: Named) -> Node:
+    """A value of a metric as the number of a headline."""
+    return text(in_unit(figure, metric.display_unit), _plain_form(metric))
+
+
+def _plain_form(metric: Metric) -> str:
+    return f"0.{'0' * metric.large_digits}".removesuffix(".")
 
 
 def _above_floors(graph: EstimateGraph) -> Node:

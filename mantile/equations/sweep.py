@@ -12,11 +12,33 @@ from dataclasses import dataclass, replace
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import Currency, Shown
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import (
+    INTERACTIVITY,
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    POWER,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
+from mantile.equations.sensitivity import JUDGED
 from mantile.equations.variation import Variation, Variations
 from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, absolute, join, minimum, text, where
 
-_COMPARED = ("ttft", "tpot", "usd")
-"""Results that say whether stored points still are those of the scenario."""
+_RESULTS: dict[str, Metric | None] = {
+    "ttft": TTFT,
+    "tpot": TPOT,
+    "interactivity": INTERACTIVITY,
+    "tokens": OUTPUT_TOKENS_PER_S,
+    "per_accelerator": OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    "memory": MEMORY_PER_ACCELERATOR,
+    "fits": None,
+    "usd": USD_PER_MILLION_OUTPUT_TOKENS,
+    "power": POWER,
+}
+"""What a sweep shows of each point, under its name in ids; whether it fits is no metric."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +88,13 @@ class Live:
 
 def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
     """What a sweep shows of each point."""
-    serving, memory, cost = graph.serving, graph.decode_workers.memory, graph.cost
-    shown = (
-        ("ttft", "TTFT, ms", "ms", serving.ttft),
-        ("tpot", "TPOT, ms", "ms", serving.tpot),
-        ("interactivity", "tokens/s per user", serving.interactivity.unit, serving.interactivity),
-        ("tokens", "output tokens/s", serving.output_tokens_per_s.unit, serving.output_tokens_per_s),
-        (
-            "per_accelerator",
-            "output tokens/s per accelerator",
-            serving.output_tokens_per_s_per_accelerator.unit,
-            serving.output_tokens_per_s_per_accelerator,
-        ),
-        ("memory", "memory used, GB", "GB", memory.used),
-        ("fits", "fits", memory.fits.unit, memory.fits),
-        ("usd", currency.named("USD per M output tokens"), currency.code, cost.usd_per_million_output),
-        ("power", "power, kW", "kW", cost.power),
-    )
-    return {key: Shown(key, label, unit, figure, currency) for key, label, unit, figure in shown}
+    figures, fits = graph.figures, graph.decode_workers.memory.fits
+    return {
+        key: Shown(key, "fits", fits.unit, fits, currency)
+        if metric is None
+        else metric.on(figures, key, currency)
+        for key, metric in _RESULTS.items()
+    }
 
 
 def now(inputs: Sequence[Input], shown: Mapping[str, Shown]) -> Point:
@@ -111,7 +122,7 @@ def stored(shown: Mapping[str, Shown], values: Mapping[str, float]) -> Stored:
         )
         for key, of in shown.items()
     }
-    same = {key: _same(shown[key], then[key]) for key in _COMPARED}
+    same = {key: _same(shown[key], then[key]) for key in JUDGED}
     note = where(
         minimum(*same.values()) > 0,
         "✓ points are those of this scenario",

@@ -9,9 +9,9 @@ from math import prod
 from typing import Any
 
 from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.estimate.results import results
 from mantile.graph.evaluate import Program
-from mantile.graph.operations import format_text
-from mantile.graph.quantity import Input, Named, Node
+from mantile.graph.quantity import Named, Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
@@ -122,128 +122,12 @@ class Estimate:
         return figures[identifier]
 
     def results(self, column: int = 0) -> dict[str, Any]:
-        """The headline results of one column in SI units; the keys of `mantile estimate --json`."""
-        equations, values = self.equations, self.values(column)
-        return {
-            "model": self.model.id,
-            "name": self.columns[column].name,
-            **{name: _plain(figure, values[figure]) for name, figure in equations.inputs.named().items()},
-            **_evaluated(headline(equations), values),
-            "fits": all(float(values[of.memory.fits]) for of in equations.workers),
-            "split": {
-                phase.phase.id: {
-                    kind: float(values[part]) / float(values[phase.time])
-                    for kind, part in phase.parts.items()
-                }
-                for phase in (equations.prefill, equations.decode)
-            },
-            "range_80": {
-                metric: {
-                    percent: float(values[figure])
-                    for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)
-                }
-                for metric, band in equations.evidence.bands.items()
-            },
-            "checks": {
-                "errors": self.raised(values, errors=True),
-                "alerts": self.raised(values, errors=False),
-            },
-        }
+        """The headline results of one column in SI units; the keys of `mantile estimate --json`.
 
-    def raised(self, values: dict[Node, Any], errors: bool) -> list[dict[str, Any]]:
-        """Error checks, or alerts, that do not hold: reason code, message, both sides."""
-        return [
-            {
-                "code": check.code,
-                "message": f"{check.label}: {_shown(values[check.left])}, expected {_RULES[check.rule]} "
-                f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
-                "left": float(values[check.left]),
-                "right": float(values[check.right]),
-            }
-            for check in self.equations.checks.checks
-            if check.error == errors and not values[check.result]
-        ]
-
-
-def headline(equations: EstimateGraph) -> dict[str, Any]:
-    """The figures of an estimate that are results by themselves, in SI units, under their keys; some keys lead to several."""
-    served, money, side, last = (
-        equations.serving,
-        equations.cost,
-        equations.prefill_workers,
-        equations.decode_workers,
-    )
-    held, phases = last.memory, {"prefill": equations.prefill, "decode": equations.decode}
-    found: dict[str, Any] = {
-        "system": side.hardware.system,
-        "accelerators": served.accelerators,
-        "feasibility": equations.checks.feasibility,
-        "ttft_s": served.ttft,
-        "tpot_s": served.tpot,
-        "e2e_s": served.e2e,
-        "requests_per_s": served.requests_per_s,
-        "output_tokens_per_s": served.output_tokens_per_s,
-        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
-        "interactivity_tokens_per_s": served.interactivity,
-        "memory_per_accelerator_bytes": held.used,
-        "memory_capacity_bytes": last.hardware.memory_capacity,
-        "kv_capacity_sequences": held.capacity_sequences,
-        "batch": held.batch,
-        "bottleneck": {name: phase.bottleneck for name, phase in phases.items()},
-        "mfu": {name: phase.mfu for name, phase in phases.items()},
-        "mbu": {name: phase.mbu for name, phase in phases.items()},
-        "power_w": money.power,
-        "joules_per_output_token": money.joules_per_output_token,
-        "usd_per_hour": money.usd_per_hour,
-        "usd_per_million_tokens": {
-            "output": money.usd_per_million_output,
-            "input": money.usd_per_million_input,
-            "blended": money.usd_per_million_blended,
-        },
-        "usd_per_day": money.usd_per_day,
-        "usd_per_month": money.usd_per_month,
-        "output_tokens_per_usd": money.tokens_per_usd,
-        "output_tokens_per_kwh": money.tokens_per_kwh,
-        "ttft_p50_s": served.ttft_p50,
-        "ttft_p95_s": served.ttft_p95,
-        "e2e_p50_s": served.e2e_p50,
-        "e2e_p95_s": served.e2e_p95,
-        "evidence": equations.evidence.name,
-        "efficiency_profile": side.efficiency.profile,
-    }
-    if served.load is not None:
-        found |= {"load": served.load.load, "load_state": equations.figures["load.state"]}
-    if last is not side:
-        found |= {
-            "decode_system": last.hardware.system,
-            "workers_ratio": equations.figures["serving.workers_ratio"],
-        }
-    return found
-
-
-def _plain(figure: Input, value: Any) -> str | int | float:
-    """The value of an input as a scenario file holds it."""
-    if isinstance(value, str):
-        return str(value)
-    return int(value) if figure.integer else float(value)
-
-
-def _evaluated(figures: Mapping[str, Any], values: Mapping[Node, Any]) -> dict[str, Any]:
-    """Figures under keys, which may be nested, to their values."""
-
-    def value(of: Any) -> Any:
-        if isinstance(of, Mapping):
-            return _evaluated(of, values)
-        return values[of] if isinstance(values[of], str) else float(values[of])
-
-    return {key: value(of) for key, of in figures.items()}
-
-
-_RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
-
-
-def _shown(value: float) -> str:
-    return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
+        A figure that nobody knows is None, as are latencies, throughput and prices of a plan that cannot be.
+        """
+        named = {"model": self.model.id, "name": self.columns[column].name}
+        return named | results(self.equations, self.values(column))
 
 
 def estimate(

@@ -17,10 +17,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.graph import EstimateGraph, build_graph
-from mantile.estimate.estimate import headline, require_override
+from mantile.equations.metrics import (
+    INTERACTIVITY,
+    METRICS,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+)
+from mantile.estimate.estimate import require_override
+from mantile.estimate.results import headline, is_possible
 from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Named
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.documents import validate
@@ -48,15 +58,16 @@ ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
 LEADERS = ("accelerator", "system", "decode_accelerator", "weights_dtype")
 FRONT = (
-    "interactivity_tokens_per_s",
-    "output_tokens_per_s_per_accelerator",
+    INTERACTIVITY.column,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column,
 )  # both are wanted as large as can be
-LEAST = (
-    "ttft_s",
-    "tpot_s",
-    "usd_per_million_tokens_output",
-)  # of these the smallest is best, of the others the largest
-BEST = (*LEAST, "output_tokens_per_s", "output_tokens_per_s_per_accelerator")
+BEST = (
+    TTFT,
+    TPOT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+)  # of these the best point is told
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _Block = tuple[slice, ...]  # a part of each axis
@@ -95,11 +106,13 @@ class Grid:
         Args:
             feasible: only points that fit.
         """
-        figures = dict(_flat(headline(self.equations)))
+        figures: dict[str, Named] = {
+            key.replace(".", "_"): figure for key, figure in headline(self.equations).items()
+        }
         checks = {check.code: check.result for check in self.equations.checks.checks if check.error}
         concurrency = self.equations.inputs.concurrency
         if concurrency.follows is not None and concurrency.id not in self.inputs:
-            figures = {"concurrency": concurrency} | figures
+            figures = {"concurrency": concurrency, **figures}
         blocks, whole = _blocks(self.shape)
         first = {
             name: _part(array, tuple(slice(1) if axis < whole else slice(None) for axis in range(array.ndim)))
@@ -119,7 +132,7 @@ class Grid:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             while window := [*islice(blocks, FRAME // BLOCK)]:
                 table = self._table([*pool.map(work, window)])
-                yield table[table["feasibility"].isin((FITS, WITH_OFFLOAD))] if feasible else table
+                yield table[_possible(table)] if feasible else table
 
     def _table(self, done: Sequence[tuple[_Block, Mapping[str, Array | _Coded]]]) -> pd.DataFrame:
         """Blocks as rows."""
@@ -147,7 +160,31 @@ class Grid:
                 for part in parts
             ]
             found[name] = pd.Categorical.from_codes(_joined(spots, shapes), [*texts])
-        return pd.DataFrame(found)
+        return _known(pd.DataFrame(found))
+
+
+def _known(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with no number where nobody knows a metric, or the plan cannot be."""
+    possible = _possible(table)
+    for metric in METRICS:
+        if metric.column in table:
+            values = table[metric.column].to_numpy(float)
+            unknown = ~np.isfinite(values)
+            if metric.of_plan:
+                unknown |= ~possible
+            if metric.zero_is_unknown:
+                unknown |= values == 0
+            if unknown.any():
+                table[metric.column] = np.where(unknown, np.nan, values)
+    return table
+
+
+def _possible(table: pd.DataFrame) -> Array:
+    """Whether the plan of each point can be."""
+    verdicts = table["feasibility"].cat
+    possible = np.array([*map(is_possible, verdicts.categories), False])  # the last is an error
+    chosen: Array = possible[verdicts.codes.to_numpy()]
+    return chosen
 
 
 def _joined(parts: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> Array:
@@ -178,14 +215,6 @@ def _blocks(shape: tuple[int, ...]) -> tuple[Iterator[_Block], int]:
     outer = [[slice(place, place + 1) for place in range(length)] for length in shape[: whole - 1]]
     cut = [slice(start, start + step) for start in range(0, shape[whole - 1], step)]
     return ((*front, *(slice(None) for _ in shape[whole:])) for front in product(*outer, cut)), whole
-
-
-def _flat(figures: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}_")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _coded(value: Any) -> Array | _Coded:
@@ -409,17 +438,18 @@ class Digest:
 
     def add(self, table: pd.DataFrame) -> None:
         """Take a table in."""
-        fits = table[table["feasibility"].isin((FITS, WITH_OFFLOAD))]
+        fits = table[_possible(table)]
         self.first = _below(self.first, table.head(self.shown - len(self.first)))
         self.points += len(table)
         self.feasible += len(fits)
         self.front = pareto(_below(self.front, pareto(fits)))
-        for key in BEST:
-            known = fits[key][fits[key] > 0]  # a price of 0 is one that nobody knows
+        for metric in BEST:
+            key, least = metric.column, metric.better == "lower"
+            known = fits[key].dropna()
             if len(known):
-                row = fits.loc[[known.idxmin() if key in LEAST else known.idxmax()]]
+                row = fits.loc[[known.idxmin() if least else known.idxmax()]]
                 both = _below(self._best[key], row) if key in self._best else row
-                self._best[key] = both.nsmallest(1, key) if key in LEAST else both.nlargest(1, key)
+                self._best[key] = both.nsmallest(1, key) if least else both.nlargest(1, key)
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""

@@ -17,8 +17,8 @@ EVIDENCE_LEVELS = {
 """How much was measured that bears on a case, from the least to the most. The last holds for all
 disaggregated serving, whatever was measured of its framework and accelerator."""
 
-BAND_METRICS = {"tpot": "TPOT", "ttft": "TTFT", "throughput": "Output tokens per second"}
-"""Labels of the metrics whose error is stated."""
+BAND_METRICS: tuple[Literal["tpot", "ttft", "throughput"], ...] = ("tpot", "ttft", "throughput")
+"""The metrics whose error is stated."""
 
 
 class Pair(Strict):

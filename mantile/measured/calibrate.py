@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.measured.cross_validation import LeftOut, cross_validate
 from mantile.measured.fit import SPREAD, FitProblem, Loss
 from mantile.measured.match import MatchedRuns
-from mantile.measured.metrics import THROUGHPUT
+from mantile.measured.metrics import COMPARED, THROUGHPUT
 from mantile.measured.profile_versions import Fit, FittedFactor, updated_profiles
 
-FITTED_METRICS = ("tpot_s", "ttft_s", "prefill_s")  # throughput follows from them
+FITTED_METRICS = tuple(
+    COMPARED[name].field for name in ("tpot", "ttft", "prefill")
+)  # throughput follows from them
 _OF_TPOT = (
     "launch_scale",
     "gemm_bandwidth_scale",
@@ -29,10 +32,10 @@ _OF_TPOT = (
 )
 _OF_TTFT = ("gemm_compute", "first_token", "queueing")
 USUAL_FACTORS = {
-    "tpot_s": _OF_TPOT,
-    "ttft_s": _OF_TTFT,
-    "prefill_s": ("gemm_compute",),
-    "ttft_p50_s": _OF_TTFT,
+    TPOT.key: _OF_TPOT,
+    TTFT.key: _OF_TTFT,
+    COMPARED["prefill"].field: ("gemm_compute",),
+    TTFT_P50.key: _OF_TTFT,
     THROUGHPUT: _OF_TPOT,
 }
 """What is fitted to a metric unless something else is asked for: a factor for each part of a time that runs
@@ -117,7 +120,7 @@ def calibrate(
         calibration.profiles                                                         # new versions
     """
     reported = {field for run in matched.runs for field in run.run.metrics.given()}
-    measured = reported | ({THROUGHPUT} if "output_tokens_per_s" in reported else set())
+    measured = reported | ({THROUGHPUT} if OUTPUT_TOKENS_PER_S.key in reported else set())
     fitted = tuple(field for field in metrics if field in measured)
     if not fitted:
         raise InputError(f"{source}: expected runs with one of {', '.join(metrics)}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mantile.equations.display import LETTERS
 from mantile.equations.inputs import DECODE
+from mantile.equations.measured import MEASURABLE
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S
 from mantile.estimate.estimate import Estimate
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
@@ -26,13 +28,6 @@ from mantile.roundtrip.edits import edited
 from mantile.workbook.cell_diff import diff_cells, require_own_formulas
 from mantile.workbook.read import open_file
 from mantile.workbook.write import build_workbook
-
-TOTAL = "output_tokens_per_s"  # of the whole deployment
-METRICS = {"ttft_ms": "ttft_s", "ttft_p50_ms": "ttft_p50_s", "tpot_ms": "tpot_s", TOTAL: TOTAL}
-"""Metrics of a run by the field of what was measured; all that is typed counts, as in the error on the
-Calibration sheet."""
-
-MS_PER_S = 1e3
 
 
 def calibrate_workbook(
@@ -91,7 +86,9 @@ def calibrate_workbook(
         loss=loss,
         on=date.fromisoformat(estimate.scenario.date) if estimate.scenario.date else None,
         progress=progress,
-        metrics=tuple(dict.fromkeys(THROUGHPUT if field == TOTAL else field for field in METRICS.values())),
+        metrics=tuple(
+            THROUGHPUT if metric is OUTPUT_TOKENS_PER_S else metric.key for metric in MEASURABLE.values()
+        ),
     )
     progress("writing")
     count = sum(len(run.metrics.given()) for run in runs)
@@ -144,7 +141,7 @@ def _runs(estimate: Estimate, source: str) -> list[Run]:
             "id": f"{letter}: {column.name}"[:120],
             "model": estimate.scenario.model,
             "metrics": {
-                METRICS[field]: value if field == TOTAL else value / MS_PER_S
+                MEASURABLE[field].key: value / MEASURABLE[field].shown(1.0)
                 for field, value in measured.items()
             },
             "overrides": overrides,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.graph.rewrite import GraphRewrite
@@ -49,14 +50,12 @@ class Batch:
 
     def outputs(self) -> dict[str, Node]:
         """The quantities that predict metrics, by the field of a run's metrics."""
-        serving = self.equations.serving
+        graph = self.equations
         return {
-            "tpot_s": serving.tpot,
-            "ttft_s": serving.ttft,
-            "ttft_p50_s": serving.ttft_p50,
-            "e2e_s": serving.e2e,
-            "prefill_s": self.equations.prefill.time,
-            THROUGHPUT: serving.output_tokens_per_s_per_accelerator,
+            compared.field: graph.prefill.time
+            if compared.metric is None
+            else compared.metric.of(graph.figures)
+            for compared in COMPARED.values()
         }
 
     @cached_property
@@ -84,10 +83,10 @@ class Batch:
         given = [run.run.metrics.given() for run in self.runs]
         fields = [metric.field for metric in COMPARED.values()]
         measured = {field: np.array([metrics.get(field, np.nan) for metrics in given]) for field in fields}
-        deployment = np.array([metrics.get("output_tokens_per_s", np.nan) for metrics in given])
+        deployment = np.array([metrics.get(OUTPUT_TOKENS_PER_S.key, np.nan) for metrics in given])
         for throughput in (
             deployment / self._accelerators,
-            self._throughput_of(measured["ttft_s"], measured["tpot_s"]),
+            self._throughput_of(measured[TTFT.key], measured[TPOT.key]),
         ):
             measured[THROUGHPUT] = np.where(np.isnan(measured[THROUGHPUT]), throughput, measured[THROUGHPUT])
         return measured

@@ -7,6 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.metrics import (
+    E2E,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    TPOT,
+    TTFT,
+    TTFT_P50,
+    Metric,
+)
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -18,14 +27,17 @@ class ComparedMetric:
         name: in tables of results and in --json.
         field: of a run's `metrics`, in SI units; throughput in tokens per second and accelerator.
         label: in a heading.
-        unit: that is shown; `scale` takes the SI value to it.
+        unit: that is shown; `scale` takes the SI value to it, `digits` are shown after the point.
+        metric: the headline metric; None for the prefill of a bench, which estimates do not have among theirs.
     """
 
     name: str
     field: str
     label: str
-    unit: str = "ms"
-    scale: float = 1e3
+    unit: str
+    scale: float
+    digits: int
+    metric: Metric | None = None
 
     @property
     def label_inside(self) -> str:
@@ -33,16 +45,29 @@ class ComparedMetric:
         return self.label if self.label.startswith("T") and self.name != "throughput" else self.label.lower()
 
 
-THROUGHPUT = "output_tokens_per_s_per_accelerator"
+def _compared(metric: Metric, name: str = "", label: str = "") -> ComparedMetric:
+    """A headline metric. Name and label where they are not its own."""
+    return ComparedMetric(
+        name=name or metric.attribute,
+        field=metric.key,
+        label=label or metric.label,
+        unit=metric.display_unit,
+        scale=metric.shown(1.0),
+        digits=metric.digits,
+        metric=metric,
+    )
+
+
+THROUGHPUT = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.key
 COMPARED = {
-    metric.name: metric
-    for metric in (
-        ComparedMetric("tpot", "tpot_s", "TPOT"),
-        ComparedMetric("ttft", "ttft_s", "TTFT"),
-        ComparedMetric("ttft_p50", "ttft_p50_s", "TTFT median"),
-        ComparedMetric("throughput", THROUGHPUT, "Throughput", "token/s/accelerator", 1.0),
-        ComparedMetric("prefill", "prefill_s", "Prefill"),
-        ComparedMetric("e2e", "e2e_s", "End to end"),
+    compared.name: compared
+    for compared in (
+        _compared(TPOT),
+        _compared(TTFT),
+        _compared(TTFT_P50, label="TTFT median"),
+        _compared(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, "throughput", "Throughput"),
+        ComparedMetric(name="prefill", field="prefill_s", label="Prefill", unit="ms", scale=1e3, digits=1),
+        _compared(E2E),
     )
 }
 

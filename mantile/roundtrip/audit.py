@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.equations.display import LETTERS
+from mantile.equations.sensitivity import JUDGED
 from mantile.estimate.overrides import SOURCE, OverrideInUse, overrides, shared_overrides
 from mantile.estimate.sensitivity import MEANING, sensitivity, sensitivity_inputs
 from mantile.graph.quantity import Input, Named, Node, Quantity
@@ -94,9 +95,7 @@ class Audit:
                     "source": 380,
                     "status": 80,
                     "range_percent": 100,
-                    "ttft": 80,
-                    "tpot": 80,
-                    "usd": 80,
+                    **dict.fromkeys(JUDGED, 80),
                 },
             ),
             "Overrides": _table(
@@ -111,9 +110,7 @@ class Audit:
                     "source": 80,
                     "provenance": 220,
                     "reason": 340,
-                    "ttft": 80,
-                    "tpot": 80,
-                    "usd": 80,
+                    **dict.fromkeys(JUDGED, 80),
                 },
             ),
             "Edits": _table(

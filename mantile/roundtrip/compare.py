@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mantile.equations.display import LETTERS
-from mantile.estimate.estimate import Estimate, estimate, headline
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.explain import formulas
+from mantile.estimate.results import headline
 from mantile.graph.evaluate import agree
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
@@ -69,12 +70,7 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
         InputError: naming file and field or cell, for what cannot be read.
     """
     left, right = _opened(a), _opened(b)
-    heads = {
-        figure.id
-        for side in (left, right)
-        for figure in headline(side.estimate.equations).values()
-        if isinstance(figure, Quantity)
-    }
+    heads = {figure.id for side in (left, right) for figure in headline(side.estimate.equations).values()}
     results = tuple(_results(left.estimate, right.estimate))
     return Comparison(
         left.name,

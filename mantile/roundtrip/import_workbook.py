@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS, Metric
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import agree
 from mantile.library.dump import dump_scenario
@@ -142,9 +143,10 @@ def _version(made: Estimate) -> Version:
     passed = sum(
         bool(made.values(column)[check.result]) for column in range(len(made.columns)) for check in checks
     )
-    results = made.results(0)
 
-    def known(value: float) -> float:
+    def shown(metric: Metric) -> float:
+        """In the unit that people quote; 0 where it is no number, as a version has no empty fields."""
+        value = metric.shown(float(made.values()[metric.of(made.equations.figures)]))
         return value if math.isfinite(value) else 0.0
 
     return Version(
@@ -152,9 +154,9 @@ def _version(made: Estimate) -> Version:
         what=cut(made.title, _WORDS),
         why=made.scenario.why,
         checks=f"{passed} of {len(checks) * len(made.columns)} pass",
-        ttft_ms=known(results["ttft_s"] * 1e3),
-        tpot_ms=known(results["tpot_s"] * 1e3),
-        usd_per_million=known(results["usd_per_million_tokens"]["output"]),
+        ttft_ms=shown(TTFT),
+        tpot_ms=shown(TPOT),
+        usd_per_million=shown(USD_PER_MILLION_OUTPUT_TOKENS),
     )
 
 

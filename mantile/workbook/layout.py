@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
+from mantile.equations.metrics import METRICS
 from mantile.equations.stamp import stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
@@ -34,7 +35,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
-    made = stamp(equations.serving, equations.decode_workers.memory, equations.cost)
+    made = stamp(equations)
     for stamps, values in zip(book.stamps, book.estimate_values, strict=True):
         stamps |= {
             then.id: float(values[figure]) for figure, then in zip(made.figures, made.stored, strict=True)
@@ -170,22 +171,10 @@ def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quanti
         for name, figure in inputs.named().items()
     }
     equations = book.estimate.equations
-    served, held, money = equations.serving, equations.decode_workers.memory, equations.cost
-    results = {
-        "ttft": served.ttft,
-        "tpot": served.tpot,
-        "e2e": served.e2e,
-        "output_tokens_per_s": served.output_tokens_per_s,
-        "output_tokens_per_s_per_accelerator": served.output_tokens_per_s_per_accelerator,
-        "interactivity": served.interactivity,
-        "memory_per_accelerator": held.used,
-        "memory_capacity": equations.decode_workers.hardware.memory_capacity,
-        "kv_capacity_sequences": held.capacity_sequences,
-        "fits": held.fits,
+    results = {metric.defined_name: metric.of(equations.figures) for metric in METRICS if metric.defined_name}
+    results |= {
+        "fits": equations.decode_workers.memory.fits,
         "feasibility": equations.checks.feasibility,
-        "power": money.power,
-        "usd_per_hour": money.usd_per_hour,
-        "usd_per_million_tokens": money.usd_per_million_output,
         "master_check": master,
         "calibration_error": error,
     }

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from mantile.equations.metrics import table_format
+
 NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#68737E"
 HAIRLINE, FAINT, PANEL, BAND, GRID = "#D6DCE2", "#EDF0F3", "#F5F7F9", "#E9EEF4", "#E9EDF1"
 INPUT, INPUT_FILL, INPUT_EDGE = "#0000FF", "#FFFBE0", "#D9C98C"
@@ -100,14 +102,11 @@ def _air(form: str) -> str:
 
 # Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the value.
 FRONT = {
-    "ms": '#,##0" ms"',
-    "ms1": '0.0" ms"',
-    "s2": '0.00" s"',
-    "GB1": '#,##0.0" GB"',
     "whole": _WHOLE,
     "one": "#,##0.0",
     "percent": "0%",
     "yes": '[=1]"Yes";[=0]"No"',
+    "yes_no": '[=1]"yes";[=0]"no"',
     "per_user": '#,##0" tokens/s/user"',
     "sequences": '#,##0" sequences"',
     "per_second": '0.0" per second"',
@@ -130,7 +129,6 @@ FRONT = {
     "held": "#,##0.0;-#,##0.0;",
     "usd": '[<1]"$"0.000;"$"#,##0.00',
     "usd_hour": '"$"#,##0.00" per hour"',
-    "kilowatt": '#,##0.0" kW"',
     "joule": '#,##0.0" J per token"',
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
     "layers": '#,##0" layers"',
@@ -246,6 +244,11 @@ def zero_as_dash(style: Style) -> Style:
     """The same for a number whose 0 means that there is no figure."""
     plain = style.form.removesuffix(_AIR)
     return style.but(form=_air(f'{plain};-{plain};"–"'))
+
+
+def amount(digits: int, unit: str = "") -> str:
+    """The number format of a number of a table, or with its unit of a headline."""
+    return f'{table_format(digits)}" {unit}"' if unit else _air(table_format(digits))
 
 
 def front(form: str, **changes: Any) -> Style:

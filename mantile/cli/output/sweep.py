@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.equations.metrics import (
+    INTERACTIVITY,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
 
 if TYPE_CHECKING:
     from mantile.estimate.sweep import Digest
 
 ROWS = 20  # points shown
-_RESULTS = {
-    "ttft_s": ("TTFT, ms", 1e3),
-    "tpot_s": ("TPOT, ms", 1e3),
-    "interactivity_tokens_per_s": ("tok/s/user", 1),
-    "output_tokens_per_s_per_accelerator": ("tok/s/acc", 1),
-    "output_tokens_per_s": ("tok/s", 1),
-    "usd_per_million_tokens_output": ("USD/M out", 1),
-}
+_METRICS = (
+    TTFT,
+    TPOT,
+    INTERACTIVITY,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+)
 
 
 def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: Sequence[Path]) -> None:
@@ -47,16 +57,20 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
     if len(shown):
         all_fit = set(shown["feasibility"]) == {"fits"}  # then the first line has said it
         verdict = ("feasibility", "reasons") if everything and not all_fit else ()
-        numbers = range(len(parameters), len(parameters) + len(_RESULTS))
-        table = new_table(*parameters, *(label for label, _ in _RESULTS.values()), *verdict, right=numbers)
+        numbers = range(len(parameters), len(parameters) + len(_METRICS))
+        table = new_table(*parameters, *(metric.head for metric in _METRICS), *verdict, right=numbers)
         for row in shown.to_dict("records"):
-            results = (number(float(row[key]) * scale or None, 4) for key, (_, scale) in _RESULTS.items())
+            results = (_number(metric, row[metric.column]) for metric in _METRICS)
             table.add_row(
                 *(_plain(row[key]) for key in parameters), *results, *(_plain(row[key]) for key in verdict)
             )
         out.print(table)
     for path in written:
         out.print(f"{path}: written")
+
+
+def _number(metric: Metric, value: float) -> str:
+    return number(None if isnan(value) else metric.shown(value), 4)
 
 
 def _plain(value: Any) -> str:

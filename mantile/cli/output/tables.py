@@ -15,11 +15,9 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from mantile.graph.operations import format_text
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate
     from mantile.estimate.explain import Branch, Explanation, Term
 
 PIPE_WIDTH = 200  # columns where there is no terminal to ask
@@ -87,110 +85,8 @@ def _with_unit(value: Any, unit: str) -> str:
     )
 
 
-def _shown(value: Any, unit: str) -> str:
-    """A result in the unit people quote."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "error"
-    match unit:
-        case "ms":
-            return format_text(value * 1e3, "#,##0.00" if value < 1 else "#,##0") + " ms"
-        case "GB":
-            return format_text(value / 1e9, "#,##0.0") + " GB"
-        case "%":
-            return format_text(value, "0%")
-        case "kW":
-            return f"{number(value / 1e3, 3)} kW"
-        case "USD/h" | "USD per million tokens":
-            return f"{number(value, 4)} {unit}" if value else "no price known"
-        case "":
-            return number(value)
-        case _:
-            return format_text(value, "#,##0.0") + f" {unit}"
-
-
-_RESULTS: tuple[tuple[str, str, str], ...] = (
-    ("Accelerator", "accelerator", ""),
-    ("Accelerators", "accelerators", ""),
-    ("Framework", "framework", ""),
-    ("Weights", "weights_dtype", ""),
-    ("KV cache", "kv_dtype", ""),
-    ("System", "system", ""),
-    ("TP", "tp", ""),
-    ("PP", "pp", ""),
-    ("DP", "dp", ""),
-    ("EP", "ep", ""),
-    ("Attention DP", "attention_dp", ""),
-    ("Input tokens", "input_tokens", ""),
-    ("Output tokens", "output_tokens", ""),
-    ("Concurrency", "concurrency", ""),
-    ("Feasibility", "feasibility", ""),
-    ("Memory used", "memory_per_accelerator_bytes", "GB"),
-    ("Memory", "memory_capacity_bytes", "GB"),
-    ("KV cache holds", "kv_capacity_sequences", "requests"),
-    ("Request rate", "request_rate", "requests/s"),
-    ("Load", "load", "%"),
-    ("TTFT", "ttft_s", "ms"),
-    ("TTFT, 80 % from", "range_80.ttft.p10", "ms"),
-    ("to", "range_80.ttft.p90", "ms"),
-    ("TTFT, median", "ttft_p50_s", "ms"),
-    ("TTFT, p95", "ttft_p95_s", "ms"),
-    ("TPOT", "tpot_s", "ms"),
-    ("TPOT, 80 % from", "range_80.tpot.p10", "ms"),
-    ("to", "range_80.tpot.p90", "ms"),
-    ("End to end", "e2e_s", "ms"),
-    ("Interactivity", "interactivity_tokens_per_s", "tokens/s/user"),
-    ("Output", "output_tokens_per_s", "tokens/s"),
-    ("Output per accelerator", "output_tokens_per_s_per_accelerator", "tokens/s"),
-    ("Prefill is bound by", "bottleneck.prefill", ""),
-    ("Decode is bound by", "bottleneck.decode", ""),
-    ("Prefill MFU", "mfu.prefill", "%"),
-    ("Decode MBU", "mbu.decode", "%"),
-    ("Power", "power_w", "kW"),
-    ("Price", "usd_per_hour", "USD/h"),
-    ("Price of output", "usd_per_million_tokens.output", "USD per million tokens"),
-    ("Utilisation", "utilisation", "%"),
-    ("Efficiency profile", "efficiency_profile", ""),
-    ("Evidence", "evidence", ""),
-)
-
-
-def print_estimate(estimate: Estimate) -> None:
-    """The results of all columns side by side, then the checks that do not hold."""
-    results = [estimate.results(column) for column in range(len(estimate.columns))]
-    console = open_console()
-    console.print(Text(estimate.title, style="bold"))
-    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
-    for label, path, unit in _RESULTS:
-        if path.partition(".")[0] in results[0]:
-            table.add_row(label, *(_shown(_at(result, path), unit) for result in results))
-    console.print(table)
-    _print_checks(console, results)
-
-
-def _at(result: dict[str, Any], path: str) -> Any:
-    """The entry of nested results that keys joined by dots lead to."""
-    for key in path.split("."):
-        result = result[key]
-    return result
-
-
-def print_built(estimate: Estimate, path: Path) -> None:
-    """A short summary of a workbook just written."""
-    results = [estimate.results(column) for column in range(len(estimate.columns))]
-    console = open_console()
-    console.print(f"{path}: {estimate.title}")
-    for result in results:
-        fits = "fits" if result["fits"] else "does not fit"
-        console.print(
-            f"  {result['name']}: TTFT {_shown(result['ttft_s'], 'ms')}, TPOT {_shown(result['tpot_s'], 'ms')}, "
-            f"{_shown(result['output_tokens_per_s'], 'tokens/s')}, {fits} "
-            f"({_shown(result['memory_per_accelerator_bytes'], 'GB')} "
-            f"of {_shown(result['memory_capacity_bytes'], 'GB')} per accelerator)"
-        )
-    _print_checks(console, results)
-
-
-def _print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
+def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
+    """The checks that do not hold, of each column of results."""
     for result in results:
         for kind, style in (("errors", "bold red"), ("alerts", "yellow")):
             for check in result["checks"][kind]:
@@ -258,7 +154,7 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
                     number(item["seconds"] * 1e3, 4),
                 )
             console.print(table)
-    _print_checks(console, [plan])
+    print_checks(console, [plan])
 
 
 def print_explanation(explained: Explanation, title: str) -> None:

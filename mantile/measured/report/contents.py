@@ -20,7 +20,7 @@ PERCENT = style.table("percent1").form
 SIGNED = style.table("percent1_signed").form
 COUNT = style.number_format("token")
 RATIO = style.number_format("1")
-FORMS = dict.fromkeys(COMPARED, style.number_format("us")) | {"tpot": style.table("ms2").form}
+FORMS = {name: style.amount(metric.digits) for name, metric in COMPARED.items()}
 """Number formats of metrics, in the unit shown."""
 
 LINKED = style.VALUE.but(colour=style.LINK)

@@ -16,6 +16,7 @@ from mantile.equations.compare import (
     Row,
     compare,
 )
+from mantile.equations.metrics import table_format
 from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
@@ -26,20 +27,13 @@ _BASE = 4  # column of the base's values
 _LABELS, _BEST = (104, 220, 96, 54), 48  # widths
 _HEADER, _FIRST = 3, 5  # rows
 _HEIGHT, _GAP = 20, 6
-# Formats of the front sheets, by line; texts have none.
+# Formats of the front sheets, by line, where they are not the digits of a metric; texts have none.
 _FORMS = {
     "accelerators": "whole",
-    "memory_used": "one",
     "memory_share": "percent1",
-    "capacity_sequences": "whole",
     FITS: "yes",
-    "ttft": "one",
-    "tpot": "ms2",
-    "e2e": "ms2",
-    "interactivity": "one",
     "output_tokens_per_s": "rate",
     "output_tokens_per_s_per_accelerator": "rate",
-    "requests_per_s": "ms2",
     "prefill_mfu": "percent1",
     "decode_mbu": "percent1",
     "decode_network_share": "percent1",
@@ -49,7 +43,6 @@ _FORMS = {
     "usd_per_month": "bill",
 }
 _CHART_FORMS = {
-    "tpot": "#,##0.0",
     "output_tokens_per_s_per_accelerator": '[=0]"";[<10]0.00;#,##0',
     "usd_per_million_output": '[=0]"";[<1]0.000;#,##0.00',
 }
@@ -143,8 +136,7 @@ class _CompareSheet:
         labels = ((line.label, style.ROW_LABEL), (unit, style.UNIT), (line.better or "", style.UNIT))
         for column, (words, look) in enumerate(labels, 1):
             sheet.set_text(row, column, words, look.but(top=edge))
-        form = _form(line)
-        look = (style.table(form) if form else style.TEXT_VALUE.but(shrink=True)).but(top=edge)
+        look = _look(line).but(top=edge)
         for scenario, value in enumerate(of.values):
             link = book.link_to(line.figures[0], scenario)
             book.add_quantity(sheet, row, _column(scenario), value, look, scenario=ACROSS, link=link)
@@ -233,7 +225,7 @@ class _CompareSheet:
                 self._across(self.label_row),
                 self._across(data + 2),
                 self._across(data + 1),
-                _CHART_FORMS[of.row.line.key],
+                _chart_form(of.row.line),
                 (width, height),
                 (140 / width, 0.02, 1 - 200 / width, 0.96),
             )
@@ -308,8 +300,19 @@ def _column(scenario: int) -> int:
     return _BASE + max(0, 2 * scenario - 1)
 
 
-def _form(line: Line) -> str:
-    """The format of a line's values; those of inputs follow from what they are."""
-    if isinstance(line.body, Input):
-        return "" if isinstance(line.body.value, str) else "whole" if line.body.integer else "ms2"
-    return _FORMS.get(line.key, "")
+def _look(line: Line) -> style.Style:
+    """The look of a line's values; that of inputs follows from what they are, that of metrics from their digits."""
+    if line.key in _FORMS:
+        return style.table(_FORMS[line.key])
+    if line.metric is not None:
+        return style.VALUE.but(form=style.amount(line.metric.digits))
+    if isinstance(line.body, Input) and not isinstance(line.body.value, str):
+        return style.table("whole" if line.body.integer else "ms2")
+    return style.TEXT_VALUE.but(shrink=True)
+
+
+def _chart_form(line: Line) -> str:
+    """The format of the labels in a chart; a 0 has none."""
+    if line.key in _CHART_FORMS:
+        return _CHART_FORMS[line.key]
+    return table_format(0 if line.metric is None else line.metric.large_digits)

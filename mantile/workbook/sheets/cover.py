@@ -7,6 +7,7 @@ from itertools import count
 from textwrap import wrap
 
 from mantile.equations.checks import Verdict
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, TPOT, TTFT, table_format
 from mantile.equations.summary import status
 from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import tensor_list
@@ -162,16 +163,18 @@ class _RightColumn:
 
     def answer(self) -> None:
         """The headline results."""
-        serving = self.book.estimate.equations.serving
-        rate = serving.output_tokens_per_s_per_accelerator
+        figures = self.book.estimate.equations.figures
+        rate = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
         self._head("The answer")
-        for figure, unit, form, words in (
-            (serving.ttft, "ms", "ms", "to the first token"),
-            (serving.tpot, "ms", "ms1", "per further token"),
-            (rate, rate.unit, "whole", "output tokens per second and accelerator"),
+        for metric, unit, words in (
+            (TTFT, TTFT.display_unit, "to the first token"),
+            (TPOT, TPOT.display_unit, "per further token"),
+            (rate, "", rate.definition),
         ):
-            row, look = next(self.rows), style.front(form, bold=True, align="right")
-            self.sheet.set_formula(row, 5, self.book.displayed(figure, unit), look)
+            form = style.amount(metric.large_digits, unit) if unit else table_format(metric.large_digits)
+            row, look = next(self.rows), style.Style(form=form, bold=True, align="right")
+            shown = self.book.displayed(metric.of(figures), metric.display_unit)
+            self.sheet.set_formula(row, 5, shown, look)
             self.sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
 
     def provenance(self) -> int:

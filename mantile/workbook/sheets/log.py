@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mantile.equations.display import LETTERS, number_in
-from mantile.equations.stamp import Stamp, unchanged
+from mantile.equations.display import LETTERS
+from mantile.equations.metrics import Metric
+from mantile.equations.sensitivity import JUDGED
+from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import Named, Node, Quantity
 from mantile.workbook import style
@@ -13,11 +15,9 @@ from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
-_HEADS = ("TTFT, ms", "TPOT, ms", "USD/M")
-_UNITS = ("ms", "ms", "USD/Mtoken")
-_FORMS = ("#,##0.0_)_)", "#,##0.00_)_)", "#,##0.000_)_)")
+_METRICS = tuple(JUDGED.values())
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
-_LAST = _BEFORE + 2 * len(_HEADS) - 1
+_LAST = _BEFORE + 2 * len(_METRICS) - 1
 _RULE = (style.THIN, style.FAINT)
 _LINE = style.Style(bottom=_RULE)
 _ROLES = ("Prepared by", "Reviewed by", "Approved by")
@@ -51,8 +51,8 @@ def _heads(sheet: Sheet) -> None:
     for column, head in enumerate(("version", "date", "what changed", "why", "checks")):
         sheet.set_text(3, column, "", style.HEADER.but(bottom=None))
         sheet.set_text(4, column, head, style.HEADER)
-    for place, head in enumerate(_HEADS):
-        for column, (top, words) in enumerate((("", "before"), (head, "after")), _BEFORE + 2 * place):
+    for place, metric in enumerate(_METRICS):
+        for column, (top, words) in enumerate((("", "before"), (metric.head, "after")), _BEFORE + 2 * place):
             sheet.set_text(3, column, top, style.HEADER_RIGHT.but(bottom=None))
             sheet.set_text(4, column, words, style.HEADER_RIGHT)
 
@@ -66,7 +66,7 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
         date = version.date or "not dated"
         _words(sheet, row, (str(number), date, version.what, version.why, version.checks))
         for place, (then, now) in enumerate(zip(before, after, strict=True)):
-            look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
+            look = _look(_METRICS[place]).but(bottom=_RULE)
             _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
             _number(sheet, row, _BEFORE + 2 * place + 1, now, look)
         before = after
@@ -74,7 +74,7 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     this, date = str(len(scenario.versions) + 1), scenario.date or "not dated"
     _words(sheet, row, (this, date, f"generated: {book.estimate.title}", scenario.why, ""))
     for place, (then, stored) in enumerate(zip(before, _results(stamp.stored), strict=True)):
-        look = style.VALUE.but(form=_FORMS[place], bottom=_RULE)
+        look = _look(_METRICS[place]).but(bottom=_RULE)
         _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
         sheet.set_formula(row, _BEFORE + 2 * place + 1, _shown(book, stored), look)
     return row + 1
@@ -90,11 +90,10 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
         defaults = " to ".join(dict.fromkeys(f"{end:g}" for end in (min(item.defaults), max(item.defaults))))
         what = f"override: {item.id} = {item.value:g}{unit}, default {defaults}{scenarios}"
         _words(sheet, row, ("", "", what, item.reason, ""))
-        for place, (shown_unit, key) in enumerate(zip(_UNITS, item.before, strict=True)):
-            look = style.VALUE.but(form=_FORMS[place], bottom=_RULE, colour=style.GREY)
+        for place, (key, metric) in enumerate(JUDGED.items()):
+            look = _look(metric).but(bottom=_RULE, colour=style.GREY)
             for column, result in enumerate((item.before[key], item.after[key]), _BEFORE + 2 * place):
-                value = number_in(result, "s", "ms") if shown_unit == "ms" else result
-                _number(sheet, row, column, value, look)
+                _number(sheet, row, column, metric.shown(result), look)
         row += 1
     return row
 
@@ -109,7 +108,7 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
     mark_beginning(sheet, row, 4, "!", style.ALERT)
     both = zip(_results(stamp.stored), _results(stamp.figures), strict=True)
     for place, (stored, figure) in enumerate(both):
-        look = style.VALUE.but(form=_FORMS[place], fill=style.PANEL, top=(style.THIN, style.INK))
+        look = _look(_METRICS[place]).but(fill=style.PANEL, top=(style.THIN, style.INK))
         column = _BEFORE + 2 * place
         sheet.set_formula(row, column, _shown(book, stored), look.but(colour=style.GREY))
         sheet.set_formula(row, column + 1, _shown(book, figure), look.but(colour=style.LINK))
@@ -131,8 +130,12 @@ def _sign_off(sheet: Sheet, row: int) -> int:
 
 
 def _results(figures: Sequence[Named]) -> tuple[Named, ...]:
-    """TTFT, TPOT and cost of the figures of a stamp."""
-    return (figures[0], figures[1], figures[-1])
+    """Those of the figures of a stamp that inputs are judged by."""
+    return tuple(figures[STAMPED.index(metric)] for metric in _METRICS)
+
+
+def _look(metric: Metric) -> style.Style:
+    return style.VALUE.but(form=style.amount(metric.digits))
 
 
 def _shown(book: EstimateBook, figure: Named) -> Node:

@@ -32,7 +32,6 @@ _TABLE = _CHART_ROWS + 4  # row
 _SMALL = style.Style(size=9)
 _NUMBER = style.Style(size=9, form="#,##0.0000", align="right")
 _COUNT = _NUMBER.but(form="0")
-_FORMS = {"ttft": "#,##0.0_)_)", "tpot": "0.00_)_)", "usd": "#,##0.000_)_)"}
 
 
 class SensitivitySheet:
@@ -222,5 +221,5 @@ def _high_of(place: int) -> int:
 
 
 def _result_look(result: Shown, words: str = "") -> style.Style:
-    form = _FORMS[result.key]
+    form = style.amount(result.digits or 0)
     return style.VALUE.but(form=f'"{words}"{form}' if words else form)

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.metrics import (
+    E2E,
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    POWER,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+    table_format,
+)
 from mantile.equations.summary import tiles
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
@@ -23,7 +35,7 @@ class _Tile:
         column: where it stands.
         key: of its texts.
         figure, unit, form: the large number, the unit in which it is shown and its format.
-        definition: where it is the same in every workbook.
+        definition: below it, unless the texts have one that follows the scenario.
         second: what the second number is.
         other, other_form: the second number, in its own unit.
         other_unit: the unit in which that is shown, where it is another one.
@@ -75,64 +87,51 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             label="Fits in memory",
             figure=memory.fits,
             unit=memory.fits.unit,
-            form="yes",
+            form=style.FRONT["yes"],
             second="Room for KV cache",
             other=memory.capacity_sequences,
-            other_form="sequences",
+            other_form=style.FRONT["sequences"],
         ),
-        _Tile(
+        _metric(
+            book,
+            MEMORY_PER_ACCELERATOR,
             column=2,
             key="memory",
-            label="Memory per accelerator",
-            figure=memory.used,
-            unit="GB",
-            form="GB1",
-            definition="weights, KV cache, activations and runtime, fullest one",
+            label=MEMORY_PER_ACCELERATOR.label,
             second="of which weights",
             other=memory.weights,
-            other_form="GB1",
-            other_unit="GB",
+            other_form=_headline_form(MEMORY_PER_ACCELERATOR),
+            other_unit=MEMORY_PER_ACCELERATOR.display_unit,
         ),
     )
 
 
 def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     equations = book.estimate.equations
-    serving = equations.serving
     return (
-        _Tile(
+        _metric(
+            book,
+            TTFT,
             column=3,
-            key="ttft",
-            label="Time to first token, TTFT",
-            figure=serving.ttft,
-            unit="ms",
-            form="ms",
             second="Prefill compute used, MFU",
             other=equations.prefill.mfu,
-            other_form="percent",
+            other_form=style.FRONT["percent"],
         ),
-        _Tile(
+        _metric(
+            book,
+            TPOT,
             column=4,
-            key="tpot",
-            label="Time per token, TPOT",
-            figure=serving.tpot,
-            unit="ms",
-            form="ms1",
             second="Decode bandwidth used, MBU",
             other=equations.decode.mbu,
-            other_form="percent",
+            other_form=style.FRONT["percent"],
         ),
-        _Tile(
+        _metric(
+            book,
+            E2E,
             column=5,
-            key="e2e",
-            label="End to end",
-            figure=serving.e2e,
-            unit="s",
-            form="s2",
-            definition="TTFT and one TPOT for every further token",
             second="Interactivity",
-            other=serving.interactivity,
-            other_form="per_user",
+            other=equations.serving.interactivity,
+            other_form=style.FRONT["per_user"],
         ),
     )
 
@@ -140,28 +139,26 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     serving = book.estimate.equations.serving
     return (
-        _Tile(
+        _metric(
+            book,
+            OUTPUT_TOKENS_PER_S,
             column=6,
             key="throughput",
-            label="Output tokens per second",
-            figure=serving.output_tokens_per_s,
-            unit=serving.output_tokens_per_s.unit,
-            form="whole",
+            form=table_format(OUTPUT_TOKENS_PER_S.large_digits),
             second="Requests",
             other=serving.requests_per_s,
-            other_form="per_second",
+            other_form=style.FRONT["per_second"],
         ),
-        _Tile(
+        _metric(
+            book,
+            OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
             column=7,
             key="per_accelerator",
             label="Per accelerator",
-            figure=serving.output_tokens_per_s_per_accelerator,
-            unit=serving.output_tokens_per_s_per_accelerator.unit,
-            form="whole",
-            definition="output tokens per second and accelerator",
+            form=table_format(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.large_digits),
             second="Tokens per second",
             other=serving.total_tokens_per_s,
-            other_form="total",
+            other_form=style.FRONT["total"],
         ),
     )
 
@@ -169,44 +166,79 @@ def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     cost = book.estimate.equations.cost
     return (
-        _Tile(
+        _metric(
+            book,
+            USD_PER_MILLION_OUTPUT_TOKENS,
             column=8,
             key="cost",
-            label=book.currency.named("USD per million output tokens"),
-            figure=cost.usd_per_million_output,
-            unit=cost.usd_per_million_output.unit,
-            form="usd",
-            definition="cost per hour ÷ output tokens, at the utilisation stated",
+            label=book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.label),
+            form=style.FRONT["usd"],
             second="All accelerators",
             other=cost.usd_per_hour,
-            other_form="usd_hour",
+            other_form=style.FRONT["usd_hour"],
         ),
-        _Tile(
+        _metric(
+            book,
+            POWER,
             column=9,
-            key="power",
-            label="Power in the building",
-            figure=cost.power,
-            unit="kW",
-            form="kilowatt",
-            definition="accelerators with their share of host and building, mean",
             second="Energy",
             other=cost.joules_per_output_token,
-            other_form="joule",
+            other_form=style.FRONT["joule"],
         ),
     )
+
+
+def _metric(
+    book: EstimateBook,
+    metric: Metric,
+    column: int,
+    second: str,
+    other: Quantity,
+    other_form: str,
+    *,
+    key: str = "",
+    label: str = "",
+    form: str = "",
+    other_unit: str = "",
+) -> _Tile:
+    """A tile whose large number is a headline metric.
+
+    Args:
+        key: where it is not the attribute of the metric.
+        label: where it is not that of the quantity.
+        form: where it is not number and unit.
+    """
+    figure = metric.of(book.estimate.equations.figures)
+    return _Tile(
+        column=column,
+        key=key or metric.attribute,
+        label=label or figure.label,
+        figure=figure,
+        unit=metric.display_unit,
+        form=form or _headline_form(metric),
+        second=second,
+        other=other,
+        other_form=other_form,
+        definition=metric.definition,
+        other_unit=other_unit,
+    )
+
+
+def _headline_form(metric: Metric) -> str:
+    return style.amount(metric.large_digits, metric.display_unit)
 
 
 def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
     """The large number, which leads to its row and says how it is worked out, and the second number."""
     figure = tile.figure
     look = style.TILE.but(right=_edge(tile.column), bold=True, colour=style.NAVY)
-    large = look.but(size=22, form=book.currency.number_format(style.FRONT[tile.form]))
+    large = look.but(size=22, form=book.currency.number_format(tile.form))
     note = f"{figure.label}: {sentence(figure)}\n\n{figure.id}, on {book.addresses[figure].sheet}"
     shown = book.displayed(figure, tile.unit)
     cell = Cell(large, expression=shown, link=book.link_to(figure), note=note)
     sheet.set_cell(_NUMBER, tile.column, cell)
     other = book.displayed(tile.other, tile.other_unit or tile.other.unit)
-    small = look.but(size=11, form=book.currency.number_format(style.FRONT[tile.other_form]))
+    small = look.but(size=11, form=book.currency.number_format(tile.other_form))
     sheet.set_formula(_OTHER, tile.column, other, small)
 
 

@@ -21,17 +21,6 @@ _FIRST_CASE = 3  # column of the first point of the workings, behind label, unit
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART = (470, 300)
 _PLOT = (0.10, 0.04, 0.87, 0.72)
-_DIGITS = {
-    "ttft": "#,##0.0",
-    "tpot": "0.00",
-    "interactivity": "#,##0.0",
-    "tokens": "#,##0",
-    "per_accelerator": "#,##0.0",
-    "memory": "#,##0.0",
-    "fits": '[=1]"yes";[=0]"no"',
-    "usd": "#,##0.000",
-    "power": "#,##0.0",
-}
 
 
 class SweepSheet:
@@ -94,7 +83,7 @@ class SweepSheet:
                 self.row,
                 self.columns[key],
                 value,
-                _result_look(key).but(bold=True, **panel),
+                _result_look(self.results[key]).but(bold=True, **panel),
                 scenario=ACROSS,
                 link=self.book.link_to(self.results[key].figure),
             )
@@ -118,12 +107,12 @@ class SweepSheet:
         book, sheet, figures = self.book, self.sheet, stored(self.results, values)
         sheet.set_text(self.row, 0, "now, as generated", style.SOURCE)
         for key, then in figures.then.items():
-            look = _result_look(key).but(colour=style.GREY)
+            look = _result_look(self.results[key]).but(colour=style.GREY)
             book.add_constant(sheet, self.row, self.columns[key], then, look)
         self.row += 1
         sheet.set_text(self.row, 0, "still so", style.SOURCE)
         for key, flag in figures.same.items():
-            look = _result_look(key).but(colour=style.GREY, form=style.FRONT["same"])
+            look = _result_look(self.results[key]).but(colour=style.GREY, form=style.FRONT["same"])
             book.add_quantity(sheet, self.row, self.columns[key], flag, look, scenario=ACROSS)
         self.row += 1
         self.note = figures.note
@@ -140,7 +129,7 @@ class SweepSheet:
             look = _input_look(figure).but(colour=style.GREY)
             sheet.set_cell(self.row, column, value_cell(look, value))
         for key, result in values.items():
-            look = _result_look(key).but(colour=style.GREY)
+            look = _result_look(self.results[key]).but(colour=style.GREY)
             sheet.set_cell(self.row, self.columns[key], Cell(look, number=None if isnan(result) else result))
         self.row += 1
 
@@ -184,7 +173,7 @@ class SweepSheet:
         for column, (figure, value) in enumerate(zip(self.swept, point.fields, strict=True), 1):
             book.add_quantity(sheet, self.row, column, value, _input_look(figure), scenario=ACROSS)
         for key, value in point.results.items():
-            look = _result_look(key)
+            look = _result_look(self.results[key])
             book.add_quantity(sheet, self.row, self.columns[key], value, look, scenario=ACROSS)
         self.row += 1
 
@@ -277,5 +266,6 @@ def _input_look(figure: Input) -> style.Style:
     return style.value(figure.unit, is_text=isinstance(figure.value, str), integer=figure.integer)
 
 
-def _result_look(key: str) -> style.Style:
-    return style.VALUE.but(form=";".join(f"{part}_)_)" for part in _DIGITS[key].split(";")))
+def _result_look(of: Shown) -> style.Style:
+    """The look of a result; whether a point fits is a yes or no."""
+    return style.table("yes_no") if of.digits is None else style.VALUE.but(form=style.amount(of.digits))

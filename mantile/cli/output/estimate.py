@@ -1,0 +1,114 @@
+"""What the command line shows of an estimate: the results of all columns side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from mantile.cli.output.tables import new_table, number, open_console, print_checks
+from mantile.equations import metrics
+
+if TYPE_CHECKING:
+    from mantile.estimate.estimate import Estimate
+
+_Row = tuple[str, str, Callable[[Any], str]]  # label, path in the results, and how a value is written
+
+
+def _of(metric: metrics.Metric) -> _Row:
+    return metric.label, metric.key, metric.text
+
+
+def _percent(value: float) -> str:
+    return f"{number(100 * value, 3)} %"
+
+
+_ROWS: tuple[_Row, ...] = (
+    ("Accelerator", "accelerator", number),
+    ("Accelerators", metrics.ACCELERATORS.key, number),
+    ("Framework", "framework", number),
+    ("Weights", "weights_dtype", number),
+    ("KV cache", "kv_dtype", number),
+    ("System", "system", number),
+    ("TP", "tp", number),
+    ("PP", "pp", number),
+    ("DP", "dp", number),
+    ("EP", "ep", number),
+    ("Attention DP", "attention_dp", number),
+    ("Input tokens", "input_tokens", number),
+    ("Output tokens", "output_tokens", number),
+    ("Concurrency", "concurrency", number),
+    ("Feasibility", "feasibility", number),
+    _of(metrics.MEMORY_PER_ACCELERATOR),
+    _of(metrics.MEMORY_CAPACITY),
+    _of(metrics.KV_CAPACITY_SEQUENCES),
+    ("Request rate, requests/s", "request_rate", number),
+    _of(metrics.LOAD),
+    _of(metrics.TTFT),
+    ("TTFT, 80 % from", "range_80.ttft.p10", metrics.TTFT.text),
+    ("to", "range_80.ttft.p90", metrics.TTFT.text),
+    _of(metrics.TTFT_P50),
+    _of(metrics.TTFT_P95),
+    _of(metrics.TPOT),
+    ("TPOT, 80 % from", "range_80.tpot.p10", metrics.TPOT.text),
+    ("to", "range_80.tpot.p90", metrics.TPOT.text),
+    _of(metrics.E2E),
+    _of(metrics.INTERACTIVITY),
+    _of(metrics.OUTPUT_TOKENS_PER_S),
+    _of(metrics.OUTPUT_TOKENS_PER_S_PER_ACCELERATOR),
+    ("Prefill is bound by", "bottleneck.prefill", number),
+    ("Decode is bound by", "bottleneck.decode", number),
+    _of(metrics.PREFILL_MFU),
+    _of(metrics.DECODE_MBU),
+    _of(metrics.POWER),
+    _of(metrics.USD_PER_HOUR),
+    _of(metrics.USD_PER_MILLION_OUTPUT_TOKENS),
+    ("Utilisation", "utilisation", _percent),
+    ("Efficiency profile", "efficiency_profile", number),
+    ("Evidence", "evidence", number),
+)
+
+
+def print_estimate(estimate: Estimate) -> None:
+    """The results of all columns side by side, then the checks that do not hold."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = open_console()
+    console.print(Text(estimate.title, style="bold"))
+    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    for label, path, written in _ROWS:
+        if path.partition(".")[0] in results[0]:
+            table.add_row(label, *(written(_at(result, path)) for result in results))
+    console.print(table)
+    print_checks(console, results)
+
+
+def _at(result: dict[str, Any], path: str) -> Any:
+    """The entry of nested results that keys joined by dots lead to."""
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def print_built(estimate: Estimate, path: Path) -> None:
+    """A short summary of a workbook just written."""
+    results = [estimate.results(column) for column in range(len(estimate.columns))]
+    console = open_console()
+    console.print(f"{path}: {estimate.title}")
+    for result in results:
+        ttft, tpot, rate, used, capacity = (
+            metric.text(result[metric.key])
+            for metric in (
+                metrics.TTFT,
+                metrics.TPOT,
+                metrics.OUTPUT_TOKENS_PER_S,
+                metrics.MEMORY_PER_ACCELERATOR,
+                metrics.MEMORY_CAPACITY,
+            )
+        )
+        fits = "fits" if result["fits"] else "does not fit"
+        console.print(
+            f"  {result['name']}: TTFT {ttft}, TPOT {tpot}, {rate}, {fits} ({used} of {capacity} per accelerator)"
+        )
+    print_checks(console, results)

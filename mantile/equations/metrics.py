@@ -1,0 +1,538 @@
+"""The headline metrics: what an estimate is asked for, declared once.
+
+Results of Python and of `mantile estimate --json`, columns of sweeps, defined names, front sheets and the terminal follow from this
+list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from mantile.equations.display import Currency, Shown, number_in
+from mantile.equations.workers import DECODE
+from mantile.graph.operations import format_text
+from mantile.graph.quantity import Named, Quantity
+
+Better = Literal["lower", "higher"]
+
+_COUNTED = ("token", "request", "accelerator", "sequence")  # units that have a plural
+_FEWEST = 3  # significant digits of a small number in a text
+_MOST_PLACES = 12
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A headline result.
+
+    Args:
+        attribute: of an estimate in Python: `estimate.tpot`.
+        id: of the quantity. Where decode workers have figures of their own, theirs counts.
+        key: in JSON; a dot leads into a nested object.
+        label: what it is called.
+        unit: of the quantity.
+        shown_unit: in which people quote it; that of the quantity if empty. A share may be shown in %.
+        digits: after the point in a table, in the unit shown.
+        headline_digits: the same in a headline, where fewer are read; those of a table if None.
+        better: the direction that is, where one plan can be better than another.
+        definition: what it is, in half a sentence.
+        heading: over a narrow column or chart, with its unit; label and unit if empty.
+        unit_text: the unit as readers write it, where that is not the unit shown.
+        defined_name: in workbooks; none if empty.
+        of_plan: whether a plan that cannot be has none.
+        zero_is_unknown: whether 0 means that nobody knows it, such as a price that nobody states.
+    """
+
+    attribute: str
+    id: str
+    key: str
+    label: str
+    unit: str
+    definition: str
+    shown_unit: str = ""
+    digits: int = 0
+    headline_digits: int | None = None
+    better: Better | None = None
+    heading: str = ""
+    unit_text: str = ""
+    defined_name: str = ""
+    of_plan: bool = True
+    zero_is_unknown: bool = False
+
+    @property
+    def display_unit(self) -> str:
+        """The unit in which people quote it."""
+        return self.shown_unit or self.unit
+
+    @property
+    def written_unit(self) -> str:
+        """The same as readers write it."""
+        return self.unit_text or self.display_unit
+
+    @property
+    def head(self) -> str:
+        """Over a narrow column or chart."""
+        return self.heading or f"{self.label}, {self.written_unit}"
+
+    @property
+    def column(self) -> str:
+        """In tables of sweeps: the key in JSON, nested ones joined by _."""
+        return self.key.replace(".", "_")
+
+    @property
+    def large_digits(self) -> int:
+        """Digits after the point in a headline."""
+        return self.digits if self.headline_digits is None else self.headline_digits
+
+    def of(self, figures: Mapping[str, Named]) -> Quantity:
+        """The quantity, among the figures of a graph by id.
+
+        Raises:
+            KeyError: where the graph has none, such as a load without a request rate.
+        """
+        quantity = figures.get(f"{DECODE}{self.id}") or figures[self.id]
+        assert isinstance(quantity, Quantity)
+        return quantity
+
+    def known(self, value: float, possible: bool) -> float | None:
+        """The value of the quantity; None where nobody knows it.
+
+        Args:
+            possible: whether the plan can be.
+        """
+        value = float(value)
+        unknown = not math.isfinite(value) or (self.zero_is_unknown and value == 0)
+        return None if unknown or (self.of_plan and not possible) else value
+
+    def shown(self, value: float) -> float:
+        """A value of the quantity in the unit in which people quote it."""
+        if self.display_unit == "%":
+            return value * 100
+        return number_in(value, self.unit, self.display_unit)
+
+    def text(self, value: float | None) -> str:
+        """A value of the quantity with its unit; a dash for None.
+
+        Example:
+            TPOT.text(0.01234)    # 12.34 ms
+        """
+        if value is None:
+            return "–"
+        number = self.shown(value)
+        places = self.digits
+        if number and abs(number) < 10.0 ** (1 - places):
+            places = min(_MOST_PLACES, _FEWEST - 1 - math.floor(math.log10(abs(number))))
+        written = format_text(number, table_format(places))
+        if self.written_unit == "%":
+            return f"{written} %"
+        return written if self.unit == "1" else f"{written} {_plural(self.written_unit)}"
+
+    def on(
+        self, figures: Mapping[str, Named], key: str, currency: Currency, label: str | None = None
+    ) -> Shown:
+        """The metric as readers of a sheet see it.
+
+        Args:
+            key: a short name in ids of the sheet.
+            label: the heading, if it is not given.
+        """
+        quantity = self.of(figures)
+        unit = currency.code if quantity.unit.startswith("USD") else self.display_unit
+        label = currency.named(self.head if label is None else label)
+        return Shown(key, label, unit, quantity, currency, self.digits)
+
+
+def table_format(digits: int) -> str:
+    """The number format of a table."""
+    return "#,##0" if digits == 0 else f"#,##0.{'0' * digits}"
+
+
+def _plural(unit: str) -> str:
+    first, slash, rest = unit.partition("/")
+    return f"{first}s{slash}{rest}" if first in _COUNTED else unit
+
+
+ACCELERATORS = Metric(
+    attribute="accelerators",
+    id="serving.accelerators",
+    key="accelerators",
+    label="Accelerators",
+    unit="accelerator",
+    definition="accelerators of the whole deployment",
+    of_plan=False,
+)
+TTFT = Metric(
+    attribute="ttft",
+    id="serving.ttft",
+    key="ttft_s",
+    label="TTFT",
+    unit="s",
+    definition="arrival to first token, mean, queueing included",
+    shown_unit="ms",
+    digits=1,
+    headline_digits=0,
+    better="lower",
+    defined_name="ttft",
+)
+TPOT = Metric(
+    attribute="tpot",
+    id="serving.tpot",
+    key="tpot_s",
+    label="TPOT",
+    unit="s",
+    definition="mean gap between tokens of one request",
+    shown_unit="ms",
+    digits=2,
+    headline_digits=1,
+    better="lower",
+    defined_name="tpot",
+)
+E2E = Metric(
+    attribute="e2e",
+    id="serving.e2e",
+    key="e2e_s",
+    label="End to end",
+    unit="s",
+    definition="TTFT and one TPOT for every further token",
+    digits=2,
+    better="lower",
+    defined_name="e2e",
+)
+REQUESTS_PER_S = Metric(
+    attribute="requests_per_s",
+    id="serving.requests_per_s",
+    key="requests_per_s",
+    label="Requests per second",
+    unit="request/s",
+    definition="requests that the whole deployment finishes per second",
+    digits=2,
+    better="higher",
+)
+OUTPUT_TOKENS_PER_S = Metric(
+    attribute="output_tokens_per_s",
+    id="serving.output_tokens_per_s",
+    key="output_tokens_per_s",
+    label="Output tokens per second",
+    unit="token/s",
+    definition="output tokens per second of the whole deployment",
+    better="higher",
+    heading="output tokens/s",
+    defined_name="output_tokens_per_s",
+)
+OUTPUT_TOKENS_PER_S_PER_ACCELERATOR = Metric(
+    attribute="output_tokens_per_s_per_accelerator",
+    id="serving.output_tokens_per_s_per_accelerator",
+    key="output_tokens_per_s_per_accelerator",
+    label="Output tokens per accelerator",
+    unit="token/s/accelerator",
+    definition="output tokens per second and accelerator",
+    digits=1,
+    headline_digits=0,
+    better="higher",
+    heading="output tokens/s per accelerator",
+    unit_text="token/s/acc",
+    defined_name="output_tokens_per_s_per_accelerator",
+)
+INTERACTIVITY = Metric(
+    attribute="interactivity",
+    id="serving.interactivity",
+    key="interactivity_tokens_per_s",
+    label="Interactivity",
+    unit="token/request/s",
+    definition="output tokens per second that one user sees",
+    digits=1,
+    headline_digits=0,
+    better="higher",
+    heading="tokens/s per user",
+    unit_text="token/s/user",
+    defined_name="interactivity",
+)
+MEMORY_PER_ACCELERATOR = Metric(
+    attribute="memory_per_accelerator",
+    id="memory.used",
+    key="memory_per_accelerator_bytes",
+    label="Memory per accelerator",
+    unit="B",
+    definition="weights, KV cache, activations and runtime, fullest one",
+    shown_unit="GB",
+    digits=1,
+    better="lower",
+    heading="memory used, GB",
+    defined_name="memory_per_accelerator",
+    of_plan=False,
+)
+MEMORY_CAPACITY = Metric(
+    attribute="memory_capacity",
+    id="hardware.memory_capacity",
+    key="memory_capacity_bytes",
+    label="Memory of an accelerator",
+    unit="B",
+    definition="memory of an accelerator as its datasheet states it",
+    shown_unit="GB",
+    digits=1,
+    defined_name="memory_capacity",
+    of_plan=False,
+)
+KV_CAPACITY_SEQUENCES = Metric(
+    attribute="kv_capacity_sequences",
+    id="memory.capacity_sequences",
+    key="kv_capacity_sequences",
+    label="Room for sequences",
+    unit="request",
+    definition="sequences for whose KV cache a replica has room",
+    better="higher",
+    unit_text="sequence",
+    defined_name="kv_capacity_sequences",
+    of_plan=False,
+)
+BATCH = Metric(
+    attribute="batch",
+    id="memory.batch",
+    key="batch",
+    label="Batch",
+    unit="request",
+    definition="requests that a replica decodes together",
+    digits=1,
+    of_plan=False,
+)
+PREFILL_MFU = Metric(
+    attribute="prefill_mfu",
+    id="prefill.mfu",
+    key="mfu.prefill",
+    label="Prefill MFU",
+    unit="1",
+    definition="share of the peak FLOP/s that prefill uses",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+)
+DECODE_MFU = Metric(
+    attribute="decode_mfu",
+    id="decode.mfu",
+    key="mfu.decode",
+    label="Decode MFU",
+    unit="1",
+    definition="share of the peak FLOP/s that decode uses",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+)
+PREFILL_MBU = Metric(
+    attribute="prefill_mbu",
+    id="prefill.mbu",
+    key="mbu.prefill",
+    label="Prefill MBU",
+    unit="1",
+    definition="share of the memory bandwidth that prefill uses",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+)
+DECODE_MBU = Metric(
+    attribute="decode_mbu",
+    id="decode.mbu",
+    key="mbu.decode",
+    label="Decode MBU",
+    unit="1",
+    definition="share of the memory bandwidth that decode uses",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+)
+POWER = Metric(
+    attribute="power",
+    id="cost.power",
+    key="power_w",
+    label="Power in the building",
+    unit="W",
+    definition="accelerators with their share of host and building, mean",
+    shown_unit="kW",
+    digits=1,
+    better="lower",
+    heading="power, kW",
+    defined_name="power",
+    zero_is_unknown=True,
+)
+JOULES_PER_OUTPUT_TOKEN = Metric(
+    attribute="joules_per_output_token",
+    id="cost.joules_per_output_token",
+    key="joules_per_output_token",
+    label="Energy per output token",
+    unit="J/token",
+    definition="power ÷ output tokens per second, at the utilisation stated",
+    digits=1,
+    better="lower",
+    zero_is_unknown=True,
+)
+USD_PER_HOUR = Metric(
+    attribute="usd_per_hour",
+    id="cost.usd_per_hour",
+    key="usd_per_hour",
+    label="Cost per hour",
+    unit="USD/h",
+    definition="price of all accelerators per hour",
+    digits=2,
+    better="lower",
+    defined_name="usd_per_hour",
+    zero_is_unknown=True,
+)
+USD_PER_MILLION_OUTPUT_TOKENS = Metric(
+    attribute="usd_per_million_output_tokens",
+    id="cost.usd_per_million_output",
+    key="usd_per_million_tokens.output",
+    label="USD per million output tokens",
+    unit="USD/Mtoken",
+    definition="cost per hour ÷ output tokens, at the utilisation stated",
+    digits=3,
+    better="lower",
+    heading="USD per M output tokens",
+    unit_text="USD",
+    defined_name="usd_per_million_tokens",
+    zero_is_unknown=True,
+)
+USD_PER_MILLION_INPUT_TOKENS = Metric(
+    attribute="usd_per_million_input_tokens",
+    id="cost.usd_per_million_input",
+    key="usd_per_million_tokens.input",
+    label="USD per million input tokens",
+    unit="USD/Mtoken",
+    definition="cost per hour ÷ input tokens, at the utilisation stated",
+    digits=3,
+    better="lower",
+    heading="USD per M input tokens",
+    unit_text="USD",
+    zero_is_unknown=True,
+)
+USD_PER_MILLION_BLENDED_TOKENS = Metric(
+    attribute="usd_per_million_blended_tokens",
+    id="cost.usd_per_million_blended",
+    key="usd_per_million_tokens.blended",
+    label="USD per million tokens",
+    unit="USD/Mtoken",
+    definition="cost per hour ÷ input and output tokens, at the utilisation stated",
+    digits=3,
+    better="lower",
+    heading="USD per M tokens",
+    unit_text="USD",
+    zero_is_unknown=True,
+)
+USD_PER_DAY = Metric(
+    attribute="usd_per_day",
+    id="cost.usd_per_day",
+    key="usd_per_day",
+    label="Cost per day",
+    unit="USD/day",
+    definition="cost of the paid hours of a day",
+    digits=2,
+    better="lower",
+    zero_is_unknown=True,
+)
+USD_PER_MONTH = Metric(
+    attribute="usd_per_month",
+    id="cost.usd_per_month",
+    key="usd_per_month",
+    label="Cost per month",
+    unit="USD/month",
+    definition="cost of the paid hours of a month",
+    better="lower",
+    zero_is_unknown=True,
+)
+OUTPUT_TOKENS_PER_USD = Metric(
+    attribute="output_tokens_per_usd",
+    id="cost.tokens_per_usd",
+    key="output_tokens_per_usd",
+    label="Output tokens per USD",
+    unit="token/USD",
+    definition="output tokens ÷ cost, at the utilisation stated",
+    better="higher",
+    zero_is_unknown=True,
+)
+OUTPUT_TOKENS_PER_KWH = Metric(
+    attribute="output_tokens_per_kwh",
+    id="cost.tokens_per_kwh",
+    key="output_tokens_per_kwh",
+    label="Output tokens per kWh",
+    unit="token/kWh",
+    definition="output tokens ÷ energy, at the utilisation stated",
+    better="higher",
+    zero_is_unknown=True,
+)
+TTFT_P50 = Metric(
+    attribute="ttft_p50",
+    id="serving.ttft_p50",
+    key="ttft_p50_s",
+    label="TTFT, median",
+    unit="s",
+    definition="half of the requests wait less for their first token",
+    shown_unit="ms",
+    digits=1,
+    headline_digits=0,
+    better="lower",
+)
+TTFT_P95 = Metric(
+    attribute="ttft_p95",
+    id="serving.ttft_p95",
+    key="ttft_p95_s",
+    label="TTFT, p95",
+    unit="s",
+    definition="95 % of the requests wait less for their first token",
+    shown_unit="ms",
+    digits=1,
+    headline_digits=0,
+    better="lower",
+)
+E2E_P50 = Metric(
+    attribute="e2e_p50",
+    id="serving.e2e_p50",
+    key="e2e_p50_s",
+    label="End to end, median",
+    unit="s",
+    definition="half of the requests take less from arrival to last token",
+    digits=2,
+    better="lower",
+)
+E2E_P95 = Metric(
+    attribute="e2e_p95",
+    id="serving.e2e_p95",
+    key="e2e_p95_s",
+    label="End to end, p95",
+    unit="s",
+    definition="95 % of the requests take less from arrival to last token",
+    digits=2,
+    better="lower",
+)
+LOAD = Metric(
+    attribute="load",
+    id="load.utilisation",
+    key="load",
+    label="Load",
+    unit="1",
+    definition="request rate ÷ the rate that the deployment keeps up with, where requests arrive at a rate",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+    of_plan=False,
+)
+WORKERS_RATIO = Metric(
+    attribute="workers_ratio",
+    id="serving.workers_ratio",
+    key="workers_ratio",
+    label="Prefill workers per decode worker",
+    unit="1",
+    definition="prefill workers that keep one decode worker busy, where both are apart",
+    digits=2,
+)
+
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All metrics, in the order in which results tell them."""
+
+
+def metrics_of(figures: Mapping[str, Named]) -> Iterator[Metric]:
+    """The metrics that a graph has: a load where requests may arrive at a rate, a ratio where workers are apart.
+
+    Args:
+        figures: of the graph by id.
+    """
+    return (metric for metric in METRICS if metric.id in figures)

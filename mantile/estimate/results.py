@@ -1,0 +1,140 @@
+"""What an estimate says of one scenario, in SI units: the object that `mantile estimate --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import Metric, metrics_of
+from mantile.graph.operations import format_text
+from mantile.graph.quantity import Input, Named, Node
+
+_RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
+
+
+def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Inputs, headline metrics, what limits them, their ranges and the checks that do not hold.
+
+    Args:
+        values: of all figures of one scenario.
+
+    Returns:
+        numbers in SI units and texts under their keys; None for a figure that nobody knows, and for the metrics of a plan that cannot
+        be.
+    """
+    return {
+        **{name: _plain(figure, values[figure]) for name, figure in graph.inputs.named().items()},
+        **_texts(graph, values),
+        **_nested(metric_values(graph, values)),
+        "fits": all(float(values[workers.memory.fits]) for workers in graph.workers),
+        "split": {
+            phase.phase.id: {
+                kind: float(values[part]) / float(values[phase.time]) for kind, part in phase.parts.items()
+            }
+            for phase in (graph.prefill, graph.decode)
+        },
+        "range_80": _ranges(graph, values),
+        "checks": {
+            "errors": raised(graph, values, errors=True),
+            "alerts": raised(graph, values, errors=False),
+        },
+    }
+
+
+def is_possible(feasibility: str) -> bool:
+    """Whether a plan can be, by its verdict."""
+    return feasibility in (FITS, WITH_OFFLOAD)
+
+
+def metric_values(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[Metric, float | None]:
+    """The headline metrics, in SI units; None where nobody knows one or the plan cannot be."""
+    possible = is_possible(values[graph.checks.feasibility])
+    figures = graph.figures
+    return {metric: metric.known(values[metric.of(figures)], possible) for metric in metrics_of(figures)}
+
+
+def headline(graph: EstimateGraph) -> dict[str, Named]:
+    """The figures that are results by themselves, words and metrics, under their keys; a dot leads into a nested object."""
+    return texts(graph) | {metric.key: metric.of(graph.figures) for metric in metrics_of(graph.figures)}
+
+
+def texts(graph: EstimateGraph) -> dict[str, Named]:
+    """Those of them that are words."""
+    first, last = graph.prefill_workers, graph.decode_workers
+    figures: dict[str, Named] = {
+        "system": first.hardware.system,
+        "feasibility": graph.checks.feasibility,
+        "bottleneck.prefill": graph.prefill.bottleneck,
+        "bottleneck.decode": graph.decode.bottleneck,
+        "evidence": graph.evidence.name,
+        "efficiency_profile": first.efficiency.profile,
+    }
+    if graph.serving.load is not None:
+        figures["load_state"] = graph.figures["load.state"]
+    if last is not first:
+        figures["decode_system"] = last.hardware.system
+    return figures
+
+
+def raised(graph: EstimateGraph, values: Mapping[Node, Any], errors: bool) -> list[dict[str, Any]]:
+    """Error checks, or alerts, that do not hold: reason code, message, both sides."""
+    return [
+        {
+            "code": check.code,
+            "message": f"{check.label}: {_shown(values[check.left])}, expected {_RULES[check.rule]} "
+            f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
+            "left": float(values[check.left]),
+            "right": float(values[check.right]),
+        }
+        for check in graph.checks.checks
+        if check.error == errors and not values[check.result]
+    ]
+
+
+def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, figure in texts(graph).items():
+        _put(nested, key, values[figure])
+    return nested
+
+
+def _nested(known: Mapping[Metric, float | None]) -> dict[str, Any]:
+    """Metrics under their keys in JSON."""
+    nested: dict[str, Any] = {}
+    for metric, value in known.items():
+        _put(nested, metric.key, value)
+    return nested
+
+
+def _put(nested: dict[str, Any], key: str, value: Any) -> None:
+    """A value under a key; a dot leads into a nested object."""
+    outer, dot, inner = key.partition(".")
+    if dot:
+        nested.setdefault(outer, {})[inner] = value
+    else:
+        nested[key] = value
+
+
+def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
+    """The ranges that hold 80 % of runs; of a plan that cannot be there are none."""
+    possible = is_possible(values[graph.checks.feasibility])
+    return {
+        name: {
+            percent: float(values[figure]) if possible else None
+            for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)
+        }
+        for name, band in graph.evidence.bands.items()
+    }
+
+
+def _plain(figure: Input, value: Any) -> str | int | float:
+    """The value of an input as a scenario file holds it."""
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if figure.integer else float(value)
+
+
+def _shown(value: float) -> str:
+    return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")
