@@ -92,7 +92,8 @@ class Metric:
         Raises:
             KeyError: where the graph has none, such as a load without a request rate.
         """
-        quantity = figures.get(f"{DECODE}{self.id}") or figures[self.id]
+        of_decode = f"{DECODE}{self.id}"
+        quantity = figures[of_decode if of_decode in figures else self.id]
         assert isinstance(quantity, Quantity)
         return quantity
 
