@@ -38,7 +38,8 @@ class Metric:
         headline_digits: the same in a headline, where fewer are read; those of a table if None.
         better: the direction that is, where one plan can be better than another.
         definition: what it is, in half a sentence.
-        heading: over a narrow column or chart, with its unit; label and unit if empty.
+        heading: over a column or chart, with its unit; label and unit if empty.
+        short_heading: over a column of a terminal; the heading if empty.
         unit_text: the unit as readers write it, where that is not the unit shown.
         defined_name: in workbooks; none if empty.
         of_plan: whether a plan that cannot be has none.
@@ -56,6 +57,7 @@ class Metric:
     headline_digits: int | None = None
     better: Better | None = None
     heading: str = ""
+    short_heading: str = ""
     unit_text: str = ""
     defined_name: str = ""
     of_plan: bool = True
@@ -73,7 +75,7 @@ class Metric:
 
     @property
     def head(self) -> str:
-        """Over a narrow column or chart."""
+        """Over a column or chart."""
         return self.heading or f"{self.label}, {self.written_unit}"
 
     @property
@@ -220,6 +222,7 @@ OUTPUT_TOKENS_PER_S = Metric(
     definition="output tokens per second of the whole deployment",
     better="higher",
     heading="output tokens/s",
+    short_heading="tok/s",
     defined_name="output_tokens_per_s",
 )
 OUTPUT_TOKENS_PER_S_PER_ACCELERATOR = Metric(
@@ -233,6 +236,7 @@ OUTPUT_TOKENS_PER_S_PER_ACCELERATOR = Metric(
     headline_digits=0,
     better="higher",
     heading="output tokens/s per accelerator",
+    short_heading="tok/s/acc",
     unit_text="token/s/acc",
     defined_name="output_tokens_per_s_per_accelerator",
 )
@@ -247,6 +251,7 @@ INTERACTIVITY = Metric(
     headline_digits=0,
     better="higher",
     heading="tokens/s per user",
+    short_heading="tok/s/user",
     unit_text="token/s/user",
     defined_name="interactivity",
 )
@@ -389,6 +394,7 @@ USD_PER_MILLION_OUTPUT_TOKENS = Metric(
     digits=3,
     better="lower",
     heading="USD per M output tokens",
+    short_heading="USD/M out",
     unit_text="USD",
     defined_name="usd_per_million_tokens",
     zero_is_unknown=True,

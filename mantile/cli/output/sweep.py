@@ -58,7 +58,12 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
         all_fit = set(shown["feasibility"]) == {"fits"}  # then the first line has said it
         verdict = ("feasibility", "reasons") if everything and not all_fit else ()
         numbers = range(len(parameters), len(parameters) + len(_METRICS))
-        table = new_table(*parameters, *(metric.head for metric in _METRICS), *verdict, right=numbers)
+        table = new_table(
+            *parameters,
+            *(metric.short_heading or metric.head for metric in _METRICS),
+            *verdict,
+            right=numbers,
+        )
         for row in shown.to_dict("records"):
             results = (_number(metric, row[metric.column]) for metric in _METRICS)
             table.add_row(
