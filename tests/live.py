@@ -23,7 +23,8 @@ from mantile.verify.compiled_formulas import CompiledModel
 from mantile.verify.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import FIRST
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.read import Cells, File, Formula
+from mantile.workbook.read import Cells, File
+from mantile.workbook.references import Formula
 from mantile.workbook.write import write_workbook
 
 FEW = (

@@ -184,27 +184,6 @@ def test_what_was_written_before_there_was_a_digest_is_read(
     )
 
 
-def test_a_layout_of_another_version_is_named(
-    tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows that stand elsewhere are no edits where another version wrote them; a text typed over an id is one."""
-    data = Bundle.of(small).data | {"generator": "mantile 0.5.0"}
-    monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: cls(data, "bundle")))
-    path = build_workbook(small, tmp_path / "old.xlsx")
-    monkeypatch.undo()
-    book = loaded(path)
-    book["Memory"]["F7"].value = "mine"
-    book.save(path)
-    assert diff_cells(open_file(path)).labels
-    book["Memory"]["F7"].value = book["Memory"]["F8"].value
-    book.save(path)
-    with pytest.raises(
-        InputError,
-        match=rf"old\.xlsx: made by mantile 0\.5\.0, which laid it out otherwise than mantile {mantile.__version__}",
-    ):
-        open_file(path)
-
-
 def test_a_changed_bundle_in_a_workbook_is_named(tmp_path: Path, small: Estimate) -> None:
     """Its sheet is hidden, not sealed."""
     path = build_workbook(small, tmp_path / "run.xlsx")

@@ -29,7 +29,8 @@ from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.verify.verify import verify
 from mantile.workbook.lint import lint
 from mantile.workbook.package import MAX_PART, letters, open_package
-from mantile.workbook.read import Formula, open_file, read_cells, typed_inputs
+from mantile.workbook.read import open_file, read_cells, typed_inputs
+from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook
 
 CONFIG = {

@@ -29,7 +29,8 @@ from mantile.verify.verify import TOLERANCE, difference, edited_names, scale_of
 from mantile.workbook.book import Sheet
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.package import column_number, letters
-from mantile.workbook.read import File, Formula, open_file, typed_inputs
+from mantile.workbook.read import File, open_file, typed_inputs
+from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook
 
 BASE = {"accelerator": "h100-sxm", "input_tokens": 2000, "output_tokens": 200, "concurrency": 16}

@@ -23,7 +23,8 @@ from mantile.verify.engines import soffice
 from mantile.verify.verify import verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
-from mantile.workbook.read import Cells, File, Formula, open_file, typed_inputs
+from mantile.workbook.read import Cells, File, open_file, typed_inputs
+from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook
 
 BASE = {

@@ -71,13 +71,43 @@ class Program:
                 None in an array stands for a case in which an input follows.
             cases: values of each case, for expressions that look across cases.
         """
+        values, steps = self._start(inputs, cases)
+        _execute(steps, values)
+        return values
+
+    def run_on(
+        self,
+        held: Mapping[Node, Any],
+        inputs: Mapping[str, Any],
+        cases: Sequence[Mapping[Node, Any]] = (),
+    ) -> tuple[dict[Node, Any], dict[Node, Any]]:
+        """What every node makes of its precedents, where some of these hold values of their own.
+
+        Args:
+            held: values that are taken in place of those that follow.
+            inputs, cases: as for `run`.
+
+        Returns:
+            Results of all nodes, and the same with the values that are held.
+        """
+        values, steps = self._start(inputs, cases)
+        results = dict(values)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for node, function, arguments in steps:
+                results[node] = function(*[values[argument] for argument in arguments])
+                values[node] = held.get(node, results[node])
+        return results, values
+
+    def _start(
+        self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]]
+    ) -> tuple[dict[Node, Any], list[_Step]]:
+        """Values of what follows from nothing here, and the steps that remain."""
         values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
         given, steps = _given(self.inputs, inputs, self.steps)
         values |= given
         for other in self.across:
             values[other] = cases[other.case][other.figure]
-        _execute(steps, values)
-        return values
+        return values, steps
 
     def partial(
         self, inputs: Mapping[str, Any], varying: Collection[str]

@@ -1,7 +1,8 @@
 """Scenario columns that somebody typed to the right of those there are.
 
-On Inputs the next free column takes a heading and values; a cell left empty follows the base. Override cells stand in the same column of Efficiency
-and Hardware, measured values in that of Calibration. Formulas may have been copied across from the column before: they follow as it does.
+On Inputs the next free column takes a heading and values; a cell left empty follows the base. Override cells stand in the
+same column of Efficiency and Hardware, measured values in that of Calibration. Formulas may have been copied across from
+the column before: they follow as it does.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from xlsxwriter.utility import xl_col_to_name
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
-from mantile.workbook.book import FIRST
-from mantile.workbook.cell_diff import is_formula, place_of
-from mantile.workbook.read import File, coerced, plain
+from mantile.workbook.book import FIRST, HEAD_ROW
+from mantile.workbook.cell_diff import is_formula
+from mantile.workbook.read import File, coerced, place_of, plain
+from mantile.workbook.references import only_reference
 
 MOST = 8  # scenario columns of a workbook
-_HEAD_ROW = 3
 _LETTER = re.compile(r"^[A-H](\s*·\s*base)?\s*\n\s*|\s+$")  # before and after the name in a heading
 
 
 @dataclass
-class AddedColumns:
+class AddedColumn:
     """A scenario column that was typed.
 
     Args:
@@ -43,38 +44,48 @@ class AddedColumns:
     edits: list[dict[str, Any]] = field(default_factory=list)
 
 
-def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[AddedColumns]:
+def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[AddedColumn]:
     """The scenarios typed beside those of a workbook, left to right.
 
     Args:
         typed: inputs as they stand in the file, for each scenario there is.
 
     Raises:
-        InputError: naming the cell, for a column without heading, one too many, or a cell that is neither an input nor a formula copied across.
+        InputError: naming the cell, for a column without heading, one too many, or a cell that is neither an input nor a
+            formula copied across.
     """
-    if file.book.estimate.template.formula_text:  # its formulas as text stand where a scenario would be added
-        behind = FIRST + file.book.columns + 1
-        for sheet in _sheets(file):
-            for row, column in sorted(file.contents[sheet]):
-                if column == behind:
-                    raise InputError(
-                        f"{file.path}: {place_of(sheet, row, column)}: expected nothing here: "
-                        "scenarios are added where a template shows no formulas"
-                    )
+    if file.book.estimate.template.formula_text:
+        _require_nothing_behind_texts(file)
         return []
-    known, found = list(typed), []
+    values, columns = list(typed), []
     for number in range(file.book.columns, MOST + 1):
-        if not any(column == FIRST + number for sheet in _sheets(file) for _, column in file.contents[sheet]):
+        if not any(_cells(file, sheet, FIRST + number) for sheet in _sheets(file)):
             break
-        reader = _Column(file, number, known)
-        found.append(reader.read())
-        known.append(found[-1].values)
-    return found
+        columns.append(_Column(file, number, values).read())
+        values.append(columns[-1].values)
+    return columns
+
+
+def _require_nothing_behind_texts(file: File) -> None:
+    """Refuse a column behind formulas as text, which stand where a scenario would be added."""
+    column = FIRST + file.book.columns + 1
+    for sheet in _sheets(file):
+        for row in sorted(_cells(file, sheet, column)):
+            raise InputError(
+                f"{file.path}: {place_of(sheet, row, column)}: expected nothing here: "
+                "scenarios are added where a template shows no formulas"
+            )
 
 
 def _sheets(file: File) -> tuple[str, ...]:
-    """The sheets on which a column is a scenario, but for those that the template leaves out."""
-    return tuple(name for name in file.book.estimate.equations.sheets if name in file.book.sheets)
+    """The sheets on which a column is a scenario, but for those that the template or another version leaves out."""
+    names = file.book.estimate.equations.sheets
+    return tuple(name for name in names if name in file.book.sheets and name in file.contents)
+
+
+def _cells(file: File, sheet: str, column: int) -> dict[int, Any]:
+    """What stands in a column of a sheet, by its row in the file."""
+    return {row: content for (row, at), content in file.contents[sheet].items() if at == column}
 
 
 class _Column:
@@ -82,121 +93,128 @@ class _Column:
 
     Args:
         number: of its scenario.
-        known: values of the inputs of the scenarios before it.
+        values: of the inputs of the scenarios before it.
     """
 
-    def __init__(self, file: File, number: int, known: Sequence[Mapping[str, Any]]) -> None:
-        self.file, self.number, self.known = file, number, known
-        self.place = FIRST + number
-        self.inputs: dict[tuple[str, int], Input] = {}
-        for figure in file.book.estimate.equations.all_inputs():
-            address = file.book.addresses.get(figure)
-            if address is not None and address.column is None and not figure.fixed:
-                self.inputs[address.sheet, address.row] = figure
-        self.measured = {figure.id for figure in file.book.estimate.equations.measured.values.values()}
+    def __init__(self, file: File, number: int, values: Sequence[Mapping[str, Any]]) -> None:
+        self.file, self.number, self.values = file, number, values
+        self.column = FIRST + number
+        own = [
+            (figure, address)
+            for figure in file.book.estimate.equations.all_inputs()
+            if (address := file.book.addresses.get(figure)) is not None
+            and address.column is None
+            and not figure.fixed
+        ]
+        places = {figure: file.places.in_file(address.sheet, address.row, FIRST) for figure, address in own}
+        self.inputs = {place[:2]: figure for figure, place in places.items() if place is not None}
+        self.lacking = [figure.id for figure, place in places.items() if place is None]
+        measured = file.book.estimate.equations.measured.values
+        self.measured = {figure.id for figure in measured.values()}
+        head = file.places.in_file("Inputs", HEAD_ROW, FIRST)
+        self.head_row = HEAD_ROW if head is None else head[1]
 
-    def read(self) -> AddedColumns:
-        made = AddedColumns(self._heading())
-        chosen: dict[str, Any] = {}
+    def read(self) -> AddedColumn:
+        added = AddedColumn(self._heading())
+        chosen: dict[str, Any] = {identifier: (identifier, 0) for identifier in self.lacking}
         for sheet in _sheets(self.file):
-            contents = self.file.contents[sheet]
-            rows = {
-                row: content
-                for (row, column), content in contents.items()
-                if column == self.place and row != _HEAD_ROW
-            }
-            for row, content in rows.items():
-                if (sheet, row) not in self.inputs and not self._copied(sheet, row, content):
-                    raise self._wrong(
-                        sheet,
-                        row,
-                        content,
-                        "expected nothing here, or what stands in the column before copied across",
-                    )
+            cells = _cells(self.file, sheet, self.column)
+            rows = {row: content for row, content in cells.items() if row != self.head_row}
+            self._require_inputs(sheet, rows)
             computed = any(is_formula(content) for content in rows.values())
             for (of, row), figure in self.inputs.items():
                 if of == sheet:
                     chosen[figure.id] = self._chosen(sheet, row, figure, rows.get(row), computed)
         for identifier, value in chosen.items():
             if not isinstance(value, tuple):
-                made.values[identifier] = value
+                added.values[identifier] = value
             elif (
-                value[1] < self.number and value[0] in self.known[value[1]]
+                value[1] < self.number and value[0] in self.values[value[1]]
             ):  # else both follow their defaults
-                made.values[identifier] = self.known[value[1]][value[0]]
+                added.values[identifier] = self.values[value[1]][value[0]]
         for (sheet, row), figure in self.inputs.items():
-            content = self.file.contents[sheet].get((row, self.place))
+            content = self.file.contents[sheet].get((row, self.column))
             if content is not None and not is_formula(content):
-                made.stated.add(figure.id)
-                made.edits.append(
-                    {
-                        "id": figure.id,
-                        "cell": place_of(sheet, row, self.place),
-                        "scenario": made.name,
-                        "generated": None,
-                        "found": made.values[figure.id],
-                    }
-                )
-        return made
+                added.stated.add(figure.id)
+                added.edits.append(self._edit(sheet, row, figure, added))
+        return added
+
+    def _require_inputs(self, sheet: str, rows: Mapping[int, Any]) -> None:
+        for row, content in rows.items():
+            if (sheet, row) not in self.inputs and not self._copied(sheet, row, content):
+                expected = "expected nothing here, or what stands in the column before copied across"
+                raise self._wrong(sheet, row, content, expected)
+
+    def _edit(self, sheet: str, row: int, figure: Input, added: AddedColumn) -> dict[str, Any]:
+        return {
+            "id": figure.id,
+            "cell": place_of(sheet, row, self.column),
+            "scenario": added.name,
+            "generated": None,
+            "found": added.values[figure.id],
+        }
 
     def _heading(self) -> str:
-        content = self.file.contents["Inputs"].get((_HEAD_ROW, self.place))
-        cell = place_of("Inputs", _HEAD_ROW, self.place)
+        heads = self.file.contents["Inputs"]
+        content, before = (heads.get((self.head_row, column)) for column in (self.column, self.column - 1))
+        cell = place_of("Inputs", self.head_row, self.column)
         if self.number >= MOST:
             raise InputError(
                 f"{self.file.path}: {cell}: a scenario too many; expected at most {MOST} columns"
             )
         name = "" if content is None or is_formula(content) else _name(content)
-        before = self.file.contents["Inputs"].get((_HEAD_ROW, self.place - 1))
         if not name or (before is not None and name == _name(before)):
             raise InputError(
-                f"{self.file.path}: {cell}: holds {content!r:.60}; expected a heading of its own for the scenario that is typed in this column"
+                f"{self.file.path}: {cell}: holds {content!r:.60}; expected a heading of its own for the scenario "
+                "that is typed in this column"
             )
         return name
 
     def _copied(self, sheet: str, row: int, content: Any) -> bool:
-        before = self.file.contents[sheet].get((row, self.place - 1))
+        """Whether a cell holds what stands in the column before, as copying across gives it."""
+        before = self.file.contents[sheet].get((row, self.column - 1))
         if is_formula(before) and is_formula(content):
-            moved = Translator(before, origin=f"{xl_col_to_name(self.place - 1)}{row + 1}").translate_formula(
-                f"{xl_col_to_name(self.place)}{row + 1}"
-            )
+            origin, target = (f"{xl_col_to_name(at)}{row + 1}" for at in (self.column - 1, self.column))
+            moved = Translator(before, origin=origin).translate_formula(target)
             return plain(moved) == plain(content)
         return bool(content == before)
 
     def _chosen(self, sheet: str, row: int, figure: Input, content: Any, computed: bool) -> Any:
-        """A value, or as a pair the input and scenario whose value it takes; of its own scenario its default."""
+        """A value, or as a pair the input and scenario whose value it takes; of its own scenario its default.
+
+        Args:
+            computed: whether the sheet works the column out: an empty override then means the library's figure.
+        """
         if content is None:
             if figure.id in self.measured or (figure.id.endswith(OVERRIDE) and computed):
-                return None  # what was measured is never taken over; where the sheet works the column out, empty means the library's figure
+                return None  # what was measured is never taken over
             return (figure.id, 0)
         if not is_formula(content):
-            return coerced(figure, content, f"{self.file.path}: {place_of(sheet, row, self.place)}")
-        told = plain(content).replace("$", "")
-        place = self.file.book.input_cells[figure.id, 0]
-        if told in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(place_of(*place))}"):
+            return coerced(figure, content, f"{self.file.path}: {place_of(sheet, row, self.column)}")
+        target = plain(content).replace("$", "")
+        typed = self.file.cell_name(*self.file.book.input_cells[figure.id, 0])
+        if target in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(typed)}"):
             return (figure.id, 0)
         if figure.follows is not None and self._follows_default(sheet, row, figure.follows, content):
             return (figure.id, self.number)
-        raise self._wrong(
-            sheet,
-            row,
-            content,
-            "expected a value, nothing, or the formula of the column before copied across",
-        )
+        expected = "expected a value, nothing, or the formula of the column before copied across"
+        raise self._wrong(sheet, row, content, expected)
 
     def _follows_default(self, sheet: str, row: int, default: Named, content: Any) -> bool:
         """Whether a cell holds the formula of the input's default, as this column has it."""
-        base = f"={self.file.book.reference_to(default, 0, sheet, linked=False)}"
-        moved = Translator(base, origin=f"{xl_col_to_name(FIRST)}{row + 1}").translate_formula(
-            f"{xl_col_to_name(self.place)}{row + 1}"
+        address = self.file.book.addresses[default]
+        place = self.file.places.in_file(address.sheet, address.row, FIRST)
+        reference = only_reference(content, sheet)
+        return reference is not None and (reference.sheet, reference.row, reference.column) == (
+            *(place or ("", 0))[:2],
+            self.column,
         )
-        return plain(moved).replace("$", "") == plain(content).replace("$", "")
 
     def _wrong(self, sheet: str, row: int, content: Any, expected: str) -> InputError:
-        identifier = self.file.book.sheets[sheet].ids.get(row)
-        return InputError(
-            f"{self.file.path}: {place_of(sheet, row, self.place)}{f' ({identifier})' if identifier else ''}: holds {content!r:.60}; {expected}"
-        )
+        place = self.file.places.in_book(sheet, row, self.column)
+        identifier = None if place is None else self.file.book.sheets[place[0]].ids.get(place[1])
+        name = f"{place_of(sheet, row, self.column)}{f' ({identifier})' if identifier else ''}"
+        return InputError(f"{self.file.path}: {name}: holds {content!r:.60}; {expected}")
 
 
 def _name(content: Any) -> str:

@@ -19,7 +19,7 @@ from mantile.library.files import replacing
 from mantile.library.version import __version__
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Cell, Sheet
-from mantile.workbook.cell_diff import diff_cells, is_formula, place_of
+from mantile.workbook.cell_diff import diff_cells, is_formula
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.plain_table import Table, write_csv, write_tables
 from mantile.workbook.read import File, open_file, same, typed_inputs
@@ -56,7 +56,8 @@ class Audit:
             of that range, as generated.
         overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`, and
             the relative change of `ttft`, `tpot` and `usd` from what it replaces to its value.
-        edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`, `from` and `to`.
+        edits: every cell that was changed: `kind` (input, formula, overwritten, label, note; of another
+            version also worked out otherwise, not compared), `cell`, `id`, `from` and `to`.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
     """
 
@@ -218,6 +219,8 @@ def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         ("overwritten", texts.overwritten),
         ("label", texts.labels),
         ("note", texts.notes),
+        ("worked out otherwise", texts.worked_out_otherwise),
+        ("not compared", texts.not_compared),
     ):
         found += [(kind, item) for item in items]
     return [
@@ -261,6 +264,8 @@ class _Rows:
             }
             figures: dict[int, dict[int, Cell]] = {}
             for (row, column), cell in sorted(sheet.cells.items()):
+                if self.file.lacks((sheet.name, row, column)):
+                    continue
                 if (
                     _works(cell)
                     or (sheet.name, row, column) in self.addresses
@@ -284,8 +289,9 @@ class _Rows:
     def _row(self, sheet: Sheet, row: int, columns: Sequence[int], figure: Named | None) -> dict[str, Any]:
         cells = [sheet.cells[row, column] for column in columns]
         shown = figure if figure is not None else _named(cells[0])
-        first, last = place_of(sheet.name, row, columns[0]), place_of(sheet.name, row, columns[-1])
-        content = self.file.contents[sheet.name].get((row, columns[0]))
+        places = [self.file.cell_name(sheet.name, row, column) for column in columns]
+        first, last = places[0], places[-1]
+        content = self.file.content(sheet.name, row, columns[0])
         found: list[Any] = [None] * self.book.columns
         for column, cell in zip(columns, cells, strict=True):
             value = self._value(sheet, row, column, cell)
@@ -297,7 +303,6 @@ class _Rows:
                 if everywhere
                 else [value if index == cell.scenario else old for index, old in enumerate(found)]
             )
-        places = [place_of(sheet.name, row, column) for column in columns]
         section, label = _words(sheet, row, columns[0])
         return {
             "sheet": sheet.name,
@@ -323,7 +328,7 @@ class _Rows:
     def _value(self, sheet: Sheet, row: int, column: int, cell: Cell) -> Any:
         if cell.entry is not None:
             return self.inputs[cell.scenario].get(cell.entry.id)
-        content = self.file.contents[sheet.name].get((row, column))
+        content = self.file.content(sheet.name, row, column)
         if cell.expression is None or (content is not None and not is_formula(content)):
             return content
         value = self.values[cell.scenario][cell.expression]
@@ -391,11 +396,11 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
     book = file.book
     for item in shared_overrides(book.estimate, inputs[0]):
         address = book.addresses[item.cell]
-        cell = place_of(address.sheet, address.row, address.column or SHARED)
+        cell = file.cell_name(address.sheet, address.row, address.column or SHARED)
         yield _override(item, "all", cell, file)
     for number, column in enumerate(book.estimate.columns):
         for item in overrides(book.estimate, number, inputs[number]):
-            cell = place_of(*book.input_cells[item.cell.id, number])
+            cell = file.cell_name(*book.input_cells[item.cell.id, number])
             yield _override(item, f"{LETTERS[number]}: {column.name}", cell, file)
 
 

@@ -10,7 +10,6 @@ from mantile.equations.graph import PROFILED
 from mantile.equations.inputs import DECODE
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
-from mantile.graph.quantity import Input
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
@@ -48,47 +47,61 @@ def edited(file: File) -> Edits:
     Raises:
         InputError: naming the cell, for an edit that neither can hold.
     """
-    book, estimate = file.book, file.book.estimate
-    everything, changes = typed_inputs(file)
-    typed, points = everything[: book.columns], everything[book.columns :]
-    columns_added = added_columns(file, typed)
-    typed += [one.values for one in columns_added]
-    changes += [edit for one in columns_added for edit in one.edits]
-    inputs = {figure.id: figure for figure in estimate.equations.all_inputs()}
-    _require_possible(changes, inputs | book.own_inputs, file)
+    estimate = file.book.estimate
+    values, changes = typed_inputs(file)
+    typed, points = values[: file.book.columns], values[file.book.columns :]
+    added = added_columns(file, typed)
+    typed += [column.values for column in added]
+    changes += [edit for column in added for edit in column.edits]
+    _require_possible(changes, file)
     data = estimate.scenario.model_dump(mode="json", exclude_defaults=True)
-    _of_sheets(data, [edit for edit in changes if edit["id"] in book.own_inputs], points, file)
-    if columns_added:
-        data["variants"] = [*data.get("variants", []), *({"name": one.name} for one in columns_added)]
-    cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
+    _of_sheets(data, [edit for edit in changes if edit["id"] in file.book.own_inputs], points, file)
+    if added:
+        data["variants"] = [*data.get("variants", []), *({"name": column.name} for column in added)]
+    profiled = _shared(data, changes, file)
+    library = _library(estimate.library, profiled, file)
+    _cases(data, typed, file, library)
+    return Edits(
+        scenario=parse_scenario(data, str(file.path)),
+        library=library,
+        changes=tuple(changes),
+        library_cells=tuple(profiled),
+        added=tuple(column.name for column in added),
+    )
+
+
+def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File) -> list[dict[str, Any]]:
+    """Figures that all scenarios share as overrides of the base; those of the library are returned instead."""
+    inputs = {figure.id: figure for figure in file.book.estimate.equations.all_inputs()}
     shared = [edit for edit in changes if edit["id"] in inputs and inputs[edit["id"]].shared]
-    profiled = [edit for edit in shared if edit["id"].startswith(PROFILED)]
     for edit in shared:
-        if edit not in profiled:
+        if not edit["id"].startswith(PROFILED):
             data["overrides"] = _with(data.get("overrides", []), edit["id"], edit["found"], file.path.name)
     _require_model(data, [edit for edit in shared if edit["id"].startswith("model.")], file)
-    library = _library(estimate.library, profiled, file)
+    return [edit for edit in shared if edit["id"].startswith(PROFILED)]
+
+
+def _cases(
+    data: dict[str, Any],
+    typed: Sequence[Mapping[str, Any]],
+    file: File,
+    library: Library,
+) -> None:
+    """What is typed in the column of each scenario, as fields of the base and its variants."""
+    estimate = file.book.estimate
     base: dict[str, float] = {}
+    cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
     for number, case in enumerate(cases):
         generated = estimate.inputs(number) if number < file.book.columns else typed[0]
-        _overrides(case, base if number else {}, typed[number], generated, inputs, file)
+        _overrides(case, base if number else {}, typed[number], generated, file)
         if number == 0:
             base = {item["id"]: item["value"] for item in case.get("overrides", [])}
         measured = {
             field: typed[number].get(figure.id)
             for field, figure in estimate.equations.measured.values.items()
         }
-        case["measured"] = {
-            field: value for field, value in measured.items() if value
-        }  # 0 stands for nothing measured
-        _fields(case, data, number, typed[number], _own(file, number), file, library)
-    return Edits(
-        parse_scenario(data, str(file.path)),
-        library,
-        tuple(changes),
-        tuple(profiled),
-        tuple(one.name for one in columns_added),
-    )
+        case["measured"] = {field: value for field, value in measured.items() if value}  # 0: nothing measured
+        _fields(case, data, number, typed[number], _own(file, number, typed[number]), file, library)
 
 
 def _of_sheets(
@@ -121,11 +134,11 @@ def _of_sheets(
     data["sweep"] = values
 
 
-def _require_possible(changes: Sequence[Mapping[str, Any]], inputs: Mapping[str, Input], file: File) -> None:
+def _require_possible(changes: Sequence[Mapping[str, Any]], file: File) -> None:
     """Refuse numbers outside the range that the cell's own validation allows: other programs do not keep to it."""
     for edit in changes:
         found = edit["found"]
-        wrong = inputs[edit["id"]].outside(found) if isinstance(found, int | float) else ""
+        wrong = file.inputs[edit["id"]].outside(found) if isinstance(found, int | float) else ""
         if wrong:
             raise InputError(f"{file.path}: {edit['cell']} ({edit['id']}): holds {found:g}; expected {wrong}")
 
@@ -139,7 +152,7 @@ def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], 
     apply_model_overrides(file.book.estimate.model, overrides, f"{file.path}: {cells}")
 
 
-def _own(file: File, number: int) -> set[str]:
+def _own(file: File, number: int, typed: Mapping[str, Any]) -> set[str]:
     """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula that were
     typed over."""
     book = file.book
@@ -147,8 +160,10 @@ def _own(file: File, number: int) -> set[str]:
         identifier
         for (identifier, of), (sheet, row, column) in book.input_cells.items()
         if of == number
+        and identifier in typed
         and book.sheets[sheet].cells[row, column].follows is not None
-        and not is_formula(file.contents[sheet].get((row, column)))
+        and not is_formula(file.content(sheet, row, column))
+        and not file.lacks((sheet, row, column))
     }
 
 
@@ -162,7 +177,6 @@ def _overrides(
     base: Mapping[str, float],
     typed: Mapping[str, Any],
     generated: Mapping[str, Any],
-    inputs: Mapping[str, Input],
     file: File,
 ) -> None:
     """Override cells of a column. Those of the base hold for a variant unless it says otherwise."""
@@ -170,7 +184,7 @@ def _overrides(
     without = [identifier for identifier in case.get("without", []) if identifier in base]
     for identifier, value in typed.items():
         name = identifier.removesuffix(OVERRIDE)
-        if name == identifier or identifier not in inputs or inputs[identifier].shared:
+        if name == identifier or identifier in file.book.own_inputs or file.inputs[identifier].shared:
             continue
         if value is None:
             mine = [item for item in mine if item["id"] != name]

@@ -37,6 +37,10 @@ class Imported:
         added: names of the scenarios in columns that were added.
         left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They stay in the workbook.
         library_cells: those of the changes that only a bundle can carry.
+        made_by: the program that made the workbook, with its version.
+        unknown: ids of the workbook that this version does not have.
+        lacking: ids of this version that the workbook does not have; their inputs are as by default.
+        worked_out_otherwise: figures that the version that made it worked out by another formula: `cell`, `id`, `why`.
     """
 
     path: Path
@@ -45,6 +49,10 @@ class Imported:
     added: tuple[str, ...]
     left_out: tuple[dict[str, Any], ...]
     library_cells: tuple[dict[str, Any], ...]
+    made_by: str
+    unknown: tuple[str, ...]
+    lacking: tuple[str, ...]
+    worked_out_otherwise: tuple[dict[str, Any], ...]
 
     @property
     def scenario(self) -> Scenario:
@@ -104,6 +112,10 @@ class Imported:
             "added": list(self.added),
             "left_out": list(self.left_out),
             "library_edited": bool(self.library_cells),
+            "made_by": self.made_by,
+            "unknown": list(self.unknown),
+            "lacking": list(self.lacking),
+            "worked_out_otherwise": list(self.worked_out_otherwise),
         }
 
 
@@ -127,13 +139,19 @@ def import_workbook(path: str | Path) -> Imported:
             update={"versions": (*then.scenario.versions, _version(then)), "why": why}
         )
     made = then.again(scenario, now.library, str(path))
+    kept = [*texts.labels, *texts.notes]
+    otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
     return Imported(
-        Path(path),
-        made,
-        tuple(map(_change, now.changes)),
-        now.added,
-        tuple({"cell": item["cell"], "found": item["found"]} for item in [*texts.labels, *texts.notes]),
-        tuple(map(_change, now.library_cells)),
+        path=Path(path),
+        estimate=made,
+        changes=tuple(map(_change, now.changes)),
+        added=now.added,
+        left_out=tuple({"cell": item["cell"], "found": item["found"]} for item in kept),
+        library_cells=tuple(map(_change, now.library_cells)),
+        made_by=file.book.bundle.generator,
+        unknown=tuple(sorted(file.places.unknown)),
+        lacking=tuple(sorted(file.places.lacking)),
+        worked_out_otherwise=tuple(otherwise),
     )
 
 

@@ -3,97 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from mantile.graph.quantity import Apply, Node, Quantity, Span
+from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
 from mantile.library.errors import InputError
-from mantile.verify.engines import Place, Values, with_formulas, with_libreoffice
-from mantile.workbook.book import Sheet
+from mantile.verify.engines import Values, with_formulas, with_libreoffice
+from mantile.verify.report import OtherVersion, Report, SheetReport
+from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
-from mantile.workbook.cell_diff import diff_cells, place_of, shortened
+from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
 from mantile.workbook.lint import calculable
-from mantile.workbook.read import File, Formula, open_file, plain, typed_inputs
+from mantile.workbook.places import Place
+from mantile.workbook.read import File, open_file, place_of, plain, typed_inputs
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
-
-
-@dataclass
-class SheetReport:
-    """What was found on one sheet."""
-
-    sheet: str
-    cells: int = 0
-    formulas: int = 0
-    compared: int = 0
-    max_relative_error: float = 0.0
-    edited_inputs: int = 0
-    edited_formulas: int = 0
-    overwritten: int = 0
-    mismatches: int = 0
-
-
-@dataclass
-class Report:
-    """What was found in a file.
-
-    `mismatches` compare the engine with ours, and the stored values with ours; `names` are defined names and `visibility` sheets that
-    are not as generated.
-    """
-
-    path: str
-    engine: str
-    sheets: list[dict[str, Any]] = field(default_factory=list)
-    mismatches: list[dict[str, Any]] = field(default_factory=list)
-    inputs: list[dict[str, Any]] = field(default_factory=list)
-    formulas: list[dict[str, Any]] = field(default_factory=list)
-    overwritten: list[dict[str, Any]] = field(default_factory=list)
-    names: list[dict[str, Any]] = field(default_factory=list)
-    visibility: list[dict[str, Any]] = field(default_factory=list)
-    stored_values: bool = True
-
-    @property
-    def ok(self) -> bool:
-        """Edited inputs are fine, and names and sheets added in the open.
-
-        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden sheets are not.
-        """
-        led_astray = [item for item in self.names if item["generated"] is not None]
-        hidden = [item for item in self.visibility if item["found"] != "visible"]
-        return not (
-            self.formulas
-            or self.overwritten
-            or led_astray
-            or hidden
-            or any(sheet["mismatches"] for sheet in self.sheets)
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `mantile verify --json` prints."""
-        return {
-            "ok": self.ok,
-            "engine": self.engine,
-            "cells": sum(sheet["cells"] for sheet in self.sheets),
-            "formulas": sum(sheet["formulas"] for sheet in self.sheets),
-            "compared": sum(sheet["compared"] for sheet in self.sheets),
-            "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
-            "stored_values_compared": self.stored_values,
-            "mismatches": self.mismatches,
-            "edited": {
-                "inputs": self.inputs,
-                "formulas": self.formulas,
-                "overwritten": self.overwritten,
-                "names": self.names,
-                "sheets": self.visibility,
-            },
-            "sheets": self.sheets,
-        }
+_TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
 
 
 def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formulas") -> Report:
     """Recompute a workbook with another engine and compare it, cell by cell, with ours on the inputs in the file.
+
+    A file that another version made is compared by the ids of its rows; see `Report.other_version`.
 
     Args:
         path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
@@ -102,71 +36,236 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
     Raises:
         InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
     """
-    file = open_file(Path(path))
-    book = file.book
-    report = Report(str(path), engine)
-    sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in book.sheets}
-    inputs, report.inputs = typed_inputs(file)
-    for edit in report.inputs:
-        sheets[edit["cell"].partition("!")[0]].edited_inputs += 1
-    texts = diff_cells(file)
-    report.formulas, report.overwritten = texts.formulas, texts.overwritten + texts.labels
-    for item in report.formulas:
-        sheets[item["cell"].partition("!")[0]].edited_formulas += 1
-    for item in report.overwritten:
-        sheets[item["cell"].partition("!")[0]].overwritten += 1
-    report.names, report.visibility = edited_names(file), edited_sheets(file)
+    if engine not in ("formulas", "libreoffice"):
+        raise InputError(f"engine {engine!r}; expected formulas or libreoffice")
+    return _Verification(open_file(Path(path)), engine).run()
 
-    native = book.values(inputs)
-    touched = {item["cell"] for item in report.formulas + report.overwritten}
-    strange = _strange(file, touched)
-    match engine:
-        case "formulas":
-            other = with_formulas(
-                file.cells, tuple(book.sheets), [place for place in strange if place[0] in book.sheets]
-            )
-        case "libreoffice":
+
+class _Verification:
+    """One file against what it should say."""
+
+    def __init__(self, file: File, engine: str) -> None:
+        self.file, self.book, self.engine = file, file.book, engine
+        self.inputs, edits = typed_inputs(file)
+        self.diff = diff_cells(file)
+        self.report = Report(
+            path=str(file.path),
+            engine=engine,
+            inputs=edits,
+            formulas=self.diff.formulas,
+            overwritten=self.diff.overwritten + self.diff.labels,
+            names=edited_names(file),
+            visibility=edited_sheets(file),
+        )
+        names = [name for name in file.book.sheets if name in file.contents]
+        self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
+        differing = (self.diff.formulas, self.report.overwritten, *_by_other_version(self.diff))
+        self.touched = {item["cell"] for items in differing for item in items}
+
+    def run(self) -> Report:
+        self._count_edits()
+        recomputed = self._recomputed()
+        self.report.stored_values = self._holds_values()
+        if self.file.other_version:
+            self._compare_by_id(recomputed)
+        else:
+            self._compare(recomputed)
+        self.report.sheets = [asdict(sheet) for sheet in self.sheets.values()]
+        return self.report
+
+    def _count_edits(self) -> None:
+        for edit in self.report.inputs:
+            self.sheets[_sheet_of(edit)].edited_inputs += 1
+        for item in self.report.formulas:
+            self.sheets[_sheet_of(item)].edited_formulas += 1
+        for item in self.report.overwritten:
+            self.sheets[_sheet_of(item)].overwritten += 1
+
+    def _recomputed(self) -> Values:
+        """Every cell of the file as the engine works it out."""
+        file, strange = self.file, list(self._strange())
+        if self.engine == "libreoffice":
             if strange:
-                sheet_name, row, column = strange[0]
+                sheet, row, column = strange[0]
                 raise InputError(
-                    f"{path}: {place_of(sheet_name, row, column)}: holds {file.contents[sheet_name][row, column]!r:.80}, which is no formula of "
-                    "this workbook and may reach out of it; LibreOffice is not given the file. Verify it with formulas"
+                    f"{file.path}: {place_of(*strange[0])}: holds {file.contents[sheet][row, column]!r:.80}, which is "
+                    "no formula of this workbook and may reach out of it; LibreOffice is not given the file. Verify it "
+                    "with formulas"
                 )
-            other = with_libreoffice(file.path)
-        case _:
-            raise InputError(f"engine {engine!r}; expected formulas or libreoffice")
-    formulas = list(book.formulas())
-    stored = sum(file.cached[sheet.name].get((row, column)) is not None for sheet, row, column, _ in formulas)
-    report.stored_values = 2 * stored > len(formulas)  # openpyxl saves none, but for a few cells with links
-    for sheet, row, column, cell in formulas:
-        expected = native[cell.scenario][cell.expression]  # type: ignore[index]
-        found = sheets[sheet.name]
-        found.formulas += 1
-        if not isinstance(file.contents[sheet.name].get((row, column)), Formula):
-            continue
-        scale = scale_of(cell.expression, native[cell.scenario])  # type: ignore[arg-type]
-        _compare(report, found, sheet, row, column, expected, scale, other, engine)
-        found.compared += 1
-        if report.stored_values and place_of(sheet.name, row, column) not in touched:
-            _compare(report, found, sheet, row, column, expected, scale, file.cached, "stored value")
-    report.sheets = [asdict(item) for item in sheets.values()]
-    return report
+            return with_libreoffice(file.path)
+        names = [name for name in file.contents if name in self.sheets or file.other_version]
+        return with_formulas(file.cells, tuple(names), [place for place in strange if place[0] in names])
+
+    def _strange(self) -> Iterator[Place]:
+        """Formulas that no engine is handed: where none belong, or of what ours do not have."""
+        file, sheets = self.file, self.file.contents if self.file.other_version else self.book.sheets
+        for name, cells in file.contents.items():
+            for (row, column), content in cells.items():
+                if is_formula(content):
+                    belongs = self._belongs((name, row, column))
+                    as_printed = belongs and place_of(name, row, column) not in self.touched
+                    possible = belongs or file.other_version
+                    if not as_printed and not (possible and calculable(content, sheets)):
+                        yield name, row, column
+
+    def _belongs(self, place: Place) -> bool:
+        """Whether the book has something in a cell of the file."""
+        here = self.file.places.in_book(*place)
+        sheet = None if here is None else self.book.sheets.get(here[0])
+        return here is not None and sheet is not None and here[1:] in sheet.cells
+
+    def _holds_values(self) -> bool:
+        """Whether the program that saved the file calculates: openpyxl stores no values, but for a few cells with links."""
+        formulas = [place for place in self._formula_places()]
+        stored = self.file.cells.stored
+        return 2 * sum(stored[name].get((row, column)) is not None for name, row, column in formulas) > len(
+            formulas
+        )
+
+    def _formula_places(self) -> Iterator[Place]:
+        for name in self.sheets:
+            for (row, column), content in self.file.contents[name].items():
+                if is_formula(content):
+                    yield name, row, column
+
+    def _compare(self, recomputed: Values) -> None:
+        """Every formula against our value of it, which follows from the inputs alone."""
+        native = self.book.values(self.inputs)
+        for sheet, row, column, cell in self.book.formulas():
+            self.sheets[sheet.name].formulas += 1
+            place = self.file.places.in_file(sheet.name, row, column)
+            if place is None or not is_formula(self.file.content(sheet.name, row, column)):
+                continue
+            assert cell.expression is not None
+            values = native[cell.scenario]
+            expected, scale = values[cell.expression], scale_of(cell.expression, values)
+            self.sheets[sheet.name].compared += 1
+            identifier = sheet.ids.get(row, "")
+            self._judge(place, identifier, expected, scale, recomputed, self.engine)
+            if self.report.stored_values and place_of(*place) not in self.touched:
+                self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+
+    def _compare_by_id(self, recomputed: Values) -> None:
+        """A file of another version: each formula against what ours makes of the file's own values of its precedents."""
+        places, book = self.file.places, self.book
+        results, values = self._results_on(recomputed)
+        otherwise = {item["cell"]: item for item in self.diff.worked_out_otherwise}
+        compared: set[Place] = set()
+        for sheet, row, column, cell in book.formulas():
+            place = places.in_file(sheet.name, row, column)
+            content = self.file.content(sheet.name, row, column)
+            if place is None or not is_formula(content) or cell.expression is None:
+                continue
+            is_link = isinstance(cell.expression, Input | Quantity)
+            expected = (values if is_link else results)[cell.scenario][cell.expression]
+            item = otherwise.get(place_of(*place))
+            if item is not None:
+                item |= {"value": _json(_at(recomputed, place)), "expected": _json(expected)}
+            elif place_of(*place) not in self.touched:
+                compared.add(place)
+                scale = scale_of(cell.expression, values[cell.scenario])
+                identifier = sheet.ids.get(row, "")
+                self._judge(place, identifier, expected, scale, recomputed, self.engine)
+                if self.report.stored_values:
+                    self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+        for place in self._formula_places():
+            self.sheets[place[0]].formulas += 1
+            self.sheets[place[0]].compared += place in compared
+            if self.report.stored_values and place not in compared:
+                found = _at(recomputed, place)
+                self._judge(place, "", found, 0.0, self.file.cells.stored, "stored value")
+        self.report.other_version = OtherVersion(
+            made_by=book.bundle.generator,
+            unknown=sorted(places.unknown),
+            lacking=sorted(places.lacking),
+            worked_out_otherwise=self.diff.worked_out_otherwise,
+            not_compared=self.diff.not_compared,
+        )
+
+    def _results_on(self, recomputed: Values) -> tuple[list[dict[Node, Any]], list[dict[Node, Any]]]:
+        """What our formulas make of the values in the file, and these values, of each scenario and further case."""
+        *programs, across = self.book.program
+        results: list[dict[Node, Any]] = []
+        values: list[dict[Node, Any]] = []
+        for scenario, (program, inputs) in enumerate(
+            zip(programs, self.book.given(self.inputs), strict=True)
+        ):
+            quantities, constants = self._held(scenario, recomputed)
+            made, held = program.run_on(quantities, inputs | constants)
+            results.append(made)
+            values.append(held)
+        quantities, constants = self._held(ACROSS, recomputed)
+        made, held = across.run_on(quantities, constants, values)
+        return [*results, made], [*values, held]
+
+    def _held(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
+        """The file's own values in one scenario or further case: of our quantities, and of constants by their ids."""
+        quantities: dict[Node, Any] = {}
+        constants: dict[str, Any] = {}
+        for figure, address in self.book.addresses.items():
+            column = self.book.column_of(address, scenario)
+            place = self.file.places.in_file(address.sheet, address.row, column)
+            if place is None:
+                continue
+            if isinstance(figure, Quantity):
+                value = _at(recomputed, place)
+                if value is not None and str(value) != "":
+                    is_text = isinstance(value, str) and not _error(value)
+                    quantities[figure] = value if is_text else _number(value)
+            elif isinstance(figure, Input) and figure.fixed:
+                value = self.file.contents[place[0]].get(place[1:])
+                if isinstance(value, str | int | float) and not is_formula(value):
+                    constants[figure.id] = value
+        return quantities, constants
+
+    def _judge(
+        self, place: Place, identifier: str, expected: Any, scale: float, values: Values, source: str
+    ) -> None:
+        """Compare one value of the file, and count and list it where it differs."""
+        sheet, report = self.sheets[place[0]], self.report
+        found = _at(values, place)
+        error = difference(expected, found, scale)
+        if error > TOLERANCE:
+            sheet.mismatches += 1
+            if len(report.mismatches) < _SHOWN:
+                report.mismatches.append(
+                    {
+                        "cell": place_of(*place),
+                        "id": identifier,
+                        "source": source,
+                        "expected": _json(expected),
+                        "found": _json(found),
+                        "relative_error": _json(error),
+                    }
+                )
+        elif math.isfinite(error):
+            sheet.max_relative_error = max(sheet.max_relative_error, error)
 
 
 def edited_names(file: File) -> list[dict[str, Any]]:
-    """Defined names against those of the bundle: one that leads elsewhere or is gone, one of a sheet's own in its place, and new ones."""
-    found = []
-    wanted = {name.lower(): (name, text) for name, text in file.book.names.items()}
+    """Defined names against those of the bundle: those that lead elsewhere, are gone, belong to one sheet, or are new."""
+    edits = []
+    left = {name.lower(): name for name in file.book.names}
     for name, scope, text in file.cells.package.names:
         if name.lower().startswith("_xl"):
             continue  # print areas, filters and the like, which programs add
-        given = f"{name} on sheet {scope}" if scope is not None else name
-        _, generated = (
-            wanted.pop(name.lower(), ("", None)) if scope is None else ("", file.book.names.get(name.lower()))
-        )
-        if scope is not None or generated is None or plain(f"={text}") != plain(generated):
-            found.append({"name": given, "generated": generated, "found": _json(f"={text}")})
-    return found + [{"name": name, "generated": text, "found": None} for name, text in wanted.values()]
+        shown = f"{name} on sheet {scope}" if scope is not None else name
+        if scope is None:
+            left.pop(name.lower(), None)
+        generated = file.book.names.get(name.lower())
+        if scope is not None or generated is None or not _leads_there(file, generated, f"={text}"):
+            edits.append({"name": shown, "generated": generated, "found": _json(f"={text}")})
+    if file.other_version:
+        return edits
+    return edits + [
+        {"name": name, "generated": file.book.names[name], "found": None} for name in left.values()
+    ]
+
+
+def _leads_there(file: File, generated: str, found: str) -> bool:
+    if file.places.as_laid_out:
+        return plain(found) == plain(generated)
+    return file.places.found("", found) == file.places.expected("", generated)
 
 
 def edited_sheets(file: File) -> list[dict[str, Any]]:
@@ -182,49 +281,6 @@ def edited_sheets(file: File) -> list[dict[str, Any]]:
     ]
 
 
-def _strange(file: File, touched: set[str]) -> list[Place]:
-    """Formulas that no engine is handed: on sheets of somebody else's, where none belong, or of what ours do not have."""
-    sheets = file.book.sheets
-    return [
-        (name, row, column)
-        for name, cells in file.contents.items()
-        for (row, column), found in cells.items()
-        if isinstance(found, Formula)
-        and (name not in sheets or place_of(name, row, column) in touched)
-        and not ((row, column) in getattr(sheets.get(name), "cells", ()) and calculable(found, sheets))
-    ]
-
-
-def _compare(
-    report: Report,
-    counted: SheetReport,
-    sheet: Sheet,
-    row: int,
-    column: int,
-    expected: Any,
-    scale: float,
-    values: Values,
-    source: str,
-) -> None:
-    found = values.get(sheet.name, {}).get((row, column))
-    error = difference(expected, found, scale)
-    if error > TOLERANCE:
-        counted.mismatches += 1
-        if len(report.mismatches) < _SHOWN:
-            report.mismatches.append(
-                {
-                    "cell": place_of(sheet.name, row, column),
-                    "id": sheet.ids.get(row, ""),
-                    "source": source,
-                    "expected": _json(expected),
-                    "found": _json(found),
-                    "relative_error": _json(error),
-                }
-            )
-    elif math.isfinite(error):
-        counted.max_relative_error = max(counted.max_relative_error, error)
-
-
 def scale_of(node: Node, values: dict[Node, Any]) -> float:
     """The size a result is judged against: its own, or that of the terms it is the sum or difference of."""
     if isinstance(node, Span):
@@ -233,47 +289,51 @@ def scale_of(node: Node, values: dict[Node, Any]) -> float:
     if isinstance(node, Quantity):
         return max(size, scale_of(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
     if isinstance(node, Apply) and node.operation in _TERMS:
-        return max(
-            [
-                size,
-                *(
-                    scale_of(argument, values)
-                    for argument in node.arguments
-                    if not isinstance(argument, Quantity)
-                ),
-                *(_size(values.get(argument)) for argument in node.arguments),
-            ]
-        )
+        terms = [argument for argument in node.arguments if not isinstance(argument, Quantity)]
+        sizes = [_size(values.get(argument)) for argument in node.arguments]
+        return max([size, *sizes, *(scale_of(argument, values) for argument in terms)])
     return size
-
-
-_TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
-
-
-def _size(value: Any) -> float:
-    return (
-        0.0
-        if value is None or isinstance(value, str | list) or math.isnan(float(value))
-        else abs(float(value))
-    )
 
 
 def difference(expected: Any, found: Any, scale: float = 0.0) -> float:
     """Relative difference; infinite where one is a text, an error or missing and the other is not."""
     if isinstance(expected, str):
         return 0.0 if str("" if found is None else found) == expected else math.inf
-    value = float(expected)
+    value = _number(expected)
     if math.isnan(value):
         return 0.0 if _error(found) else math.inf
-    if isinstance(found, bool) or type(found).__name__ == "bool_":
-        found = float(found)
-    try:
-        other = float(found)
-    except (TypeError, ValueError):
+    other = _number(found)
+    if math.isnan(other):
         return math.inf
     if value == other:
         return 0.0
     return abs(value - other) / max(abs(value), abs(other), scale)
+
+
+def _by_other_version(diff: CellDiff) -> Sequence[list[dict[str, Any]]]:
+    return diff.worked_out_otherwise, diff.not_compared
+
+
+def _sheet_of(item: dict[str, Any]) -> str:
+    return str(item["cell"].partition("!")[0])
+
+
+def _at(values: Values, place: Place) -> Any:
+    return values.get(place[0], {}).get(place[1:])
+
+
+def _number(value: Any) -> float:
+    """A value of a cell as a number; NaN for texts, errors and empty cells."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _size(value: Any) -> float:
+    if value is None or isinstance(value, str | list) or math.isnan(float(value)):
+        return 0.0
+    return abs(float(value))
 
 
 def _error(found: Any) -> bool:

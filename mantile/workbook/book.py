@@ -21,6 +21,8 @@ from mantile.workbook.style import value as value_style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
+HEAD_ROW = 3  # of sheets of workings, with the names of their columns
+LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 
@@ -253,15 +255,24 @@ class Book:
         return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
 
     def column_letter(self, address: CellAddress, column: int) -> str:
-        """The column of a figure as a scenario or further case sees it; a case sees the base scenario's, but for its own figures."""
-        if address.column is not None:
-            return str(xl_col_to_name(address.column))
-        if column < self.columns:
-            return str(xl_col_to_name(FIRST + max(column, 0)))
-        case = self.cases[column - self.columns]
+        """The column of a figure as a scenario or further case sees it, as letters; the base's as seen by a case stays."""
+        letter = str(xl_col_to_name(self.column_of(address, column)))
+        is_base = address.column is None and column >= self.columns
         return (
-            str(xl_col_to_name(case.column)) if address.sheet == case.sheet else f"${xl_col_to_name(FIRST)}"
+            f"${letter}" if is_base and address.sheet != self.cases[column - self.columns].sheet else letter
         )
+
+    def column_of(self, address: CellAddress, column: int) -> int:
+        """The column of a figure as a scenario or further case sees it.
+
+        A case sees the base scenario's figures, but for its own.
+        """
+        if address.column is not None:
+            return address.column
+        if column < self.columns:
+            return FIRST + max(column, 0)
+        case = self.cases[column - self.columns]
+        return case.column if address.sheet == case.sheet else FIRST
 
     def block(self, members: Span) -> tuple[CellAddress, CellAddress]:
         """Where the first and the last figure of a span stand, the others between them, below or beside each other."""
@@ -309,12 +320,22 @@ class Book:
         return [made[tuple(nodes)] for nodes in found]
 
     def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
-        """Native values of every expression, for the given inputs of each scenario, and of each further case; last those across them."""
+        """Native values of every expression.
+
+        Args:
+            inputs: of each scenario; of each further case too, or they are as generated.
+
+        Returns:
+            Values in each scenario and further case, and last those across them.
+        """
         *programs, across = self.program
-        cases = inputs[self.columns :] or [case.inputs for case in self.cases]
-        given = [*inputs[: self.columns], *(inputs[0] | case for case in cases)]
-        values = [program.run(values) for program, values in zip(programs, given, strict=True)]
+        values = [program.run(given) for program, given in zip(programs, self.given(inputs), strict=True)]
         return [*values, across.run({}, values)]
+
+    def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """All that the values of each scenario and further case follow from: a case has the base's inputs, but for its own."""
+        cases = inputs[self.columns :] or [case.inputs for case in self.cases]
+        return [*inputs[: self.columns], *(inputs[0] | case for case in cases)]
 
     def generated_inputs(self) -> list[dict[str, Any]]:
         """Inputs as generated of every scenario and further case."""

@@ -1,18 +1,26 @@
-"""What a file's cells say beside what its bundle would emit: formulas that differ, constants typed over them, notes typed where nothing is worked out."""
+"""What a file's cells say beside what its bundle would emit.
+
+Formulas that differ, constants typed over them, notes typed where nothing is worked out. Of a file that another version made
+also what that version worked out otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeGuard
-
-from openpyxl.utils import get_column_letter
 
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
-from mantile.workbook.book import FIRST, Cell, Sheet
-from mantile.workbook.read import File, Formula, plain
+from mantile.workbook.book import FIRST, HEAD_ROW, Cell, Sheet
+from mantile.workbook.history import why_changed
+from mantile.workbook.normal_form import normal_form
+from mantile.workbook.places import Place
+from mantile.workbook.read import File, place_of
+from mantile.workbook.references import Formula
 
+STAMP = "stamp."  # before the ids of results as they were when the file was made
 _LONG = 1000  # characters of a cell that a report shows
 _LISTED = 20  # cells that an error names
 
@@ -26,87 +34,51 @@ class CellDiff:
         overwritten: constants over formulas, changed numbers, and changed texts that formulas refer to.
         labels: other fixed texts that were changed.
         notes: what was typed where nothing is worked out: sign-off lines, free cells.
+        worked_out_otherwise: what another version that made the file worked out otherwise, with `why`.
+        not_compared: cells of sheets without ids that this other version laid out otherwise.
     """
 
     formulas: list[dict[str, Any]] = field(default_factory=list)
     overwritten: list[dict[str, Any]] = field(default_factory=list)
     labels: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, Any]] = field(default_factory=list)
+    worked_out_otherwise: list[dict[str, Any]] = field(default_factory=list)
+    not_compared: list[dict[str, Any]] = field(default_factory=list)
 
 
 def diff_cells(file: File, added: int = 0) -> CellDiff:
-    """Every formula's text and every fixed content against what the bundle emits. Nothing is recomputed, inputs are not looked at.
+    """Every formula's text and every fixed content against what the bundle emits.
+
+    Nothing is recomputed, inputs are not looked at.
 
     Args:
         added: scenario columns that somebody typed, which are judged by `added_columns`.
     """
-    found = CellDiff()
-    next_column = FIRST + file.book.columns
-    used = {
-        (address.sheet, address.row, address.column)
-        for address in file.book.addresses.values()
-        if address.column is not None
-    }
-    for name, sheet in file.book.sheets.items():
-        contents = file.contents[name]
-        for (row, column), cell in sheet.cells.items():
-            content = contents.get((row, column))
-            if cell.expression is not None:
-                expected = file.book.formula_text(sheet, cell)
-                if is_formula(content):
-                    if plain(content) != plain(expected):
-                        found.formulas.append(_item(sheet, row, column, cell, expected, content))
-                elif cell.entry is None:  # typing over a following input is an edit of that input
-                    found.overwritten.append(_item(sheet, row, column, cell, expected, content))
-            elif cell.entry is None and not _same_constant(cell, content):
-                generated = cell.number if cell.number is not None else cell.text
-                item = _item(sheet, row, column, cell, generated, content)
-                if is_formula(content):
-                    found.formulas.append(item)
-                elif cell.style.unlocked:  # room to sign
-                    found.notes.append(item)
-                else:
-                    (
-                        found.overwritten
-                        if cell.number is not None or (name, row, column) in used
-                        else found.labels
-                    ).append(item)
-        for (row, column), content in contents.items():
-            if name in file.book.estimate.equations.sheets and next_column <= column < next_column + added:
-                continue
-            if (row, column) not in sheet.cells and str(content).strip():
-                (found.formulas if is_formula(content) else found.notes).append(
-                    _item(sheet, row, column, None, None, content)
-                )
-    return found
+    return _Differ(file, added).run()
 
 
 def require_own_formulas(file: File, items: Iterable[dict[str, Any]]) -> None:
     """Refuse a workbook in which formulas were edited or typed over.
 
     Args:
-        items: formulas and overwritten cells, as `compare_texts` finds them.
+        items: formulas and overwritten cells, as `diff_cells` finds them.
 
     Raises:
         InputError: naming each cell with its id, what it holds and what it held.
     """
     lines = []
     for item in items:
-        held = f"{str(item['generated'])!r:.130}" if item["generated"] is not None else "nothing"
+        name = f"{item['cell']}{' (' + item['id'] + ')' if item['id'] else ''}"
+        before = f"{str(item['generated'])!r:.130}" if item["generated"] is not None else "nothing"
         what = "an edited formula" if is_formula(item["found"]) else "a constant there"
         lines.append(
-            f"{file.path}: {item['cell']}{' (' + item['id'] + ')' if item['id'] else ''}: holds {str(item['found'])!r:.60} instead of {held}; "
+            f"{file.path}: {name}: holds {str(item['found'])!r:.60} instead of {before}; "
             f"{what} cannot be carried over: set it back"
         )
     if lines:
-        raise InputError(
-            "\n".join(
-                [
-                    *lines[:_LISTED],
-                    *([f"{file.path}: and {len(lines) - _LISTED:,} more"] if len(lines) > _LISTED else []),
-                ]
-            )
-        )
+        more = len(lines) - _LISTED
+        rest = [f"{file.path}: and {more:,} more"] if more > 0 else []
+        raise InputError("\n".join([*lines[:_LISTED], *rest]))
 
 
 def is_formula(content: Any) -> TypeGuard[Formula]:
@@ -114,28 +86,155 @@ def is_formula(content: Any) -> TypeGuard[Formula]:
     return isinstance(content, Formula)
 
 
-def place_of(sheet: str, row: int, column: int) -> str:
-    """A cell as people write it; row and column from 0."""
-    return f"{sheet}!{get_column_letter(column + 1)}{row + 1}"
-
-
-def _item(
-    sheet: Sheet, row: int, column: int, cell: Cell | None, generated: Any, found: Any
-) -> dict[str, Any]:
-    shown = cell.expression.id if cell is not None and isinstance(cell.expression, Input | Quantity) else ""
-    return {
-        "cell": place_of(sheet.name, row, column),
-        "id": sheet.ids.get(row, shown),
-        "generated": generated,
-        "found": shortened(found),
-    }
-
-
 def shortened(content: Any) -> Any:
     """What a cell holds, as a report shows it: texts without end are cut."""
     if not isinstance(content, str) or len(content) <= _LONG:
         return content
     return type(content)(f"{content[:_LONG]}… ({len(content):,} characters)")
+
+
+class _Differ:
+    """One pass over a file."""
+
+    def __init__(self, file: File, added: int) -> None:
+        self.file, self.book, self.places = file, file.book, file.places
+        self.diff = CellDiff()
+        next_column = FIRST + self.book.columns
+        self.added = range(next_column, next_column + added)
+        self.used = {
+            (address.sheet, address.row, address.column)
+            for address in self.book.addresses.values()
+            if address.column is not None
+        }
+
+    def run(self) -> CellDiff:
+        for name, sheet in self.book.sheets.items():
+            for (row, column), cell in sheet.cells.items():
+                if not (self.file.other_version and self.file.lacks((name, row, column))):
+                    self._cell(sheet, row, column, cell)
+            for row, column, content in self._others(name, sheet):
+                self._other(sheet, row, column, content)
+        return self.diff
+
+    def _cell(self, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
+        """A cell of the book."""
+        content = self.file.content(sheet.name, row, column)
+        if cell.expression is not None:
+            if is_formula(content):
+                follows = cell.entry is not None and self.file.follows(sheet, cell, content) is not None
+                if follows or self.file.is_as_printed(sheet, cell, content):
+                    return
+            elif cell.entry is not None:  # typing over a following input is an edit of that input
+                return
+            generated: Any = self.book.formula_text(sheet, cell)
+        elif cell.entry is not None or _same_constant(cell, content):
+            return
+        else:
+            generated = cell.number if cell.number is not None else cell.text
+        item = {
+            "cell": self.file.cell_name(sheet.name, row, column),
+            "id": _id(sheet, row, cell),
+            "generated": generated,
+            "found": shortened(content),
+        }
+        self._kind(sheet.name, row, column, cell, item).append(item)
+
+    def _kind(
+        self, name: str, row: int, column: int, cell: Cell, item: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """The list in which a cell that differs belongs."""
+        diff = self.diff
+        changed = is_formula(item["found"])
+        is_label = cell.expression is None and cell.number is None and (name, row, column) not in self.used
+        if cell.style.unlocked and not changed and cell.expression is None:
+            return diff.notes  # room to sign
+        if self.file.other_version:
+            if is_label and not changed:
+                return []  # what another version called it
+            if (name, row) not in self.places.book_ids or self._is_other_copy(name, item):
+                return diff.not_compared
+            return self._judged(item, diff.formulas if changed else diff.overwritten)
+        return diff.formulas if changed else diff.labels if is_label else diff.overwritten
+
+    def _is_other_copy(self, name: str, item: dict[str, Any]) -> bool:
+        """Whether a formula of a further case differs in no more than which figures have a copy for the case."""
+        if name in self.book.estimate.equations.sheets or not is_formula(item["found"]):
+            return False
+        found = self.places.as_of_base(self.places.found(name, item["found"]))
+        expected = self.places.as_of_base(self.places.expected(name, str(item["generated"])))
+        return normal_form(found) == normal_form(expected) is not None
+
+    def _others(self, name: str, sheet: Sheet) -> Iterator[tuple[int, int, Any]]:
+        """Cells of a sheet of the file that are none of the book's."""
+        for (row, column), content in self.file.contents.get(name, {}).items():
+            place = self.places.in_book(name, row, column)
+            known = place is not None and place[1:] in self.book.sheets[place[0]].cells
+            if not known and str(content).strip() and not self._in_added_column(name, column):
+                yield row, column, content
+
+    def _in_added_column(self, name: str, column: int) -> bool:
+        return column in self.added and name in self.book.estimate.equations.sheets
+
+    def _other(self, sheet: Sheet, row: int, column: int, content: Any) -> None:
+        place = (sheet.name, row, column)
+        item = {"cell": place_of(*place), "id": self._id_in_file(place), "generated": None}
+        item["found"] = shortened(content)
+        if not self.file.other_version:
+            (self.diff.formulas if is_formula(content) else self.diff.notes).append(item)
+        elif is_formula(content):
+            if item["id"] not in self.places.unknown and not self._stands_elsewhere(sheet.name, content):
+                self._other_formula(place, item)
+        elif self._is_unlocked(place):
+            self.diff.notes.append(item)
+
+    def _other_formula(self, place: Place, item: dict[str, Any]) -> None:
+        """A formula of another version where the book has none: a link that it needed, or a figure in another column."""
+        entry = self.places.file_ids.get(place[:2])
+        if entry is None:
+            needs_id = place[0] in self.book.estimate.equations.sheets and place[1] > HEAD_ROW
+            (self.diff.formulas if needs_id else self.diff.not_compared).append(item)
+        elif not (entry.linked and self.places.repeats(place, item["found"])):
+            self._judged(item, self.diff.formulas).append(item)
+
+    def _judged(self, item: dict[str, Any], edited: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Where a cell with an id belongs that another version filled otherwise: changed on purpose since, or edited."""
+        generator = self.book.bundle.generator
+        why = why_changed(item["id"], generator)
+        if item["id"].startswith(STAMP) and isinstance(item["found"], int | float):
+            why = f"the result when {generator} made the file"
+        if why is None:
+            return edited
+        item["why"] = why
+        return self.diff.worked_out_otherwise
+
+    def _stands_elsewhere(self, name: str, content: Formula) -> bool:
+        """Whether the book has the same formula in another cell of the sheet."""
+        return (name, self.places.found(name, content)) in self._formulas_without_ids
+
+    @cached_property
+    def _formulas_without_ids(self) -> set[tuple[str, str]]:
+        return {
+            (sheet.name, self.places.expected(sheet.name, self.book.formula_text(sheet, cell)))
+            for sheet, row, _, cell in self.book.formulas()
+            if (sheet.name, row) not in self.places.book_ids
+        }
+
+    def _id_in_file(self, place: Place) -> str:
+        here = self.places.in_book(*place)
+        entry = self.places.file_ids.get(place[:2])
+        if entry is not None:
+            return entry.id
+        return "" if here is None else self.book.sheets[here[0]].ids.get(here[1], "")
+
+    def _is_unlocked(self, place: Place) -> bool:
+        name, row, column = place
+        workbook = self.file.cells.workbook
+        return name in workbook.sheetnames and not workbook[name].cell(row + 1, column + 1).protection.locked
+
+
+def _id(sheet: Sheet, row: int, cell: Cell) -> str:
+    shown = cell.expression.id if isinstance(cell.expression, Input | Quantity) else ""
+    return sheet.ids.get(row, shown)
 
 
 def _same_constant(cell: Cell, found: Any) -> bool:

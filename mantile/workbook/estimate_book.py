@@ -58,10 +58,10 @@ class EstimateBook(Book):
         """Inputs as generated of a scenario or further case."""
         return self.estimate.inputs(column) if column < self.columns else super().inputs(column)
 
-    def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
-        """Native values of every expression; results as generated stand as they were stored."""
+    def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """All that values follow from; results as generated stand as they were stored."""
         stamped = [values | stamps for values, stamps in zip(inputs, self.stamps, strict=False)]
-        return super().values([*stamped, *inputs[self.columns :]])
+        return super().given([*stamped, *inputs[self.columns :]])
 
     @cached_property
     def estimate_values(self) -> list[dict[Node, Any]]:

@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import FIRST
+from mantile.workbook.book import FIRST, LINKED_IN
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -233,7 +233,7 @@ def _identities(book: Any) -> Iterator[Finding]:
                 continue
             if not unit:
                 yield Finding("4", name, f"C{row}", "a row without a unit")
-            if section == "Linked in":
+            if section == LINKED_IN:
                 continue
             labels[str(section), str(label)] += 1
             if identifier in seen:

@@ -1,13 +1,16 @@
 """A workbook file back to what it was made from: bundle, inputs as they stand now, texts of its formulas.
 
-Reads files as XlsxWriter, LibreOffice and openpyxl leave them. Nothing in a file is executed.
+Reads files as XlsxWriter, LibreOffice and openpyxl leave them, of this version and of older ones. Nothing in a file is
+executed.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +21,17 @@ from openpyxl.worksheet.worksheet import Worksheet
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
+from mantile.workbook.book import FIRST, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.normal_form import normal_form
 from mantile.workbook.package import Package, letters, open_package
-from mantile.workbook.sheets.workings import HEADS
+from mantile.workbook.places import Place, Places
+from mantile.workbook.references import Formula
 
-_ID = HEADS.index("id")  # column of the ids of rows
 LARGEST = 1e15  # of any input in its unit: products of several stay numbers
 Contents = dict[str, dict[tuple[int, int], Any]]
-
-
-class Formula(str):
-    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
 
 
 @dataclass
@@ -45,7 +46,10 @@ class Cells:
 
 @dataclass
 class File:
-    """An opened workbook and the book it should be."""
+    """An opened workbook and the book it should be.
+
+    Methods take the sheet, row and column at which a cell stands in the book, and find it in the file by its id.
+    """
 
     path: Path
     book: EstimateBook
@@ -53,20 +57,98 @@ class File:
 
     @property
     def contents(self) -> Contents:
-        """Formulas or constants by sheet and cell."""
+        """Formulas or constants by sheet and cell, as they stand in the file."""
         return self.cells.contents
 
     @property
-    def cached(self) -> Contents:
-        """The values stored in the file."""
-        return self.cells.stored
+    def other_version(self) -> bool:
+        """Whether another version of Mantile made it."""
+        return self.book.bundle.generator != GENERATOR
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the cells of the book stand in the file."""
+        names = {name: text for name, scope, text in self.cells.package.names if scope is None}
+        return Places(self.book, self.contents, names, self.other_version)
+
+    def content(self, sheet: str, row: int, column: int) -> Any:
+        """A formula or constant; None if the cell is empty or the file has none."""
+        return self._at(self.contents, sheet, row, column)
+
+    def stored(self, sheet: str, row: int, column: int) -> Any:
+        """The value stored with a cell."""
+        return self._at(self.cells.stored, sheet, row, column)
+
+    def cell_name(self, sheet: str, row: int, column: int) -> str:
+        """A cell as people write it, where it stands in the file."""
+        return place_of(*(self.places.in_file(sheet, row, column) or (sheet, row, column)))
+
+    def is_as_printed(self, sheet: Sheet, cell: Cell, content: Formula) -> bool:
+        """Whether a formula is the one the book has there: it reads the same figures and does the same with them."""
+        return self._same(sheet.name, self.book.formula_text(sheet, cell), content)
+
+    def follows(self, sheet: Sheet, cell: Cell, content: Any) -> tuple[str, int] | None:
+        """The input, and its scenario, whose value a cell takes because it repeats it; None if it does not."""
+        if not isinstance(content, Formula):
+            return None
+        if cell.follows is not None and self.is_as_printed(sheet, cell, content):
+            return cell.follows
+        place = self.places.repeated(sheet.name, content) if self.other_version else None
+        return None if place is None else self._input_at(place)
+
+    def _input_at(self, place: Place) -> tuple[str, int] | None:
+        """The input and the scenario whose value a cell of the book shows, typed there or linked."""
+        if place in self._typed_at:
+            return self._typed_at[place]
+        row, scenario = self.places.book_ids.get(place[:2]), place[2] - FIRST
+        is_input = row is not None and row.id in self.inputs and 0 <= scenario < self.book.columns
+        return (row.id, scenario) if row is not None and is_input else None
+
+    def lacks(self, place: Place) -> bool:
+        """Whether the file has no cell for what stands there in the book."""
+        return self.places.in_file(*place) is None
+
+    def scenario_name(self, scenario: int) -> str:
+        """What a scenario, or a further case, is called."""
+        columns = self.book.estimate.columns
+        return columns[scenario].name if scenario < len(columns) else "a point of the sweep"
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """All inputs by id: those of the graph, and those of the workbook itself."""
+        return {
+            figure.id: figure for figure in self.book.estimate.equations.all_inputs()
+        } | self.book.own_inputs
+
+    @cached_property
+    def generated(self) -> list[dict[str, Any]]:
+        """Inputs as generated, of every scenario and further case."""
+        return self.book.generated_inputs()
+
+    @cached_property
+    def _typed_at(self) -> dict[Place, tuple[str, int]]:
+        """Inputs by the cells in which they are typed; those all scenarios share are the base's."""
+        return {place: entry for entry, place in reversed(self.book.input_cells.items())}
+
+    def _same(self, sheet: str, expected: str, content: Formula) -> bool:
+        if self.places.as_laid_out:
+            return content == expected or plain(content) == plain(expected)
+        found, wanted = self.places.found(sheet, content), self.places.expected(sheet, expected)
+        if found == wanted or not self.other_version:
+            return found == wanted
+        form = normal_form(found)
+        return form is not None and form == normal_form(wanted)
+
+    def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
+        place = self.places.in_file(sheet, row, column)
+        return None if place is None else contents.get(place[0], {}).get(place[1:])
 
 
 def open_file(path: Path) -> File:
     """Open a workbook and lay out anew what its bundle says it should be.
 
     Raises:
-        InputError: if it is no workbook, is truncated, or was not made by Mantile, or by a version that laid it out otherwise.
+        InputError: if it is no workbook, is truncated, or was not made by Mantile.
     """
     cells = read_cells(path)
     contents = cells.contents
@@ -74,36 +156,20 @@ def open_file(path: Path) -> File:
         raise InputError(
             f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed"
         )
-    chunks = contents.pop(BUNDLE_SHEET)
-    if any(isinstance(chunk, Formula) for chunk in chunks.values()):
-        raise InputError(f"{path}: sheet {BUNDLE_SHEET}: holds a formula; expected the text of the bundle")
-    text = "".join(str(chunks[key]) for key in sorted(chunks))
+    bundle = _bundle(contents.pop(BUNDLE_SHEET), path)
+    file = File(path, lay_out(bundle.estimate(), bundle), cells)
+    missing = [name for name in file.book.sheets if name not in contents]
+    if missing and not file.other_version:
+        raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(file.book.sheets)}")
+    return file
+
+
+def _bundle(chunks: dict[tuple[int, int], Any], path: Path) -> Bundle:
     name = f"{path}: sheet {BUNDLE_SHEET}"
-    bundle = Bundle.parse(parse_json(text, name), name)
-    book = lay_out(bundle.estimate(), bundle)
-    missing = [name for name in book.sheets if name not in contents]
-    if missing:
-        raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(book.sheets)}")
-    if bundle.generator != GENERATOR and _moved(book, contents):
-        raise InputError(
-            f"{path}: made by {bundle.generator}, which laid it out otherwise than {GENERATOR}: expected a workbook of this version; read it with "
-            "the version that made it"
-        )
-    return File(path, book, cells)
-
-
-def _moved(book: EstimateBook, contents: Contents) -> bool:
-    """Whether ids of rows stand on other rows than they would."""
-    places = {
-        (name, row): identifier
-        for name, sheet in book.sheets.items()
-        for row, identifier in sheet.ids.items()
-        if (row, _ID) in sheet.cells and sheet.cells[row, _ID].text == identifier
-    }
-    known = set(places.values())
-    return any(
-        contents[name].get((row, _ID)) in known - {identifier} for (name, row), identifier in places.items()
-    )
+    if any(isinstance(chunk, Formula) for chunk in chunks.values()):
+        raise InputError(f"{name}: holds a formula; expected the text of the bundle")
+    text = "".join(str(chunks[key]) for key in sorted(chunks))
+    return Bundle.parse(parse_json(text, name), name)
 
 
 def read_cells(path: Path) -> Cells:
@@ -154,62 +220,85 @@ def _content(cell: Any) -> Any:
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Inputs as they stand in the file, per scenario and then per further case, and a list of those that were edited.
 
+    An input that follows its default has no value here. One that the file of another version does not have is as by default.
+
     Raises:
         InputError: for a cell whose content its input cannot be, such as a text where a number belongs.
     """
     book = file.book
+    cells: list[list[tuple[str, Place]]] = [[] for _ in range(book.columns + len(book.cases))]
+    for (identifier, scenario), place in book.input_cells.items():
+        cells[scenario].append((identifier, place))
     values: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
-    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
-    names = [
-        *(column.name for column in book.estimate.columns),
-        *("a point of the sweep" for _ in book.cases),
-    ]
-    for column, name in enumerate(names):
-        generated = book.inputs(column)
-        mine: dict[str, Any] = {} if column < book.columns else dict(generated)
-        for (identifier, of), (sheet, row, place) in book.input_cells.items():
-            if of != column:
-                continue
-            figure = inputs[identifier]
-            expected = generated.get(identifier, figure.value)
-            found = file.contents[sheet].get((row, place))
-            cell = book.sheets[sheet].cells[row, place]
-            address = f"{sheet}!{_address(row, place)}"
-            if (
-                cell.follows is not None
-                and isinstance(found, Formula)
-                and plain(found) == plain(book.formula_text(book.sheets[sheet], cell))
-            ):
-                followed, scenario = cell.follows
-                values_there = [*values, mine][scenario]
-                if followed in values_there:  # else it follows its default
-                    mine[identifier] = values_there[followed]
-                continue
-            value = coerced(figure, found, f"{file.path}: {address}")
-            mine[identifier] = value
-            if not same(value, expected) and (column == 0 or not figure.shared):
-                edited.append(
-                    {
-                        "id": identifier,
-                        "cell": address,
-                        "scenario": name,
-                        "generated": expected,
-                        "found": value,
-                    }
-                )
-            elif cell.expression is not None:
-                edited.append(
-                    {
-                        "id": identifier,
-                        "cell": address,
-                        "scenario": name,
-                        "generated": book.formula_text(book.sheets[sheet], cell),
-                        "found": value,
-                    }
-                )
-        values.append(mine)
+    for scenario, here in enumerate(cells):
+        values.append({} if scenario < book.columns else book.inputs(scenario))
+        edits = [
+            edit for identifier, place in here for edit in _typed(file, identifier, scenario, place, values)
+        ]
+        if file.other_version:
+            edits = _without_defaults(file, scenario, values[scenario], edits)
+        edited += edits
     return values, edited
+
+
+def _typed(
+    file: File, identifier: str, scenario: int, place: Place, values: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Read the cell of an input into the values of its scenario; if it was edited, say so."""
+    figure, typed, generated = file.inputs[identifier], values[scenario], file.generated[scenario]
+    sheet = file.book.sheets[place[0]]
+    cell, content = sheet.cells[place[1:]], file.content(*place)
+    followed = file.follows(sheet, cell, content)
+    if followed is not None:
+        other, of = followed
+        if of < len(values) and other in values[of]:  # else it follows its default
+            typed[identifier] = values[of][other]
+        return
+    if file.lacks(place) or (file.other_version and isinstance(content, Formula)):
+        typed |= {identifier: generated[identifier]} if identifier in generated else {}
+        return
+    value = coerced(figure, content, f"{file.path}: {file.cell_name(*place)}")
+    typed[identifier] = value
+    before = generated.get(identifier, figure.value)
+    differs = not same(value, before) and not (scenario and figure.shared)
+    if differs or cell.expression is not None:
+        yield {
+            "id": identifier,
+            "cell": file.cell_name(*place),
+            "scenario": file.scenario_name(scenario),
+            "generated": before if differs else file.book.formula_text(sheet, cell),
+            "found": value,
+        }
+
+
+def _without_defaults(
+    file: File, scenario: int, typed: dict[str, Any], edits: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What another version wrote as a value where this one has a formula follows it, if both come to the same."""
+    stated = {edit["id"]: edit for edit in edits}
+    defaults = {
+        figure: stated[figure.id]
+        for figure in file.book.estimate.equations.all_inputs()
+        if figure.follows is not None and figure.id in stated
+    }
+    if scenario >= file.book.columns or not defaults:
+        return edits
+    left = {identifier: value for identifier, value in typed.items() if identifier not in stated}
+    given = left | {edit["id"]: edit["found"] for edit in edits if edit not in defaults.values()}
+    values = file.book.estimate.program.run(given)
+    for figure, edit in defaults.items():
+        if _is_default(figure, edit["found"], values[figure]):
+            typed.pop(figure.id)
+            stated.pop(figure.id)
+    return list(stated.values())
+
+
+def _is_default(figure: Input, value: Any, default: Any) -> bool:
+    """Whether a value is the default; that of a whole number may have been rounded."""
+    if isinstance(value, str) or isinstance(default, str):
+        return bool(value == default)
+    return abs(value - default) < 1 if figure.integer else same(value, float(default))
 
 
 def plain(text: str) -> str:
@@ -263,5 +352,6 @@ def same(left: Any, right: Any) -> bool:
     return bool(abs(left - right) <= 1e-12 * max(abs(left), abs(right)))
 
 
-def _address(row: int, column: int) -> str:
-    return f"{letters(column + 1)}{row + 1}"
+def place_of(sheet: str, row: int, column: int) -> str:
+    """A cell as people write it; row and column from 0."""
+    return f"{sheet}!{letters(column + 1)}{row + 1}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
-    from mantile.verify.verify import Report
+    from mantile.verify.report import OtherVersion, Report
     from mantile.workbook.lint import Finding
 
 WORST = 20  # mismatches listed; --json lists all
+_NAMED = 6  # ids of a line
 _LISTED = 40  # lines of a table; --json has all
 _DIGITS = 12
 
@@ -40,6 +42,11 @@ def print_import(found: Imported, output: Path) -> None:
         console.print(f"  added scenario: {name}")
     for item in found.left_out:
         console.print(f"  not carried over: {item['cell']}, {str(item['found'])!r:.80}")
+    if found.unknown or found.lacking or found.worked_out_otherwise:
+        console.print(f"  made by {found.made_by}")
+    _print_ids(console, "ids that this version does not have", found.unknown)
+    _print_ids(console, "ids that the file does not have", found.lacking)
+    _print_otherwise(console, found.worked_out_otherwise)
     counted = f"{len(found.changes):,} edited inputs" if found.changes else "no input was edited"
     console.print(
         f"{output}: written from {found.path}, {counted}; build it with mantile build {output} -o FILE.xlsx"
@@ -148,10 +155,43 @@ def print_report(report: Report, path: Path) -> None:
             console.print(f"  {head}: {_one_line(item)}")
         if len(items) > WORST:
             console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+    if report.other_version is not None:
+        _print_other_version(console, report.other_version)
     if not found.get("stored_values_compared", True):
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
     console.print(f"{path}: {verdict} ({found['engine']})")
+
+
+def _print_other_version(console: Console, other: OtherVersion) -> None:
+    """What differs because another version made the file: none of it is an edit."""
+    console.print(
+        f"  made by {other.made_by}: rows are found by their ids, formulas compared by what they read"
+    )
+    _print_ids(console, "ids that this version does not have, recomputed and not compared", other.unknown)
+    _print_ids(console, "ids that the file does not have", other.lacking)
+    _print_otherwise(console, other.worked_out_otherwise)
+    sheets = Counter(item["cell"].partition("!")[0] for item in other.not_compared)
+    for sheet, count in sheets.items():
+        console.print(
+            f"  {sheet}: {count:,} cells are laid out otherwise: recomputed, not compared with this version"
+        )
+
+
+def _print_ids(console: Console, head: str, ids: Sequence[str]) -> None:
+    if ids:
+        more = f" and {len(ids) - _NAMED:,} more; --json lists all" if len(ids) > _NAMED else ""
+        console.print(f"  {head}: {', '.join(ids[:_NAMED])}{more}")
+
+
+def _print_otherwise(console: Console, items: Sequence[dict[str, Any]]) -> None:
+    """Figures that another version worked out otherwise, by the reason; copies of a figure go with it."""
+    reasons: dict[str, dict[str, None]] = {}
+    for item in items:
+        reasons.setdefault(item["why"], {})[item["id"]] = None
+    for why, ids in reasons.items():
+        own = [name for name in ids if not any(name.endswith(f".{other}") for other in ids)]
+        _print_ids(console, f"worked out otherwise, {why}", own)
 
 
 def _one_line(item: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, SHARED, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Cell, CellAddress, Family, Sheet, reference
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
@@ -66,12 +66,12 @@ def workings(
         row = _block_head(
             sheet,
             row,
-            "Linked in",
+            LINKED_IN,
             "from sheets to the left; green = link, purple edge = efficiency factor",
             last,
         )
         for figure in imports:
-            _labels(sheet, row, "Linked in", figure, figure.id)
+            _labels(sheet, row, LINKED_IN, figure, figure.id)
             for index in range(book.columns):
                 _value(book, sheet, row, FIRST + index, figure, index, link=True)
             sheet.links[figure] = CellAddress(name, row)

@@ -1,0 +1,104 @@
+"""What verification found in a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class SheetReport:
+    """What was found on one sheet."""
+
+    sheet: str
+    cells: int = 0
+    formulas: int = 0
+    compared: int = 0
+    max_relative_error: float = 0.0
+    edited_inputs: int = 0
+    edited_formulas: int = 0
+    overwritten: int = 0
+    mismatches: int = 0
+
+
+@dataclass
+class OtherVersion:
+    """What differs because another version made the file.
+
+    Args:
+        made_by: the program that made it, with its version.
+        unknown: ids of the file that this version does not have; their formulas are recomputed, not compared.
+        lacking: ids of this version that the file does not have.
+        worked_out_otherwise: `cell`, `id`, `generated` (the formula of this version), `found`, `why` it was changed, and
+            where it can be said the `value` in the file and what this version makes of the same precedents, `expected`.
+        not_compared: cells of sheets without ids that stand otherwise: recomputed, not compared with this version.
+    """
+
+    made_by: str
+    unknown: list[str]
+    lacking: list[str]
+    worked_out_otherwise: list[dict[str, Any]]
+    not_compared: list[dict[str, Any]]
+
+
+@dataclass
+class Report:
+    """What was found in a file.
+
+    Args:
+        mismatches: the engine against ours, and the stored values against ours.
+        names: defined names that are not as generated.
+        visibility: sheets that are not as generated.
+        other_version: None for a file that this version made.
+    """
+
+    path: str
+    engine: str
+    sheets: list[dict[str, Any]] = field(default_factory=list)
+    mismatches: list[dict[str, Any]] = field(default_factory=list)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    formulas: list[dict[str, Any]] = field(default_factory=list)
+    overwritten: list[dict[str, Any]] = field(default_factory=list)
+    names: list[dict[str, Any]] = field(default_factory=list)
+    visibility: list[dict[str, Any]] = field(default_factory=list)
+    stored_values: bool = True
+    other_version: OtherVersion | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Edited inputs are fine, and names and sheets added in the open, and what an older version worked out otherwise.
+
+        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden sheets are not.
+        """
+        led_astray = [item for item in self.names if item["generated"] is not None]
+        hidden = [item for item in self.visibility if item["found"] != "visible"]
+        return not (
+            self.formulas
+            or self.overwritten
+            or led_astray
+            or hidden
+            or any(sheet["mismatches"] for sheet in self.sheets)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile verify --json` prints."""
+        other = self.other_version
+        return {
+            "ok": self.ok,
+            "engine": self.engine,
+            "cells": sum(sheet["cells"] for sheet in self.sheets),
+            "formulas": sum(sheet["formulas"] for sheet in self.sheets),
+            "compared": sum(sheet["compared"] for sheet in self.sheets),
+            "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
+            "stored_values_compared": self.stored_values,
+            "mismatches": self.mismatches,
+            "edited": {
+                "inputs": self.inputs,
+                "formulas": self.formulas,
+                "overwritten": self.overwritten,
+                "names": self.names,
+                "sheets": self.visibility,
+            },
+            "sheets": self.sheets,
+            "other_version": None if other is None else vars(other),
+        }

@@ -1,0 +1,70 @@
+"""References to cells in the text of a formula."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mantile.workbook.package import column_number
+
+REFERENCE = re.compile(
+    r"""(?P<text>"(?:[^"]|"")*")                                                     # a text, left alone
+    | (?<![A-Za-z0-9_.])(?:(?P<sheet>'[^']+'|[A-Za-z_][A-Za-z0-9_]*)!)?              # a sheet
+      (?P<d1>\$?)(?P<c1>[A-Z]{1,3})\$?(?P<r1>[0-9]+)                                 # a cell
+      (?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>[0-9]+))?                                   # the end of a range
+      (?![A-Za-z0-9_(!.])""",
+    re.VERBOSE,
+)
+
+
+class Formula(str):
+    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A cell or a range as a formula names it; rows and columns from 0.
+
+    Args:
+        sheet: where it stands.
+        dollar: "$" where the column stays when the formula is copied across, else nothing.
+    """
+
+    sheet: str
+    row: int
+    column: int
+    last_row: int
+    last_column: int
+    dollar: str
+
+
+def reference_of(match: re.Match[str], sheet: str) -> Reference:
+    """A match of `REFERENCE` that is no text, in a formula on a sheet."""
+    row, column = int(match["r1"]) - 1, column_number(match["c1"]) - 1
+    return Reference(
+        sheet=match["sheet"].strip("'") if match["sheet"] else sheet,
+        row=row,
+        column=column,
+        last_row=int(match["r2"]) - 1 if match["r2"] else row,
+        last_column=column_number(match["c2"]) - 1 if match["c2"] else column,
+        dollar=match["d1"],
+    )
+
+
+def only_reference(formula: str, sheet: str) -> Reference | None:
+    """The cell that a formula repeats, if it does nothing else, such as =Summary!$B$5."""
+    match = REFERENCE.fullmatch(formula.removeprefix("="))
+    if match is None or match["text"] is not None or match["c2"]:
+        return None
+    return reference_of(match, sheet)
+
+
+def with_references(formula: str, sheet: str, written: Callable[[Reference], str]) -> str:
+    """A formula without blanks, its references written otherwise; texts in it stay as they are."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return match.group() if match["text"] is not None else written(reference_of(match, sheet))
+
+    parts = REFERENCE.sub(replaced, formula).split('"')
+    return '"'.join(part if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
