@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,8 @@ def with_formulas(
         cell = cells.workbook[sheet].cell(row + 1, column + 1)
         cell.value = stored
         cell.data_type = "s" if isinstance(stored, str) else cell.data_type  # a text, whatever it begins with
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
-        warnings.simplefilter("ignore")  # of the package and what it is built on; ours are raised elsewhere
-        logging.getLogger("schedula").setLevel(logging.ERROR)
+    with _quiet():
         import formulas
-        import numpy as np
         from formulas.excel import BOOK
 
         from mantile.verify.compiled_formulas import CompiledModel
@@ -62,15 +59,35 @@ def with_formulas(
         _, context = model.add_book(context={"directory": "", "filename": _NAME})
         model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
         solution = model.finish(circular=False).calculate()
+    return _values(solution, sheets)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings, progress bars and log lines of the package and of what it is built on; afterwards all is as before."""
+    logger = logging.getLogger("schedula")
+    level = logger.level
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+
+
+def _values(solution: Any, sheets: tuple[str, ...]) -> Values:
+    """The package's results by sheet and cell."""
+    import numpy as np
+
     names = {name.upper(): name for name in sheets}
-    found: Values = {name: {} for name in sheets}
+    values: Values = {name: {} for name in sheets}
     for key, ranges in solution.items():
         match = _KEY.match(str(key))
-        if match is None or match["sheet"] not in names:
-            continue
-        value = np.asarray(ranges.value, dtype=object).ravel()[0]
-        found[names[match["sheet"]]][_coordinates(match["cell"])] = value
-    return found
+        if match is not None and match["sheet"] in names:
+            value = np.asarray(ranges.value, dtype=object).ravel()[0]
+            values[names[match["sheet"]]][_coordinates(match["cell"])] = value
+    return values
 
 
 def soffice() -> str | None:
