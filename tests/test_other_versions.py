@@ -23,7 +23,7 @@ from mantile.workbook.cell_diff import CellDiff, diff_cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.normal_form import normal_form
-from mantile.workbook.read import File, typed_inputs
+from mantile.workbook.read import File, open_file, typed_inputs
 from mantile.workbook.references import REFERENCE, Formula
 from mantile.workbook.write import write_workbook
 
@@ -115,7 +115,8 @@ def _differs(diff: CellDiff) -> dict[str, list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["llama-3.3-70b-h100-0.6.0", "llama-3.1-8b-edited-0.6.0", "llama-3.1-8b-disaggregated-0.6.0"]
+    "name",
+    ["deepseek-r1-gb200-nvl72-0.6.0", "llama-3.1-8b-edited-0.6.0", "llama-3.1-8b-disaggregated-0.6.0"],
 )
 def test_workbooks_of_0_6_0_verify(name: str) -> None:
     """Every value recomputed; every formula is today's, or is listed with the reason why it was changed."""
@@ -260,7 +261,7 @@ def test_a_formula_changed_on_purpose_is_told(
     made: Estimate, changed: tuple[EstimateBook, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With both values and the reason; what follows from it agrees, since it follows from the value in the file."""
-    change = history.Change((0, 6), r"serving\.tpot", "halved")
+    change = history.Change((0, 6), r"serving\.tpot", ".*", "halved")
     monkeypatch.setattr(history, "CHANGES", (change,))
     path = write_workbook(changed[0], tmp_path / "old.xlsx")
     loaded(path).save(path)  # without stored values, which are not those of the formula put in here
@@ -283,8 +284,29 @@ def test_a_formula_that_nobody_changed_on_purpose_is_an_edit(
     file = _read(changed[0], made)
     assert [item["cell"] for item in diff_cells(file).formulas][:1] == [changed[1]]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "CHANGES", (history.Change((0, 5), ".*", "before"),))
+        patch.setattr(history, "CHANGES", (history.Change((0, 5), ".*", ".*", "before"),))
         assert [item["cell"] for item in diff_cells(file).formulas][:1] == [changed[1]]
+
+
+def test_edits_of_a_workbook_of_0_6_0_are_caught() -> None:
+    """Also of formulas that were changed since: what is typed there is neither today's nor that of 0.6.0."""
+    file = open_file(DATA / "deepseek-r1-gb200-nvl72-0.6.0.xlsx")
+    rows = {entry.id: row for row, entry in file.places.file_ids.items() if not entry.linked}
+    edits = {
+        TPOT: "{}*0.9",
+        "memory.ffn_width": "{}*2",
+        "memory.activation_width": "=1",
+        "serving.ttft": 0.01,
+        "memory.mixer_width": 1000,
+    }
+    typed = {}
+    for identifier, content in edits.items():
+        sheet, row = rows[identifier]
+        before = file.contents[sheet][row, FIRST]
+        typed[sheet, row, FIRST] = content.format(before) if isinstance(content, str) else content
+    diff = diff_cells(typed_into(file, typed))
+    assert {item["id"] for item in diff.formulas} == {TPOT, "memory.ffn_width", "memory.activation_width"}
+    assert {item["id"] for item in diff.overwritten} == {"serving.ttft", "memory.mixer_width"}
 
 
 @pytest.mark.parametrize(

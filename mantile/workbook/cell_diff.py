@@ -153,7 +153,7 @@ class _Differ:
                 return []  # what another version called it
             if (name, row) not in self.places.book_ids or self._is_other_copy(name, item):
                 return diff.not_compared
-            return self._judged(item, diff.formulas if changed else diff.overwritten)
+            return self._judged(name, item, diff.formulas if changed else diff.overwritten)
         return diff.formulas if changed else diff.labels if is_label else diff.overwritten
 
     def _is_other_copy(self, name: str, item: dict[str, Any]) -> bool:
@@ -194,12 +194,12 @@ class _Differ:
             needs_id = place[0] in self.book.estimate.equations.sheets and place[1] > HEAD_ROW
             (self.diff.formulas if needs_id else self.diff.not_compared).append(item)
         elif not (entry.linked and self.places.repeats(place, item["found"])):
-            self._judged(item, self.diff.formulas).append(item)
+            self._judged(place[0], item, self.diff.formulas).append(item)
 
-    def _judged(self, item: dict[str, Any], edited: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _judged(self, name: str, item: dict[str, Any], edited: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Where a cell with an id belongs that another version filled otherwise: changed on purpose since, or edited."""
         generator = self.book.bundle.generator
-        why = why_changed(item["id"], generator)
+        why = why_changed(item["id"], self.places.found(name, str(item["found"])), generator)
         if item["id"].startswith(STAMP) and isinstance(item["found"], int | float):
             why = f"the result when {generator} made the file"
         if why is None:

@@ -1,8 +1,8 @@
 """Formulas that were changed on purpose, by the id of their row and the version that changed them.
 
 A workbook of an older version is read with the formulas of today. Where one of its formulas is another, this list says
-whether the version that made the file worked the figure out otherwise, and why it was changed. A formula that is other and
-not listed was edited by hand.
+whether the version that made the file printed that formula, and why it was changed. A formula that is other and not listed
+was edited by hand.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
 
 
@@ -21,37 +22,68 @@ class Change:
         since: the first version that has the new formulas, as major and minor number.
         ids: a regular expression that the id of a changed figure matches, without what copies of it and the decode
             workers' have in front.
+        formula: a regular expression of the formula before, with ids in place of cells.
         why: what was changed, and why.
     """
 
     since: tuple[int, int]
     ids: str
+    formula: str
     why: str
 
-    def changes(self, identifier: str) -> bool:
-        """Whether a figure was changed."""
-        return re.fullmatch(rf"(?:.+\.)?(?:{self.ids})", identifier) is not None
+    def explains(self, identifier: str, formula: str) -> bool:
+        """Whether a figure had this formula before the change."""
+        row = re.fullmatch(rf"(?P<copy>.+\.)?(?:{self.ids})", identifier)
+        if row is None:
+            return False
+        ids = _COLUMN.sub("]", formula).replace(f"[{row['copy']}", "[")
+        return re.fullmatch(self.formula, ids) is not None
 
+
+_LOAD = (
+    "at a request rate the batch follows by Little's law in a formula, from step times that are a line, a power and a line "
+    "over the batch; 0.6.0 took one line through the batch that it had searched for"
+)
+_WIDEST = (
+    "the widest projection is the largest of its candidates, a formula; 0.6.0 chose it when it made the file"
+)
+_LINE = r"=\[load\.fixed\]\+\[load\.slope\]\*\(\[load\.{}\]/\[constant\.one_request\]\)"
 
 CHANGES: tuple[Change, ...] = (
+    Change(since=(0, 7), ids=r"load\.full_step", formula=_LINE.format("most"), why=_LOAD),
+    Change(since=(0, 7), ids=r"load\.step", formula=_LINE.format("decoding"), why=_LOAD),
     Change(
         since=(0, 7),
-        ids=r"load\.(?:full_step|step|tpot)",
-        why="at a request rate the batch follows by Little's law in a formula, from step times that are a line, a power "
-        "and a line over the batch; 0.6.0 took one line through the batch that it had searched for",
+        ids=r"load\.tpot",
+        formula=r"=MIN\(\[load\.fixed\]/\[load\.left\],\[load\.worst\]\)",
+        why=_LOAD,
     ),
-    Change(since=(0, 7), ids=r"evidence\.name\.\d+", why="a text, in the field's words"),
+    Change(
+        since=(0, 7),
+        ids=r"memory\.(?:mixer|ffn)_width",
+        formula=r"=\[(?:plan|model)\.\w+\](?:[+*]\[(?:plan|model)\.\w+\])*",
+        why=_WIDEST,
+    ),
+    Change(
+        since=(0, 7),
+        ids=r"memory\.activation_width",
+        formula=r"=\[model\.hidden_size\]\+\[memory\.mixer_width\]\+\[memory\.ffn_width\]",
+        why=_WIDEST,
+    ),
+    Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )
 
 
-def why_changed(identifier: str, generator: str) -> str | None:
-    """Why a figure is worked out otherwise now than by the version that made a file; None if it is worked out alike.
+def why_changed(identifier: str, formula: str, generator: str) -> str | None:
+    """Why a figure is worked out otherwise now than by the version that made a file; None if that version did not do so.
 
     Args:
+        formula: of the file, with ids in place of cells.
         generator: the program that made the file, with its version, as its bundle says.
     """
     match = _VERSION.match(generator)
     made_by = (int(match[1]), int(match[2])) if match else (0, 0)
     return next(
-        (change.why for change in CHANGES if made_by < change.since and change.changes(identifier)), None
+        (change.why for change in CHANGES if made_by < change.since and change.explains(identifier, formula)),
+        None,
     )

@@ -261,7 +261,8 @@ def _typed(
     value = coerced(figure, content, f"{file.path}: {file.cell_name(*place)}")
     typed[identifier] = value
     before = generated.get(identifier, figure.value)
-    differs = not same(value, before) and not (scenario and figure.shared)
+    had_value = identifier in generated or figure.follows is None
+    differs = had_value and not same(value, before) and not (scenario and figure.shared)
     if differs or cell.expression is not None:
         yield {
             "id": identifier,
