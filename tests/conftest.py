@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.estimate.estimate import Estimate, estimate
+from mantile.ir.modules import ModelGraph
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
@@ -34,7 +40,45 @@ DEFAULTS: dict[str, Any] = {
     "concurrency": 16,
 }
 
+GRAPHS = 64  # kept at a time: one takes some 5 MB
+ESTIMATES = 256  # kept at a time: one takes some 2 MB
+GARBAGE = 300_000  # objects made and not freed by counting, after which a search is due
+
 Make = Callable[..., Estimate]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """No search for garbage within a test: objects are many, most of them stay, and searches took a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        if gc.get_count()[0] > GARBAGE:
+            gc.collect()
+        gc.enable()
+
+
+Graphs = OrderedDict[tuple[Any, ...], tuple[Library, EstimateGraph]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def graphs() -> Iterator[Graphs]:
+    """One graph for all estimates of a model with the same library: graphs are immutable and hold no plan and no workload."""
+    graphs: Graphs = OrderedDict()
+
+    def shared(ir: ModelGraph, library: Library, *apart: bool) -> EstimateGraph:
+        key = (ir.model.model_dump_json(), id(library), *apart)
+        if key not in graphs:
+            graphs[key] = library, build_graph(ir, library, *apart)
+        graphs.move_to_end(key)
+        while len(graphs) > GRAPHS:
+            graphs.popitem(last=False)
+        return graphs[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["mantile.estimate.estimate"], "build_graph", shared)
+        yield graphs
 
 
 @pytest.fixture(scope="session")
@@ -46,14 +90,14 @@ def library() -> Library:
 @pytest.fixture(scope="session")
 def make() -> Make:
     """Scenario fields to an estimate; what is left out is a 70B chat service on eight H100. Estimates are immutable: reuse."""
-    made: dict[str, Estimate] = {}
+
+    @lru_cache(ESTIMATES)
+    def made(fields: str) -> Estimate:
+        return estimate(parse_scenario(json.loads(fields), "scenario"))
 
     def build(**fields: Any) -> Estimate:
         wanted = {name: value for name, value in (DEFAULTS | fields).items() if value is not None}
-        key = json.dumps(wanted, sort_keys=True)
-        if key not in made:
-            made[key] = estimate(parse_scenario(wanted, "scenario"))
-        return made[key]
+        return made(json.dumps(wanted, sort_keys=True))
 
     return build
 
@@ -92,17 +136,39 @@ def all_reduce() -> Sum:
     return seconds
 
 
+KINDS = (
+    "llama-2-70b",
+    "deepseek-v3.2",
+    "deepseek-v4-flash",
+    "gpt-oss-120b",
+    "jamba-v0.1",
+    "kimi-linear-48b-a3b",
+    "llama-4-scout",
+    "nemotron-3-nano",
+    "qwen3-next-80b",
+    "qwen3-vl-8b",
+)
+"""A model of every kind of layer: attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Mamba 2, gated delta, vision."""
+
+
+def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
+    """Values of a parameter: a few in every run, all others in the exhaustive one."""
+    listed = list(values)
+    assert all(value in listed for value in few), few
+    return [pytest.param(value, marks=() if value in few else pytest.mark.exhaustive) for value in listed]
+
+
 def _one_of_each() -> list[str]:
-    """The first model of every family and way of building layers."""
+    """A model of every family and way of building layers."""
     found: dict[object, str] = {}
-    for name in model_ids():
+    for name in (*KINDS, *model_ids()):
         architecture = load_model(name).architecture
         kinds = frozenset(block.kind for block in architecture.blocks.values())
         found.setdefault((architecture.model_type, kinds), name)
     return list(found.values())
 
 
-@pytest.fixture(scope="session", params=_one_of_each())
+@pytest.fixture(scope="session", params=few_of(_one_of_each(), *KINDS))
 def one_of_each(request: pytest.FixtureRequest) -> str:
     """A model of every architecture we ship, one after the other."""
     return str(request.param)

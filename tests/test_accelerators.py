@@ -84,6 +84,7 @@ def test_a_model_that_fits_is_answered_without_an_error(accelerator: str) -> Non
 
 
 # All 52 take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only: each holds the whole library.
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("accelerator", ALL if os.environ.get("MANTILE_EVERY") else SAMPLE[1::3])
 def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path) -> None:
     """Every formula cell recomputed; two layers, as the list of layers is not what differs."""
@@ -100,6 +101,7 @@ def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path
     )
 
 
+@pytest.mark.exhaustive
 def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     """One workbook, its accelerator cell set to each of a sample: all cells as the native engine has them, and the answers differ."""
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
@@ -124,6 +126,7 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     assert len(answers) == len(SAMPLE)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_libreoffice_follows_the_dropdown(tmp_path: Path) -> None:
     """The cells of five scenarios set to five accelerators, twice, and the file recalculated."""

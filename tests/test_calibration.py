@@ -549,6 +549,7 @@ def public(shared_data: Path) -> Measurements:
     return load_measurements(shared_data / "silicon_public.csv")
 
 
+@pytest.mark.exhaustive
 def test_public_runs_are_predicted_as_well_as_we_say(
     public: Measurements, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -568,6 +569,7 @@ def test_public_runs_are_predicted_as_well_as_we_say(
     assert metrics["ttft"]["median"] <= 0.16 and metrics["ttft_p50"]["median"] <= 0.11
 
 
+@pytest.mark.exhaustive
 def test_measured_kernels_alone_come_near(public: Measurements) -> None:
     """Profiles as kernels were timed, nothing fitted to serving runs: TPOT within 20 %, 15 % in half of them; worse than the fit."""
     pins = tuple(f"efficiency/{name}@kernels" for name in ("global", "hopper", "blackwell", "cdna3", "cdna4"))

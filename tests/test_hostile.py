@@ -481,6 +481,7 @@ def _at(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
     )
 
 
+@pytest.mark.exhaustive
 def test_a_text_that_looks_like_a_formula(workbook: Path, tmp_path: Path) -> None:
     """Is a text, and passes; the formula of the same letters in its place is reported, each with its cell."""
     texts = ("=1+1", "+cmd", "@SUM(1)", "-2+3", "=HYPERLINK(1)")
@@ -593,6 +594,7 @@ def test_tampering_is_reported_by_cell(
         calibrate_workbook(path)
 
 
+@pytest.mark.exhaustive
 def test_what_is_added_in_the_open_passes(workbook: Path, tmp_path: Path) -> None:
     """A sheet and a name of somebody's own; both are listed, and neither is recalculated."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from conftest import few_of
 from live import follow_edits, random_value
 
 from mantile.estimate.estimate import estimate
@@ -80,7 +81,7 @@ def _book(kind: str) -> EstimateBook:
     return lay_out(estimate(parse_scenario(fields, "scenario"), model))
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", few_of(CONFIGS, "gated"))
 def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     """Generated sets of one to eight edits over all inputs; every formula cell compared after each."""
     touched, kinds = follow_edits(_book(kind), tmp_path, SETS, kind)
@@ -102,6 +103,7 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     assert len(touched) > min(60, 2.5 * SETS), "the sets should reach across all kinds of inputs"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", SERVED if EVERY else list(SERVED)[::2])
 def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path) -> None:
     """Experts, latent attention, windows, chunks, recurrent states, vision: built, linted, verified, small enough, and edited."""
@@ -134,6 +136,7 @@ def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path
     assert len(touched) > min(25, 2.5 * FEWER), "the sets should reach across all kinds of inputs"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_libreoffice_follows_edits_of_the_file(tmp_path: Path) -> None:
     """The file itself edited, recalculated by LibreOffice, read back and compared."""

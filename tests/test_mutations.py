@@ -17,6 +17,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from conftest import few_of
 from live import few
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
@@ -253,7 +254,7 @@ def _edited(file: File) -> list[dict[str, Any]]:
     return texts.formulas + texts.overwritten
 
 
-@pytest.mark.parametrize("name", WORKBOOKS)
+@pytest.mark.parametrize("name", few_of(WORKBOOKS, "dense"))
 def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> None:
     """Each by itself: its cell, its id, what was generated and what was found; nothing else is reported."""
     file = opened(name)
@@ -280,6 +281,7 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> No
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", WORKBOOKS)
 def test_values_alone_miss_some(
     opened: Callable[[str], File], name: str, capsys: pytest.CaptureFixture[str]
@@ -334,6 +336,7 @@ def test_values_alone_miss_some(
 # --- files ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "seed"), [("two scenarios", 1), ("two scenarios", 2), ("experts", 3), ("dense", 4)]
 )

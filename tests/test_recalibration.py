@@ -155,6 +155,7 @@ def test_typed_values_are_compared(typed: Path, typed_file: File) -> None:
     assert busy["measured.error"] == pytest.approx(math.log(SLOWER) ** 2)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_typed_values_in_libreoffice(typed: Path) -> None:
     """The second engine agrees."""
@@ -356,6 +357,7 @@ def test_a_broken_bundle_is_named(tmp_path: Path) -> None:
         calibrate_workbook(tmp_path / "run.xlsx")
 
 
+@pytest.mark.exhaustive
 def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
     """Decode workers of their own and a typed throughput: the fit follows it; a scenario file may hold what was measured."""
     fields = BASE | {"decode": {"tp": 2}, "measured": {"output_tokens_per_s": 900}}

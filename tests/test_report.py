@@ -284,6 +284,7 @@ def test_errors_by_group_are_those_of_json(made: list[dict[str, Any]], tmp_path:
     assert rows == sum(len(groups) for groups in reconciliation.groups().values())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None:
     """Another engine works out every formula of a report to the value it carries."""
@@ -379,6 +380,7 @@ def test_profiles_survive_being_written(library: Library, tmp_path: Path) -> Non
             assert load(EfficiencyProfile, path) == made
 
 
+@pytest.mark.exhaustive
 def test_public_runs(run: Any, shared_data: Path) -> None:
     """The tables of public runs are answered and compared in one go."""
     for name, rows in (("silicon_public.csv", 2500), ("consumer.csv", 600)):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import few_of
 from live import Typed, as_written, exit_status, few, loaded, place, random_value, typed_into
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
@@ -215,7 +216,9 @@ def _require_same(file: File, made: Estimate) -> None:
         assert not wrong, (column, list(wrong.items())[:3])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ASKED if kind not in ("single", "swept", "grid")])
+@pytest.mark.parametrize(
+    "kind", few_of([kind for kind in ASKED if kind not in ("single", "swept", "grid")], "variants")
+)
 def test_whatever_is_typed_comes_back(
     kind: str, files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -308,6 +311,7 @@ def _filled_right(file: File, columns: int = 1) -> Typed:
     return typed
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("engine", ["formulas", pytest.param("libreoffice", marks=libreoffice)])
 def test_filled_columns_are_what_engines_make_of_them(
     engine: str, files: Callable[[str], File], tmp_path: Path
@@ -369,6 +373,7 @@ def test_filled_columns_are_what_engines_make_of_them(
     assert compared > 3 * 700
 
 
+@pytest.mark.exhaustive
 @libreoffice
 def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], File], tmp_path: Path) -> None:
     """Inputs, sign-off and a note typed, saved by LibreOffice: verified there, imported, built and verified again."""

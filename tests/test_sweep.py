@@ -152,6 +152,7 @@ def test_points_equal_estimates_of_hardware_formats_and_figures() -> None:
     assert {"invalid", "fits"} <= verdicts
 
 
+@pytest.mark.exhaustive
 def test_points_equal_estimates_of_plans_and_workloads() -> None:
     verdicts = require_equal(
         BASE,
@@ -177,6 +178,7 @@ def test_points_equal_estimates_of_plans_and_workloads() -> None:
     assert {"invalid", "fits", "fits_with_offload"} <= verdicts
 
 
+@pytest.mark.exhaustive
 def test_points_equal_estimates_where_phases_differ() -> None:
     """Decode workers follow what is swept of the others, unless they are swept themselves; an override of the file gives way to one swept."""
     require_equal(
@@ -336,6 +338,7 @@ def test_the_front_and_the_best_are_those_of_the_whole_table() -> None:
     assert pareto(fits.iloc[:0]).empty
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables pass by: three times the points take no more memory."""
     monkeypatch.setattr(sweeping, "FRAME", 2 * BLOCK)

@@ -23,7 +23,7 @@ from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.families import FAMILIES
 
-pytestmark = pytest.mark.transformers
+pytestmark = [pytest.mark.exhaustive, pytest.mark.transformers]
 
 Shape = tuple[int, ...]
 CLASSES = {"kimi_k2": "deepseek_v3"}  # a model type that transformers does not know by its name

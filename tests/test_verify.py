@@ -93,6 +93,7 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
     assert report["edited"] == {"inputs": [], "formulas": [], "overwritten": [], "names": [], "sheets": []}
 
 
+@pytest.mark.exhaustive
 def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
     """The fast model against the package's own, cell by cell."""
     file = open_file(workbook)
@@ -111,6 +112,7 @@ def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
     assert compared > 1500
 
 
+@pytest.mark.exhaustive
 def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) -> None:
     """An edit of selectors, a library figure, an override and a following cell: recomputed, listed, still fine."""
 
@@ -232,6 +234,7 @@ def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Pa
     assert [item["id"] for item in report["edited"]["inputs"]] == ["inputs.concurrency"]
 
 
+@pytest.mark.exhaustive
 @libreoffice
 def test_libreoffice_catches_a_wrong_stored_value(workbook: Path, tmp_path: Path) -> None:
     """If recalculation were not forced, the corrupted value would come back and differ."""

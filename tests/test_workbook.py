@@ -11,6 +11,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from conftest import Graphs, few_of
 from live import loaded
 
 from mantile.estimate.estimate import estimate
@@ -45,63 +46,66 @@ def _read(path: Path) -> Any:
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        BASE,
+    few_of(
+        [
+            BASE,
+            TWO,
+            {
+                "model": "qwen3-32b",
+                "accelerator": "b200-sxm",
+                "weights_dtype": "fp8-block",
+                "kv_dtype": "fp8",
+                "tp": 2,
+                "pp": 2,
+                "input_tokens": 8000,
+                "output_tokens": 1000,
+                "concurrency": 300,
+            },
+            {
+                "model": "llama-3.2-1b",
+                "accelerator": "rtx-4090",
+                "weights_dtype": "int4",
+                "input_tokens": 512,
+                "output_tokens": 512,
+                "concurrency": 1,
+                "batching": "static",
+            },
+            {
+                "model": "mistral-7b",
+                "accelerator": "l40s",
+                "framework": "sglang",
+                "tp": 3,
+                "input_tokens": 9000,
+                "output_tokens": 100,
+                "concurrency": 64,
+                "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}],
+            },
+            {
+                "model": "llama-3.1-405b",
+                "accelerator": "a100-80gb-sxm",
+                "tp": 8,
+                "input_tokens": 1000,
+                "output_tokens": 10,
+                "concurrency": 1,
+            },
+            # Experts; latents with an indexer; compressed entries; recurrent mixers; images.
+            BASE
+            | {
+                "model": "mixtral-8x7b",
+                "experts_dtype": "int4",
+                "tp": 2,
+                "variants": [{"experts_dtype": "fp8", "pp": 2}],
+            },
+            BASE | {"model": "deepseek-v3.2", "accelerator": "b200-sxm", "variants": [{"tp": 4, "pp": 2}]},
+            BASE | {"model": "deepseek-v4-flash", "accelerator": "b200-sxm"},
+            BASE | {"model": "kimi-linear-48b-a3b"},
+            BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
+            BASE | {"model": "jamba-v0.1", "tp": 4},
+            BASE | {"model": "mamba-codestral-7b", "tp": 1},
+            BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
+        ],
         TWO,
-        {
-            "model": "qwen3-32b",
-            "accelerator": "b200-sxm",
-            "weights_dtype": "fp8-block",
-            "kv_dtype": "fp8",
-            "tp": 2,
-            "pp": 2,
-            "input_tokens": 8000,
-            "output_tokens": 1000,
-            "concurrency": 300,
-        },
-        {
-            "model": "llama-3.2-1b",
-            "accelerator": "rtx-4090",
-            "weights_dtype": "int4",
-            "input_tokens": 512,
-            "output_tokens": 512,
-            "concurrency": 1,
-            "batching": "static",
-        },
-        {
-            "model": "mistral-7b",
-            "accelerator": "l40s",
-            "framework": "sglang",
-            "tp": 3,
-            "input_tokens": 9000,
-            "output_tokens": 100,
-            "concurrency": 64,
-            "variants": [{"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, {"tp": 1, "dp": 4}],
-        },
-        {
-            "model": "llama-3.1-405b",
-            "accelerator": "a100-80gb-sxm",
-            "tp": 8,
-            "input_tokens": 1000,
-            "output_tokens": 10,
-            "concurrency": 1,
-        },
-        # Experts; latents with an indexer; compressed entries; recurrent mixers; images.
-        BASE
-        | {
-            "model": "mixtral-8x7b",
-            "experts_dtype": "int4",
-            "tp": 2,
-            "variants": [{"experts_dtype": "fp8", "pp": 2}],
-        },
-        BASE | {"model": "deepseek-v3.2", "accelerator": "b200-sxm", "variants": [{"tp": 4, "pp": 2}]},
-        BASE | {"model": "deepseek-v4-flash", "accelerator": "b200-sxm"},
-        BASE | {"model": "kimi-linear-48b-a3b"},
-        BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
-        BASE | {"model": "jamba-v0.1", "tp": 4},
-        BASE | {"model": "mamba-codestral-7b", "tp": 1},
-        BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
-    ],
+    ),
     ids=lambda fields: f"{fields['model']}-{fields['accelerator']}",
 )
 def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) -> None:
@@ -176,9 +180,10 @@ def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> Non
     assert start - 1 in [page.id for page in sheet.row_breaks.brk]
 
 
-def test_same_scenario_same_bytes(tmp_path: Path) -> None:
-    """Two runs, two estimates, one file; a changed figure gives another."""
+def test_same_scenario_same_bytes(graphs: Graphs, tmp_path: Path) -> None:
+    """Two runs, two graphs, one file; a changed figure gives another."""
     first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")
+    graphs.clear()
     second = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "b.xlsx")
     assert first.read_bytes() == second.read_bytes()
     third = build_workbook(
