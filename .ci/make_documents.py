@@ -86,7 +86,7 @@ def model_type_table() -> list[str]:
 
 
 def status_table() -> list[str]:
-    """How many figures of the profiles have which status."""
+    """How many figures of the profiles have which status, a low confidence, and statements of other sources."""
     library = load_library()
     kinds = {
         "accelerators": library.accelerators,
@@ -96,10 +96,16 @@ def status_table() -> list[str]:
     }
     rows = []
     for kind, profiles in kinds.items():
-        count = Counter(fact.status for fact in _facts(profiles))
+        facts = list(_facts(profiles))
+        count = Counter(fact.status for fact in facts)
         assert set(count) <= set(STATUSES)
-        rows.append((kind, *(f"{count[status]:,}" for status in STATUSES), f"{sum(count.values()):,}"))
-    return _table(("figures of", *STATUSES, "all"), rows, numbers=True)
+        stated = [fact for fact in facts if isinstance(fact, ProfileFact)]
+        low = sum(fact.confidence == "low" for fact in stated)
+        others = sum(bool(fact.others) for fact in stated)
+        numbers = (len(profiles), len(facts), *(count[status] for status in STATUSES), low, others)
+        rows.append((kind, *(f"{number:,}" if number else "–" for number in numbers)))
+    heads = ("", "files", "figures", *STATUSES, "low confidence", "with statements of other sources")
+    return _table(heads, rows, numbers=True)
 
 
 def evidence_table() -> list[str]:
