@@ -54,6 +54,24 @@ def test_as_many_in_flight_as_a_closed_loop_needs(fields: dict[str, Any], rate: 
     assert opened["tpot_s"] == pytest.approx(closed[-1]["tpot_s"], rel=0.12)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.6])
+@pytest.mark.parametrize(
+    "fields", [{}, {"model": "gpt-oss-120b", "accelerator": "b200-sxm", "tp": 1}], ids=["dense", "experts"]
+)
+def test_the_step_at_a_rate_is_that_of_the_requests_that_decode(fields: dict[str, Any], share: float) -> None:
+    """The step time found in closed form is that of the Decode sheet with as many requests, found by typing them."""
+    at_rate = ask(**fields, request_rate=1)
+    limit = float(at_rate.values()[at_rate.figure("load.limit")])
+    inputs = at_rate.inputs(0) | {"inputs.request_rate": share * limit}
+    settled = at_rate.program.run(inputs)
+    decoding = float(settled[at_rate.figure("load.decoding")])
+    typed = at_rate.program.run(inputs | {"inputs.concurrency": decoding})
+    step = float(typed[at_rate.figure("decode.time")])
+    assert float(settled[at_rate.figure("load.step")]) == pytest.approx(step, rel=0.01)
+    batch = float(settled[at_rate.figure("memory.batch")])
+    assert batch == pytest.approx(decoding, rel=0.1, abs=1)
+
+
 def test_more_requests_wait_longer_until_none_more_are_served() -> None:
     """Load, TPOT and waits rise with the rate; beyond what can be served it is said so, and throughput stays."""
     rates = (0.5, 2, 4, 5, 20)

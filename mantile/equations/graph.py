@@ -149,7 +149,7 @@ def build_graph(
     single_pass = single(decode_workers, decode_pass) if open_loop else None
     steps = None
     if single_pass is not None:
-        steps = step_times(inputs, decode_workers.memory, single_pass.time, decode_pass.time)
+        steps = step_times(decode_workers, single_pass, decode_pass)
     served = serving(
         ir,
         library,
@@ -162,9 +162,7 @@ def build_graph(
     )
     settled = None
     if served.load is not None and steps is not None:
-        settled = concurrency(
-            inputs, decode_workers.memory, served.load, served.ttft, decode_pass.time, steps
-        )
+        settled = concurrency(inputs, decode_workers.memory, served.load, served.through, steps)
         defaults["concurrency"] = settled.default
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
@@ -222,7 +220,7 @@ def _sheets(graph: EstimateGraph) -> Sheets:
                 yield Section(f"{title}: {name}", again, f"rows of {name}, made again for that load")
 
     sheets["Serving"] = (
-        *blocks("Batch slots", (graph.steps.most,)),
+        *blocks("Batch slots", graph.steps.rows),
         *blocks("All slots taken", graph.steps.rewritten),
         *sheets["Serving"],
         *(section for block in graph.concurrency.blocks for section in blocks(*block)),

@@ -14,7 +14,6 @@ from mantile.equations.constant import (
     BEYOND_P50,
     BEYOND_P95,
     HALF,
-    MOST_GROWTH,
     MOST_LOAD,
     MOST_REQUESTS,
     NEVER,
@@ -22,8 +21,11 @@ from mantile.equations.constant import (
     SMALLEST,
     TOKENS_PER_STEP,
 )
+from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
+from mantile.equations.moe import coverage_growth
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Named,
     Node,
@@ -35,17 +37,17 @@ from mantile.graph.quantity import (
     logarithm,
     maximum,
     minimum,
+    sum_of,
     where,
 )
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
+from mantile.ir.modules import GroupedMatMul
 
 SECTION = "one replica; requests arrive at random and do not wait for one another's answers"
-REFERENCE = "reference."
-"""What ids of rows at the reference load begin with; `ESTIMATE` of those at a first estimate of it, `ALL_SLOTS` of those
-with all batch slots taken."""
-ESTIMATE = "estimate."
 ALL_SLOTS = "all_slots."
+"""What ids of rows with all batch slots taken begin with; `ESTIMATE` of those at an estimate of the batch."""
+ESTIMATE = "estimate."
 
 
 @dataclass(frozen=True)
@@ -86,43 +88,107 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
+class RoutedExperts:
+    """What a decode step reads of routed experts.
+
+    Args:
+        reading: seconds to read all of them.
+        coverage: share of them that the batch of the Decode sheet touches; `all_slots` that all slots touch.
+        spread: exponent of the tokens that touch experts.
+    """
+
+    reading: Quantity
+    coverage: Quantity
+    single: Quantity
+    all_slots: Quantity
+    spread: Node
+
+
+@dataclass(frozen=True)
 class StepTimes:
     """Seconds of a decode step between whose batches a request rate lies: with one request, and with all slots taken.
 
     Args:
         most: batch slots of a replica.
-        rewritten: rows of the step with all slots taken, by the row each was made from.
+        experts: None in a model without.
+        at_all_slots: figures with all slots taken; `rewritten` are its rows, by the row each was made from.
+        rows: what leads to them.
     """
 
     single: Quantity
     all_slots: Quantity
     most: Quantity
+    experts: RoutedExperts | None
+    at_all_slots: GraphRewrite
     rewritten: Mapping[Quantity, Quantity]
+    rows: tuple[Quantity, ...]
 
 
 @dataclass(frozen=True)
 class _Line:
     """Seconds of a decode step by the requests in it: `fixed`, and `slope` for each request."""
 
-    slope: Quantity
+    slope: Node
     fixed: Quantity
 
     def at(self, requests: Node) -> Node:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(inputs: Workload, memory: Memory, single: Quantity, full: Quantity) -> StepTimes:
+def step_times(workers: Workers, single: Pass, full: Pass) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
-        single: seconds with one request; `full` with the batch of the Decode sheet.
+        workers: those that decode.
+        single: a decode step with one request; `full` with the batch of the Decode sheet.
     """
-    asked = where(inputs.max_requests > 0, inputs.max_requests, memory.capacity_sequences)
-    most = Quantity(
-        "load.most", "Most requests in a batch", "request", minimum(memory.capacity_sequences, asked)
+    rows = Rows("load")
+    memory, asked = workers.memory, workers.inputs.max_requests
+    most = rows(
+        "most",
+        "Most requests in a batch",
+        "request",
+        minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences)),
     )
-    rewrite = GraphRewrite({memory.batch: most}, (), ALL_SLOTS, ", all slots taken", (full,))
-    return StepTimes(single, rewrite.rewrite(full), most, _rewritten(rewrite))
+    at_all_slots = GraphRewrite({memory.batch: most}, (), ALL_SLOTS, ", all slots taken", (full.time,))
+    all_slots = at_all_slots.rewrite(full.time)
+    return StepTimes(
+        single=single.time,
+        all_slots=all_slots,
+        most=most,
+        experts=_routed_experts(rows, workers, single, full, at_all_slots),
+        at_all_slots=at_all_slots,
+        rewritten=_rewritten(at_all_slots),
+        rows=rows.quantities(),
+    )
+
+
+def _routed_experts(
+    rows: Rows, workers: Workers, single: Pass, full: Pass, at_all_slots: GraphRewrite
+) -> RoutedExperts | None:
+    """Time to read all routed experts, and the shares of them that batches touch."""
+    touched, by_one = full.phase.coverage, single.phase.coverage
+    if touched is None or by_one is None:
+        return None
+    of_one = [
+        block.memory * block.repeats
+        for block in single.blocks
+        if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
+        if block.memory is not None and block.repeats is not None
+    ]
+    return RoutedExperts(
+        reading=rows(
+            "reading",
+            "Time to read all experts",
+            "s",
+            sum_of(of_one) / by_one,
+            "from those that one request reads: its step does little else",
+        ),
+        coverage=touched,
+        single=by_one,
+        all_slots=at_all_slots.rewrite(touched),
+        spread=workers.efficiency["routing_spread"],
+    )
 
 
 def arrivals(
@@ -157,8 +223,7 @@ def arrivals(
         "delay", "Time a prompt delays a step", "s", blocked, "0 where prompts have workers of their own"
     )
     tokens = inputs.output_tokens / TOKENS_PER_STEP
-    below = _line_below(rows, memory, full, steps)
-    above = _line(rows, "above", "the batch", memory.batch, full, steps)
+    below, above = _lines(rows, memory, full, steps)
     slots = rows(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
     )
@@ -226,32 +291,59 @@ def arrivals(
     )
 
 
-def _line_below(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> _Line:
-    """From one request to the batch of the Decode sheet."""
+def _lines(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
+    """Lines through the step of the Decode sheet: for fewer requests, and for more.
+
+    Experts apart, each goes to the step with one request, or with all slots taken. What more experts take grows as it
+    does at the batch.
+    """
+    fewer: Node = full - steps.single
+    more: Node = steps.all_slots - full
+    growth: Quantity | None = None
+    apart = ""
+    if steps.experts is not None:
+        experts, apart = steps.experts, ", experts apart"
+        fewer = fewer - experts.reading * (experts.coverage - experts.single)
+        more = more - experts.reading * (experts.all_slots - experts.coverage)
+        growth = rows(
+            "slope_experts",
+            "Time to read more experts, per further request",
+            "s",
+            experts.reading
+            * coverage_growth(experts.coverage, experts.spread)
+            / maximum(1, memory.batch / ONE_REQUEST),
+        )
     slope = rows(
         "slope",
-        "Step time per further request",
+        f"Step time per further request{apart}",
         "s",
-        maximum(0, full - steps.single) / maximum(1, memory.batch / ONE_REQUEST - 1),
+        maximum(0, fewer) / maximum(1, memory.batch / ONE_REQUEST - 1),
     )
-    return _Line(slope, rows("fixed", "Step time without requests", "s", steps.single - slope))
+    slope_above = rows(
+        "slope_above",
+        f"Step time per request beyond the batch{apart}",
+        "s",
+        maximum(0, more) / maximum(1, (steps.most - memory.batch) / ONE_REQUEST),
+    )
+    below = slope if growth is None else slope + growth
+    above = slope_above if growth is None else slope_above + growth
+    return (
+        _Line(below, rows("fixed", "Step time without requests", "s", _start(full, memory, below))),
+        _Line(
+            above,
+            rows(
+                "fixed_above",
+                "Step time without requests, beyond the batch",
+                "s",
+                _start(full, memory, above),
+            ),
+        ),
+    )
 
 
-def _line(rows: Rows, name: str, place: str, start: Named, step: Quantity, steps: StepTimes) -> _Line:
-    """From a batch, with its step time, to all slots taken."""
-    slope = rows(
-        f"slope_{name}",
-        f"Step time per request beyond {place}",
-        "s",
-        maximum(0, steps.all_slots - step) / maximum(1, (steps.most - start) / ONE_REQUEST),
-    )
-    fixed = rows(
-        f"fixed_{name}",
-        f"Step time without requests, beyond {place}",
-        "s",
-        step - slope * (start / ONE_REQUEST),
-    )
-    return _Line(slope, fixed)
+def _start(full: Quantity, memory: Memory, slope: Node) -> Node:
+    """Where a line through the step of the batch begins."""
+    return full - slope * (memory.batch / ONE_REQUEST)
 
 
 def _tpot(
@@ -311,145 +403,192 @@ def section(load: Arrivals) -> Section:
     return Section("Load", load.rows, SECTION)
 
 
+Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
+"""A title and rows of the Serving sheet; of rows made again the row each was made from."""
+
+
 @dataclass(frozen=True)
 class Concurrency:
     """The concurrency that follows from a request rate.
 
     Args:
         default: what the input follows.
-        blocks: titles and rows on the Serving sheet, in order; of rows made again the row each was made from.
+        blocks: on the Serving sheet, in order.
     """
 
     default: Quantity
-    blocks: tuple[tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]], ...]
+    blocks: tuple[Block, ...]
 
 
 def concurrency(
-    inputs: Workload, memory: Memory, load: Arrivals, ttft: Quantity, full: Quantity, steps: StepTimes
+    inputs: Workload, memory: Memory, load: Arrivals, through: Quantity, steps: StepTimes
 ) -> Concurrency:
     """The requests in flight that follow from a request rate, in closed form and without a circle.
 
-    Little's law needs the time of a request, which needs the batch. If the step time is a line or a power of the batch,
-    the batch in which requests arrive as fast as they leave has a closed form. It is worked out three times, each time
-    up to all slots taken: on the line from one request, on the power from that estimate, which gives the reference load,
-    and on the line from there. Dense models lie on the line, mixtures of experts near the power.
+    Little's law needs the time of a request, which needs the batch. The step time is taken as a line over the batch, and
+    beside it the reading of routed experts, which follows the share of them that the batch touches. On a line, the batch
+    at which requests arrive as fast as they leave has a closed form. With experts it is taken three times: with the share that
+    all slots touch, then twice with the share at the estimate before and how fast it grows there, which is Newton's method.
 
     Args:
-        ttft: seconds to the first token.
-        full: seconds of a decode step with the batch of the Decode sheet.
-        steps: those of the smallest and the largest batch.
+        through: seconds of a prompt through prefill.
     """
-    rows, further, last = Rows("load"), Rows("load"), Rows("load")
-    arriving = rows(
-        "arriving",
-        "Decode steps that arriving requests need",
-        "request/s",
-        load.rate * (inputs.output_tokens / TOKENS_PER_STEP),
-    )
-    estimate = _on_line(rows, arriving, load.most, steps)
-    at_estimate = GraphRewrite({memory.batch: estimate}, (), ESTIMATE, ", first estimate", (full,))
-    reference = _on_power(further, arriving, estimate, at_estimate.rewrite(full), steps)
-    at_reference = GraphRewrite(
-        {inputs.concurrency: reference * load.replicas},
+    at_all_slots = GraphRewrite(
+        {**steps.at_all_slots.rewritten, inputs.concurrency: load.slots},
         (),
-        REFERENCE,
-        ", reference load",
-        (load.delay, full, ttft),
+        ALL_SLOTS,
+        ", all slots taken",
+        (load.delay, load.wait, through),
     )
-    step = at_reference.rewrite(full)
-    tpot = _tpot(
-        last,
-        "_reference",
-        "from the reference load",
-        _line(last, "reference", "the reference load", reference, step, steps),
-        load.rate,
-        at_reference.rewrite(load.delay),
-        inputs.output_tokens / TOKENS_PER_STEP,
+    delay = at_all_slots.rewrite(load.delay)
+    time_before = at_all_slots.rewrite(through) + at_all_slots.rewrite(load.wait)
+    rows, blocks = Rows("load"), list[Block]()
+    blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
+    line = _arrival_line(rows, inputs, load, steps, delay)
+    if steps.experts is None:
+        decoding = _estimate(rows, load, "", line.filling * line.fixed)
+    else:
+        shares = steps.experts
+        decoding = _estimate(
+            rows, load, "_1", line.filling * (line.fixed + shares.reading * shares.all_slots)
+        )
+        for number in (2, 3):
+            again = GraphRewrite(
+                {memory.batch: decoding},
+                (),
+                f"{ESTIMATE}{number}.",
+                f", estimate {number - 1}",
+                (shares.coverage,),
+            )
+            share = again.rewrite(shares.coverage)
+            blocks.append((f"Concurrency, estimate {number - 1}", rows.quantities()))
+            blocks.append((f"At estimate {number - 1}", _rewritten(again)))
+            rows = Rows("load")
+            decoding = _next_estimate(rows, load, number, line, shares, share, decoding)
+    default = _whole_requests(rows, load, decoding, time_before)
+    blocks.append(("Concurrency", rows.quantities()))
+    return Concurrency(default, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class _ArrivalLine:
+    """Where a batch settles if the step time is a line over it, but for the reading of routed experts.
+
+    Args:
+        fixed: seconds of the line without requests.
+        filling: requests that decode at a time, per second of a step that does not grow with them.
+    """
+
+    fixed: Quantity
+    filling: Quantity
+
+
+def _arrival_line(
+    rows: Rows, inputs: Workload, load: Arrivals, steps: StepTimes, delay: Quantity
+) -> _ArrivalLine:
+    """The line from one request to all slots taken, and what arriving requests leave of the time."""
+    tokens = inputs.output_tokens / TOKENS_PER_STEP
+    further: Node = steps.all_slots - steps.single
+    first: Node = steps.single
+    if steps.experts is not None:
+        shares = steps.experts
+        further = further - shares.reading * (shares.all_slots - shares.single)
+        first = steps.single - shares.reading * shares.single
+    apart = ", experts apart" if steps.experts is not None else ""
+    slope = rows(
+        "line",
+        f"Step time per request, from one request to all slots taken{apart}",
+        "s",
+        maximum(0, further) / maximum(1, load.most / ONE_REQUEST - 1),
     )
-    decoding = minimum(load.most, arriving * maximum(step, tpot))
-    in_flight = last(
+    fixed = rows("line_fixed", f"Step time without requests, on that line{apart}", "s", first - slope)
+    left = rows(
+        "line_left",
+        "Share of the time left for steps themselves, on that line",
+        "1",
+        maximum(SMALLEST, 1 - load.rate * (delay + tokens * slope) / ONE_REQUEST),
+    )
+    filling = rows(
+        "filling",
+        "Requests that decode, per second of a step",
+        "request/s",
+        load.rate * tokens / left,
+        "as many as arrive while a request generates its tokens",
+        source="Little's law",
+    )
+    return _ArrivalLine(fixed, filling)
+
+
+def _estimate(rows: Rows, load: Arrivals, suffix: str, requests: Node) -> Quantity:
+    """Requests of a replica that decode, as far as there are slots."""
+    number = f", estimate {suffix[1:]}" if suffix else ""
+    return rows(
+        f"estimate{suffix}",
+        f"Requests of a replica that decode{number}",
+        "request",
+        maximum(ONE_REQUEST, minimum(load.most, requests)),
+        source="Little's law",
+    )
+
+
+def _next_estimate(
+    rows: Rows,
+    load: Arrivals,
+    number: int,
+    line: _ArrivalLine,
+    experts: RoutedExperts,
+    share: Quantity,
+    before: Quantity,
+) -> Quantity:
+    """The estimate after another, by Newton's method.
+
+    Args:
+        share: of the experts that the estimate before touches.
+        before: the estimate before.
+    """
+    growth = rows(
+        f"growth_{number}",
+        f"Growth of the share of the experts touched, estimate {number - 1}",
+        "1",
+        coverage_growth(share, experts.spread),
+        "for each per cent of requests, times a hundred",
+    )
+    fixed = line.fixed + experts.reading * (share - growth)
+    kept = maximum(SMALLEST, 1 - line.filling * experts.reading * growth / before)
+    return _estimate(rows, load, f"_{number}", line.filling * fixed / kept)
+
+
+def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before: Node) -> Quantity:
+    """The concurrency: requests that decode and those before their first token, at most all slots.
+
+    Args:
+        time_before: seconds before the first token.
+    """
+    in_flight = rows(
         "batch_in_flight",
         "Requests of a replica in flight",
         "request",
-        decoding + load.rate * at_reference.rewrite(ttft),
+        decoding + load.rate * time_before,
         source="Little's law",
     )
-    whole = last(
+    whole = rows(
         "batch_whole",
         "Whole requests in flight, at most all slots",
         "request",
         maximum(1, floor(minimum(load.slots, in_flight * load.replicas))),
     )
-    default = last(
+    return rows(
         "concurrency",
         "Concurrency at the request rate",
         "request",
         where(is_number(whole), whole, 1),
         "whole requests",
     )
-    blocks = (
-        ("Concurrency, first estimate", rows.quantities()),
-        ("At the first estimate", _rewritten(at_estimate)),
-        ("Concurrency, reference load", further.quantities()),
-        ("At the reference load", _rewritten(at_reference)),
-        ("Concurrency", last.quantities()),
-    )
-    return Concurrency(default, blocks)
 
 
-def _on_line(rows: Rows, arriving: Quantity, most: Quantity, steps: StepTimes) -> Quantity:
-    """The batch at which requests arrive as fast as they leave, if step times lie on a line over the batch."""
-    slope = rows(
-        "line",
-        "Step time per request, from one request to all slots taken",
-        "s",
-        maximum(0, steps.all_slots - steps.single) / maximum(1, most / ONE_REQUEST - 1),
-    )
-    left = rows(
-        "line_left",
-        "Share of the time left for steps themselves, on that line",
-        "1",
-        maximum(SMALLEST, 1 - arriving * slope / ONE_REQUEST),
-    )
-    return rows(
-        "estimate",
-        "Requests of a replica that decode, first estimate",
-        "request",
-        maximum(ONE_REQUEST, minimum(most, arriving * (steps.single - slope) / left)),
-        source="Little's law",
-    )
-
-
-def _on_power(rows: Rows, arriving: Node, estimate: Quantity, step: Quantity, steps: StepTimes) -> Quantity:
-    """The same, if the step time is a power of the batch from the estimate to all slots taken.
-
-    Args:
-        step: seconds with the batch of the estimate.
-    """
-    exponent = rows(
-        "growth",
-        "Growth of the step time with the batch, from the first estimate",
-        "1",
-        minimum(
-            MOST_GROWTH,
-            logarithm(maximum(1, steps.all_slots / step))
-            / maximum(SMALLEST, logarithm(steps.most / estimate)),
-        ),
-        "exponent of the power",
-    )
-    crowding = rows(
-        "crowding",
-        "Requests that need a slot over those of the first estimate",
-        "1",
-        (arriving * step / estimate) ** (1 / (1 - exponent)),
-    )
-    return rows(
-        "reference",
-        "Requests of a replica that decode, reference load",
-        "request",
-        maximum(ONE_REQUEST, minimum(steps.most, estimate * crowding)),
-        source="Little's law",
-    )
+def _further(rewrite: GraphRewrite, others: Mapping[Quantity, Quantity]) -> Mapping[Quantity, Quantity]:
+    """The rows that were made again, without others."""
+    return {original: row for original, row in _rewritten(rewrite).items() if original not in others}
 
 
 def _rewritten(rewrite: GraphRewrite) -> Mapping[Quantity, Quantity]:

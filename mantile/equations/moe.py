@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mantile.equations.constant import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED
+from mantile.equations.constant import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED, SMALLEST
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.linear import channels_on_rank
 from mantile.equations.phase import Phase
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Quantity, minimum
+from mantile.graph.quantity import Node, Quantity, logarithm, maximum, minimum
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
@@ -35,6 +35,12 @@ def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGrap
         "a token misses an expert by chance; skewed routing counts as fewer tokens",
         called="expert coverage",
     )
+
+
+def coverage_growth(share: Quantity, spread: Node) -> Node:
+    """By how much the share of the experts touched grows per relative growth of the tokens: T x its derivative by T."""
+    untouched = maximum(SMALLEST, 1 - share)
+    return -spread * untouched * logarithm(untouched)
 
 
 def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Workers) -> Block:

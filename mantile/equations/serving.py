@@ -38,6 +38,7 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
+        through: a prompt through prefill.
         load: the state under a request rate; None where none may be given.
     """
 
@@ -56,6 +57,7 @@ class Serving:
     ttft_p95: Quantity
     e2e_p50: Quantity
     e2e_p95: Quantity
+    through: Quantity
     sections: tuple[Section, ...]
     load: Arrivals | None = None
 
@@ -153,6 +155,7 @@ def serving(
         ttft_p95=request.ttft_p95,
         e2e_p50=request.e2e_p50,
         e2e_p95=request.e2e_p95,
+        through=stages.through,
         sections=(
             stages.section,
             *setting.scheduler.sections,
