@@ -94,6 +94,7 @@ def test_the_page_says_what_the_runs_come_to(reconciled: Reconciliation) -> None
     assert len(marked_lines(page, "short")) == 2 + 5
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_all_public_runs_come_to(reconciled: Reconciliation, public: Measurements) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert accuracy_page(page, reconciled, reconcile(public)) == page

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import KINDS
 
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.estimate.estimate import Estimate, estimate
@@ -18,7 +19,7 @@ from mantile.ir.counts import parameters, prefill_flops
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
-from mantile.library.models import load_model
+from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 
@@ -170,6 +171,17 @@ def _wide(name: str) -> dict[str, Any]:
         **WIDE,
         **{f"{each}_dtype": "same" for each in ("ffn", "experts") if each in classes},
     }
+
+
+def test_the_few_models_of_every_run_have_every_kind_of_layer() -> None:
+    """Of any model we ship, images included."""
+
+    def kinds(name: str) -> set[str]:
+        architecture = load_model(name).architecture
+        vision = {"vision"} if architecture.vision else set()
+        return vision | {block.kind for block in architecture.blocks.values()}
+
+    assert set().union(*map(kinds, KINDS)) == set().union(*map(kinds, model_ids()))
 
 
 def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> None:

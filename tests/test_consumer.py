@@ -64,6 +64,7 @@ def test_prefill_on_a_spark_and_decode_on_a_mac_gain_as_much_as_published() -> N
     assert mac / split == pytest.approx(2.8, rel=0.1)
 
 
+@pytest.mark.exhaustive
 def test_rows_of_the_shared_table(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Decode of single users on accelerators of the library: NVIDIA within 7 % in the mean, Apple within 14 %."""
     found = reconcile(load_measurements(shared_data / "consumer.csv"), ["framework=llama.cpp"])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.results import raised
 from mantile.graph.quantity import Quantity
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
@@ -169,7 +170,7 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
                 machine = 1 if library.usual_system(price.id).whole_machine else 1.6
                 expected = price.purchase.value * machine / (4 * 8766) + electricity
             assert values[made.figure("cost.price")] == pytest.approx(expected, rel=1e-12), (price.id, basis)
-            codes = {alert["code"] for alert in made.raised(values, errors=False)}
+            codes = {alert["code"] for alert in raised(made.equations, values, errors=False)}
             assert ("PRICE_UNKNOWN" in codes) == (expected == 0), (price.id, basis)
             assert (values[made.figure("cost.tokens_per_usd")] > 0) == (expected > 0)
 
@@ -210,7 +211,7 @@ def test_no_accelerator_leads_to_an_error_in_a_cell(library: Library) -> None:
         ]
         if wrong:
             broken[chip.id] = wrong
-        told = "POWER_UNKNOWN" in {alert["code"] for alert in made.raised(values, errors=False)}
+        told = "POWER_UNKNOWN" in {alert["code"] for alert in raised(made.equations, values, errors=False)}
         if told == bool(chip.tdp and chip.tdp.value):
             silent.append(chip.id)
     assert not broken

@@ -12,6 +12,7 @@ import pytest
 from mantile.equations.efficiency import FORMATS, KINDS
 from mantile.equations.library import PEAKS
 from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.results import raised
 from mantile.graph.quantity import Input, Quantity, ancestors, expression
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
 from mantile.library.efficiency import EfficiencyProfile
@@ -777,8 +778,8 @@ def test_what_somebody_types_into_a_cell_is_checked(
         make(**override(identifier, value))
     made = make()
     values = made.program.run(made.inputs(0) | {f"{identifier}.override": value})
-    assert [error["code"] for error in made.raised(values, errors=True)] == errors
-    assert [alert["code"] for alert in made.raised(values, errors=False)] == alerts
+    assert [error["code"] for error in raised(made.equations, values, errors=True)] == errors
+    assert [alert["code"] for alert in raised(made.equations, values, errors=False)] == alerts
 
 
 def test_a_raised_check_tells_both_sides(make: Make) -> None:

@@ -18,6 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mantile.equations.layers import layers
+from mantile.estimate import results
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity
@@ -50,7 +51,10 @@ def override(name: str, value: float) -> dict[str, Any]:
 def raised(made: Estimate, values: dict[Any, Any] | None = None) -> tuple[str, set[str], set[str]]:
     """Verdict, error codes and alert codes. How far times lie from their floors is calibration and left out."""
     values = made.values() if values is None else values
-    errors, alerts = ([check["code"] for check in made.raised(values, errors=kind)] for kind in (True, False))
+    errors, alerts = (
+        [check["code"] for check in results.raised(made.equations, values, errors=kind)]
+        for kind in (True, False)
+    )
     assert len(errors) == len(set(errors)) and len(alerts) == len(set(alerts))
     return (
         str(values[made.equations.checks.feasibility]),
