@@ -132,7 +132,7 @@ def test_a_table_of_one_run_is_worked_out_by_hand() -> None:
         input_tokens=922,
         output_tokens=922,
         concurrency=16,
-        waves=10,
+        prompts_per_slot=10,
         metrics=Metrics(tpot_s=0.01),
         environment=Environment(),
         source="made up",

@@ -79,13 +79,13 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.concurrency": spread(4_096),
         "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
         "inputs.max_requests": np.where(generator.random(count) < 0.7, 0, spread(4_096)),
-        "inputs.release": generator.choice([CURRENT, EARLY], count),
-        "inputs.waves": generator.choice([0, 0.3, 1, 10, 1000], count),
+        "inputs.engine_release": generator.choice([CURRENT, EARLY], count),
+        "inputs.prompts_per_slot": generator.choice([0, 0.3, 1, 10, 1000], count),
         "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
         "inputs.receive_interval": generator.choice([0, 0, 1, 30, 10_000], count),
-        "inputs.batch_wait": generator.choice([0, 0, 20, 10_000], count),
-        "inputs.length_spread": generator.choice([0, 0.2, 1], count),
-        "inputs.long_outputs": generator.choice([1, 1.1, 100], count),
+        "inputs.batch_wait_steps": generator.choice([0, 0, 20, 10_000], count),
+        "inputs.length_range_ratio": generator.choice([0, 0.2, 1], count),
+        "inputs.p95_output_ratio": generator.choice([1, 1.1, 100], count),
         **{
             f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count)
             for name in CLASS_DTYPES
@@ -142,7 +142,7 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
     ramp = np.where(
-        inputs["inputs.waves"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.waves"]), 1
+        inputs["inputs.prompts_per_slot"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.prompts_per_slot"]), 1
     )  # requests run out at the end of a benchmark
     np.testing.assert_allclose(
         figure("serving.requests_per_s") * figure("serving.e2e"),
@@ -303,7 +303,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=11, count=3000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
-    inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait")}
+    inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait_steps")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
         made.figure(name)
         for name in (

@@ -33,7 +33,7 @@ OWN: dict[str, Any] = {
     "input_tokens": 922,
     "output_tokens": 461,
     "concurrency": 16,
-    "waves": 10,
+    "prompts_per_slot": 10,
     "metrics": {"ttft_s": 0.21, "tpot_s": 0.0147},
     "environment": {"framework_version": "0.11.0"},
     "source": "our own run",
@@ -170,7 +170,7 @@ def test_a_record_of_ours_is_read_from_any_file(tmp_path: Path) -> None:
         (),
     )
     scenario = run.scenario()
-    assert (scenario.model, scenario.input_tokens, scenario.waves, scenario.tp) == (
+    assert (scenario.model, scenario.input_tokens, scenario.prompts_per_slot, scenario.tp) == (
         "llama-3.1-8b",
         922,
         10,
@@ -251,7 +251,7 @@ def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
         8,
         16,
     )
-    assert (run.input_tokens, run.output_tokens, run.waves, run.weights_dtype, run.kv_dtype) == (
+    assert (run.input_tokens, run.output_tokens, run.prompts_per_slot, run.weights_dtype, run.kv_dtype) == (
         922,
         461,
         10,
@@ -265,9 +265,14 @@ def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
         "vllm/vllm-openai:v0.19.0",
     )
     assert any("0.9 of it on average" in note for note in run.assumptions)
-    assert not run.overrides and run.decode is None and run.release is None and run.length_spread is None
+    assert (
+        not run.overrides
+        and run.decode is None
+        and run.engine_release is None
+        and run.length_range_ratio is None
+    )
     alike = served(tmp_path, len_sampling="fixed")
-    assert (alike.input_tokens, alike.output_tokens, alike.length_spread) == (1024, 512, 0)
+    assert (alike.input_tokens, alike.output_tokens, alike.length_range_ratio) == (1024, 512, 0)
 
 
 @pytest.mark.parametrize(
@@ -371,10 +376,10 @@ def test_words_for_formats_and_machines(
 def test_engines_of_their_time(tmp_path: Path) -> None:
     """Runs before December 2025 of models with experts are of early releases; no others."""
     gpt = {"model": "openai/gpt-oss-120b", "precision": "fp4"}
-    assert served(tmp_path, **gpt, measured_on="2025-11-30").release == "before 2025-12"
-    assert served(tmp_path, **gpt, measured_on="2025-12-01").release is None
-    assert served(tmp_path, **gpt, measured_on="").release is None
-    assert served(tmp_path, measured_on="2025-11-30").release is None
+    assert served(tmp_path, **gpt, measured_on="2025-11-30").engine_release == "before 2025-12"
+    assert served(tmp_path, **gpt, measured_on="2025-12-01").engine_release is None
+    assert served(tmp_path, **gpt, measured_on="").engine_release is None
+    assert served(tmp_path, measured_on="2025-11-30").engine_release is None
 
 
 # --- how servers were started -----------------------------------------------------------------------------------------------------
@@ -398,7 +403,7 @@ def test_recipes_are_found_by_what_was_run(tmp_path: Path) -> None:
     elsewhere = served(tmp_path, **sglang | {"source": "somebody", "source_ref": "else"})
     assert elsewhere.receive_interval is elsewhere.token_budget is None
     llama = {"framework": "trtllm", "tp": 4, "osl": 1024}
-    assert [served(tmp_path, **llama | more).batch_wait for more in ({}, {"osl": 512}, {"tp": 8})] == [
+    assert [served(tmp_path, **llama | more).batch_wait_steps for more in ({}, {"osl": 512}, {"tp": 8})] == [
         20,
         None,
         None,
@@ -507,7 +512,7 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     )
     assert (first.tp, first.ep, first.attention_dp, first.decode) == (4, 4, 1, None)
     assert (first.weights_dtype, first.attention_dtype, first.kv_dtype) == ("nvfp4", "bf16", "fp8")
-    assert (first.input_tokens, first.output_tokens, first.waves) == (922, 922, 10)
+    assert (first.input_tokens, first.output_tokens, first.prompts_per_slot) == (922, 922, 10)
     assert first.metrics.given() == pytest.approx(
         {"ttft_s": 0.95, "tpot_s": 0.0131, "ttft_p50_s": 0.4, "output_tokens_per_s_per_accelerator": 1100.5}
     )
@@ -552,7 +557,7 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
     assert (prompt.input_tokens, prompt.output_tokens) == (512, 1)
     assert prompt.metrics.given() == {"prefill_s": pytest.approx(512 / 6000)}
     assert (deep.accelerator, deep.pp, deep.input_tokens, deep.weights_dtype) == ("m2-ultra", 2, 4096, "fp16")
-    assert not generated.waves and [broken.id for broken in found.rejected] == ["c3"]
+    assert not generated.prompts_per_slot and [broken.id for broken in found.rejected] == ["c3"]
 
 
 # --- errors and parts -------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def records(slower: float = 1.0) -> list[dict[str, Any]]:
             "input_tokens": 922,
             "output_tokens": 922,
             "concurrency": 2 ** (place % 4 + 1),
-            "waves": 10,
+            "prompts_per_slot": 10,
             "source": "made for a test",
             "date": "2026-11-20",
         }

@@ -170,7 +170,7 @@ class Closed:
                 "inputs.input_tokens": loop.prompt_tokens,
                 "inputs.output_tokens": loop.outputs,
                 "inputs.token_budget": loop.budget,
-                "inputs.length_spread": loop.spread,
+                "inputs.length_range_ratio": loop.spread,
                 "given.prefill": loop.prompt,
                 "given.overhead": 0.0,
                 "given.decode": loop.step,
@@ -283,7 +283,7 @@ def test_more_requests_never_make_anything_faster(make: Make, model: str, schedu
                 ("ttft", "tpot", "ttft_p50", "ttft_p95", "e2e"),
                 concurrency=many,
                 scheduler=scheduler,
-                waves=waves,
+                prompts_per_slot=waves,
                 token_budget=budget,
             )
             for name, values in found.items():
@@ -297,12 +297,12 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
     varied = grid(
         concurrency=(1, 2, 16, 250, 5000),
         scheduler=tuple(SCHEDULERS),
-        waves=(0, 0.5, 1, 10),
-        length_spread=(0, 0.2),
+        prompts_per_slot=(0, 0.5, 1, 10),
+        length_range_ratio=(0, 0.2),
         input_tokens=(64, 2000, 60_000),
         output_tokens=(1, 20, 1000),
         batching=("continuous", "static"),
-        long_outputs=(1, 1.1, 3),
+        p95_output_ratio=(1, 1.1, 3),
     )
     names = (
         "ttft",
@@ -324,7 +324,7 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
     assert (found["e2e"] >= found["ttft"] * tiny).all()
     assert (found["e2e_p50"] >= found["ttft_p50"] * tiny).all()
     assert (found["e2e_p95"] >= found["ttft_p95"] * tiny).all()
-    steady = (varied["waves"] == 0) & (varied["batching"] == "continuous")
+    steady = (varied["prompts_per_slot"] == 0) & (varied["batching"] == "continuous")
     alone, pair = ((varied["concurrency"] == number) & steady for number in (1, 2))
     assert (
         found["ttft_p95"][pair] <= 2 * found["base"][pair]
@@ -335,13 +335,13 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_first_wave_is_a_share_of_a_benchmark(make: Make, scheduler: str) -> None:
-    """Without waves a service that runs on; with one wave all of it; in between in proportion. Cold starts are paid by the first wave alone."""
+    """Without prompts per slot a service that runs on; with one the burst alone; in between in proportion. Only the burst pays cold starts."""
     made = make(scheduler=scheduler, concurrency=64)
     waves = np.array([0, 0.5, 1, 2, 10, 1000])
     found = swept(
         made,
         ("ttft", "ttft_steady", "burst", "burst_wait", "ramp", "e2e", "requests_per_s", "ttft_p50"),
-        waves=waves,
+        prompts_per_slot=waves,
     )
     assert found["burst_wait"][0] == 0 and found["ttft"][0] == found["ttft_steady"][0]
     assert found["ramp"][0] == 1
@@ -355,11 +355,14 @@ def test_a_first_wave_is_a_share_of_a_benchmark(make: Make, scheduler: str) -> N
     cold = swept(
         made,
         ("ttft", "ttft_steady", "burst", "tpot"),
-        waves=waves,
+        prompts_per_slot=waves,
         efficiency__cold_start__override=7_000_000,
     )
     none = swept(
-        made, ("ttft", "ttft_steady", "burst", "tpot"), waves=waves, efficiency__cold_start__override=0
+        made,
+        ("ttft", "ttft_steady", "burst", "tpot"),
+        prompts_per_slot=waves,
+        efficiency__cold_start__override=0,
     )
     np.testing.assert_allclose(cold["ttft"] - none["ttft"], share * 7, rtol=1e-9, atol=1e-12)
     for name in ("ttft_steady", "tpot"):
@@ -378,7 +381,7 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
             found[name] - found[name][0], intervals / 2 * found["tpot"], rtol=1e-9, atol=1e-12
         )
     steps = np.array([0, 1, 5, 20, 10_000])
-    found = swept(made, names, batch_wait=steps)
+    found = swept(made, names, batch_wait_steps=steps)
     assert len(set(found["tpot"])) == 1
     rate = 63 / 256
     assert found["prompts_per_token"][0] == pytest.approx(rate, rel=1e-12)
@@ -392,7 +395,7 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
     assert (np.diff(found["ttft"])[:3] > 0).all()
     assert (np.diff(expected) >= 0).all()
     static = swept(
-        make(batching="static"), ("held_back", "first_step"), receive_interval=intervals, batch_wait=20
+        make(batching="static"), ("held_back", "first_step"), receive_interval=intervals, batch_wait_steps=20
     )
     assert not static["held_back"].any() and not static["first_step"].any()
 
@@ -401,7 +404,12 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
 def test_no_prompt_disturbs_decode_that_is_apart(make: Make, fields: dict[str, Any]) -> None:
     """In static batching, or on workers of their own: no stall, no queue behind prompts, no first wave; equal lengths change nothing."""
     made = make(model="llama-3.1-8b", **fields)
-    varied = grid(scheduler=tuple(SCHEDULERS), length_spread=(0, 0.2), waves=(0, 10), concurrency=(1, 40))
+    varied = grid(
+        scheduler=tuple(SCHEDULERS),
+        length_range_ratio=(0, 0.2),
+        prompts_per_slot=(0, 10),
+        concurrency=(1, 40),
+    )
     found = swept(made, ("stall", "queue", "burst_wait", "lockstep", "saturation"), **varied)
     for name, values in found.items():
         assert not values.any(), name
@@ -431,11 +439,11 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
     """Before December 2025: grouped products take longer by the factor, nothing else does; a dense model has no such input."""
     for name in model_ids():
         model = load_model(name)
-        inputs, _, _ = workload(library, build_ir(model), {}, False)
-        assert ("release" in inputs.named()) == bool(model.architecture.value("experts")), name
+        inputs, _, _ = workload(library, build_ir(model), False)
+        assert ("engine_release" in inputs.named()) == bool(model.architecture.value("experts")), name
     made = make(model="gpt-oss-120b", tp=1)
     now, then = (
-        made.program.run(made.inputs(0) | {"inputs.release": release})
+        made.program.run(made.inputs(0) | {"inputs.engine_release": release})
         for release in ("current", "before 2025-12")
     )
     slower = float(then[made.figure("efficiency.moe_slower")])
@@ -450,10 +458,10 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
     for name in ("ttft", "tpot"):
         figure = made.figure(f"serving.{name}")
         assert now[figure] < then[figure] < slower * now[figure]
-    with pytest.raises(InputError, match=r"field release: llama-3\.1-8b has no experts"):
-        make(model="llama-3.1-8b", release="before 2025-12")
+    with pytest.raises(InputError, match=r"field engine_release: llama-3\.1-8b has no experts"):
+        make(model="llama-3.1-8b", engine_release="before 2025-12")
     assert (
-        make(model="mixtral-8x7b", release="before 2025-12").results()["tpot_s"]
+        make(model="mixtral-8x7b", engine_release="before 2025-12").results()["tpot_s"]
         > make(model="mixtral-8x7b").results()["tpot_s"]
     )
 

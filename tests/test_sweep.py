@@ -170,7 +170,7 @@ def test_points_equal_estimates_of_plans_and_workloads() -> None:
             "utilisation": [0.3, 1],
             "output_tokens": [300, 1, 20],
             "offload_weights": [50.5, 0, 7],
-            "waves": [0, 4],
+            "prompts_per_slot": [0, 4],
             "scheduler": ["default", "whole-prompts"],
         },
         25,
@@ -211,7 +211,11 @@ def test_points_equal_estimates_where_phases_differ() -> None:
     bare = {name: value for name, value in MOE.items() if name != "overrides"}
     require_equal(
         bare,
-        {"serving": ["aggregated", "disaggregated"], "tp": [1, 8], "release": ["current", "before 2025-12"]},
+        {
+            "serving": ["aggregated", "disaggregated"],
+            "tp": [1, 8],
+            "engine_release": ["current", "before 2025-12"],
+        },
         6,
     )
 

@@ -1,170 +1,35 @@
-"""The flags of a scenario, shared by the commands that need one: what is given becomes the fields of a scenario."""
+"""The flags of a scenario, shared by the commands that need one: what is given becomes the fields of a scenario.
+
+Flags of fields are made of the table of fields, when a command that has them is called: the table is slow to import.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.main
 
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
+    from mantile.library.fields import ScenarioField
     from mantile.library.scenario import Scenario
     from mantile.workbook.bundle import Bundle
 
-REQUIRED = ("accelerator", "input_tokens", "output_tokens", "concurrency")
+_FORMERLY = "_formerly"  # behind the name of a flag that is kept for its old spellings, and is not shown
+_WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
 
 
-def _option(words: str, *names: str) -> Any:
-    return typer.Option(*names, help=words)
+def _option(help: str, *names: str, metavar: str | None = None, hidden: bool = False) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, hidden=hidden)
 
 
-def _flags(
-    accelerator: Annotated[
-        str | None, _option("Accelerator id; `mantile hardware list` shows them. Or a file: chip.yaml.")
-    ] = None,
-    system: Annotated[str | None, _option("System id.  [default: the accelerator's usual one]")] = None,
-    framework: Annotated[str | None, _option("Serving framework.  [default: vllm]")] = None,
-    weights_dtype: Annotated[
-        str | None, _option("Data type of the matrices.  [default: the checkpoint's]")
-    ] = None,
-    activation_dtype: Annotated[
-        str | None, _option("Data type of products.  [default: follows the weights]")
-    ] = None,
-    kv_dtype: Annotated[
-        str | None, _option("Data type of the KV cache.  [default: bf16]", "--kv-dtype", "--kv-cache-dtype")
-    ] = None,
-    head_dtype: Annotated[
-        str | None, _option("Data type of embedding and LM head.  [default: the checkpoint's]")
-    ] = None,
-    attention_dtype: Annotated[
-        str | None, _option("Data type of attention matrices.  [default: the checkpoint's]")
-    ] = None,
-    ffn_dtype: Annotated[
-        str | None, _option("Data type of dense FFNs and shared experts.  [default: the checkpoint's]")
-    ] = None,
-    experts_dtype: Annotated[
-        str | None, _option("Data type of routed experts.  [default: the checkpoint's]")
-    ] = None,
-    tp: Annotated[
-        int | None, _option("Tensor-parallel ranks.  [default: 1]", "--tp", "--tensor-parallel-size")
-    ] = None,
-    pp: Annotated[
-        int | None, _option("Pipeline stages.  [default: 1]", "--pp", "--pipeline-parallel-size")
-    ] = None,
-    dp: Annotated[int | None, _option("Replicas.  [default: 1]", "--dp", "--data-parallel-size")] = None,
-    ep: Annotated[
-        int | None, _option("Expert-parallel groups.  [default: 1]", "--ep", "--expert-parallel-size")
-    ] = None,
-    attention_dp: Annotated[
-        int | None, _option("Attention groups that share the requests of a replica.  [default: 1]")
-    ] = None,
-    cp: Annotated[
-        int | None, _option("Context-parallel groups.  [default: 1]", "--cp", "--context-parallel-size")
-    ] = None,
-    sequence_parallel: Annotated[
-        str | None, _option("on or off: norms on a share of the tokens.  [default: off]")
-    ] = None,
-    microbatches: Annotated[
-        int | None, _option("Micro-batches of a pipeline.  [default: as many as stages]")
-    ] = None,
-    prefill_tp: Annotated[int | None, _option("TP of prefill workers; decode workers keep --tp.")] = None,
-    prefill_pp: Annotated[int | None, _option("PP of prefill workers.")] = None,
-    prefill_ep: Annotated[int | None, _option("EP of prefill workers.")] = None,
-    prefill_attention_dp: Annotated[int | None, _option("Attention groups of prefill workers.")] = None,
-    prefill_workers: Annotated[int | None, _option("Prefill workers.")] = None,
-    decode_accelerator: Annotated[
-        str | None, _option("Accelerator of decode workers; prefill and decode are then apart.")
-    ] = None,
-    decode_system: Annotated[str | None, _option("System of decode workers.")] = None,
-    decode_framework: Annotated[str | None, _option("Framework of decode workers.")] = None,
-    decode_tp: Annotated[int | None, _option("TP of decode workers.")] = None,
-    decode_pp: Annotated[int | None, _option("PP of decode workers.")] = None,
-    decode_ep: Annotated[int | None, _option("EP of decode workers.")] = None,
-    decode_attention_dp: Annotated[int | None, _option("Attention groups of decode workers.")] = None,
-    decode_cp: Annotated[int | None, _option("CP of decode workers.")] = None,
-    decode_workers: Annotated[
-        int | None, _option("Decode workers.", "--decode-workers", "--decode-dp")
-    ] = None,
-    serving: Annotated[
-        str | None, _option("aggregated or disaggregated.  [default: disaggregated with decode workers]")
-    ] = None,
-    batching: Annotated[str | None, _option("continuous or static.  [default: continuous]")] = None,
-    input_tokens: Annotated[
-        int | None, _option("Mean prompt length per request.", "--input-tokens", "--isl", "--input-len")
-    ] = None,
-    output_tokens: Annotated[
-        int | None, _option("Mean generated length per request.", "--output-tokens", "--osl", "--output-len")
-    ] = None,
-    concurrency: Annotated[
-        int | None, _option("Requests in flight over all replicas.", "--concurrency", "--max-concurrency")
-    ] = None,
-    request_rate: Annotated[
-        float | None,
-        _option("Requests that arrive per second, instead of a concurrency.", "--request-rate", "--qps"),
-    ] = None,
-    token_budget: Annotated[
-        int | None,
-        _option(
-            "Most tokens in one engine step.  [default: 8192]", "--token-budget", "--max-num-batched-tokens"
-        ),
-    ] = None,
-    max_requests: Annotated[
-        int | None,
-        _option(
-            "Most requests in a batch.  [default: as many as memory holds]",
-            "--max-requests",
-            "--max-num-seqs",
-        ),
-    ] = None,
-    release: Annotated[
-        str | None,
-        _option("current or 'before 2025-12', whose kernels for experts were slower.  [default: current]"),
-    ] = None,
-    waves: Annotated[
-        float | None,
-        _option("Prompts of a benchmark ÷ concurrency; 0: a service that runs on.  [default: 0]"),
-    ] = None,
-    scheduler: Annotated[
-        str | None, _option("mixed, prefill-first or whole-prompts.  [default: the framework's]")
-    ] = None,
-    receive_interval: Annotated[
-        float | None,
-        _option(
-            "Steps between two looks for new requests.  [default: 0]",
-            "--receive-interval",
-            "--scheduler-recv-interval",
-        ),
-    ] = None,
-    batch_wait: Annotated[
-        float | None, _option("Most steps for which prompts are held back to fill a step.  [default: 0]")
-    ] = None,
-    length_spread: Annotated[
-        float | None,
-        _option("Share below the longest from which lengths are drawn; 0: all alike.  [default: 0.2]"),
-    ] = None,
-    long_outputs: Annotated[
-        float | None, _option("Output that one request in twenty exceeds ÷ the mean.  [default: 1.1]")
-    ] = None,
-    image_tokens: Annotated[
-        int | None, _option("Input tokens that stand for images, per request.  [default: 0]")
-    ] = None,
-    offload_weights: Annotated[
-        float | None,
-        _option("GB of weights in host memory, per accelerator.", "--offload-weights", "--cpu-offload-gb"),
-    ] = None,
-    offload_kv: Annotated[float | None, _option("GB of KV cache in host memory, per accelerator.")] = None,
-    price_basis: Annotated[str | None, _option("cloud, rental or owned.  [default: cloud]")] = None,
-    utilisation: Annotated[float | None, _option("Share of paid hours under load.  [default: 1]")] = None,
-    electricity_price: Annotated[float | None, _option("USD per kWh.  [default: 0.10]")] = None,
-    pue: Annotated[
-        float | None, _option("Power of the building over that of its machines.  [default: 1.3]")
-    ] = None,
-    hours_per_day: Annotated[float | None, _option("Hours a day that are paid.  [default: 24]")] = None,
+def _document_flags(
     title: Annotated[str | None, _option("Title of the workbook.")] = None,
     template: Annotated[
         str | None,
@@ -172,46 +37,119 @@ def _flags(
     ] = None,
     date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
     name: Annotated[str | None, _option("Name of the base column.")] = None,
-    profile: Annotated[
+    profiles: Annotated[
         list[str] | None,
-        typer.Option(metavar="FOLDER/ID@VERSION", help="Use an older version of a profile; repeatable."),
+        typer.Option(
+            "--profile",
+            metavar="FOLDER/ID@VERSION",
+            help="Use an older version of a profile; repeatable.",
+        ),
     ] = None,
-    override: Annotated[
+    overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="ID=VALUE", help="Replace a figure, in its cell's unit; repeatable."),
     ] = None,
-) -> dict[str, Any]:
-    """The flags of a scenario, as the fields they set; only those given."""
-    given = {key: value for key, value in locals().items() if value is not None}
-    if "override" in given:
-        given["overrides"] = [_override(text) for text in given.pop("override")]
-    if "profile" in given:
-        given["profiles"] = given.pop("profile")
-    return _apart(given)
+) -> None:
+    """Flags of what belongs to the whole workbook: their signature is what matters."""
 
 
-def _apart(given: dict[str, Any]) -> dict[str, Any]:
-    """Flags of prefill and decode workers as fields: the former set the deployment, the latter `decode`, which keeps the shared ones."""
-    fields: dict[str, Any] = {}
-    decode: dict[str, Any] = {}
-    prefill: dict[str, Any] = {}
-    for key, value in given.items():
-        for prefix, into in (("prefill_", prefill), ("decode_", decode)):
-            if key.startswith(prefix):
-                name = key.removeprefix(prefix)
-                into["dp" if name == "workers" else name] = value
-                break
-        else:
-            fields[key] = value
-    if prefill:
-        decode = {name: fields.get(name, 1) for name in prefill} | decode
-        fields |= prefill
-    return fields | ({"decode": decode} if decode or prefill else {})
+def _field_parameters() -> Iterator[inspect.Parameter]:
+    """The flags of all fields; those of prefill and decode workers stand behind the deployment they are part of."""
+    from mantile.library.fields import DECODE, DEPLOYMENT, PREFILL
+    from mantile.library.scenario import SCENARIO_FIELDS, WORKER_FIELDS
+
+    deployment = [declared for declared in SCENARIO_FIELDS.values() if declared.group == DEPLOYMENT]
+    others = [declared for declared in SCENARIO_FIELDS.values() if declared.group != DEPLOYMENT]
+    for declared in deployment:
+        yield from _parameters(declared)
+    for prefix in (PREFILL, DECODE):
+        for name in WORKER_FIELDS:
+            yield from _worker_parameters(SCENARIO_FIELDS[name], prefix)
+    for declared in others:
+        yield from _parameters(declared)
 
 
-def _flag(field: str) -> str:
+def _parameters(declared: ScenarioField) -> Iterator[inspect.Parameter]:
+    """The flag of a field, under the names that serving engines have for it as well; and its old spellings."""
+    spellings = (declared.name, *declared.aliases)
+    yield _parameter(declared, declared.name, spellings, flag_help(declared))
+    if declared.former:
+        yield _parameter(declared, f"{declared.name}{_FORMERLY}", declared.former, "", hidden=True)
+
+
+def _worker_parameters(declared: ScenarioField, prefix: str) -> Iterator[inspect.Parameter]:
+    """The flag of a field for prefill or decode workers alone; what serving engines call it is understood, but not shown."""
+    from mantile.library.fields import PREFILL, WORKERS
+
+    workers = "prefill workers" if prefix == PREFILL else "decode workers"
+    shown = (WORKERS, declared.name) if declared.name == "dp" else (declared.name,)
+    what = "Number" if declared.name == "dp" else declared.term or declared.label
+    text = f"{what[0].upper()}{what[1:]} of {workers}."
+    if declared.required:
+        text = f"{text[:-1]}; prefill and decode are then apart."
+    yield _parameter(
+        declared, f"{prefix}{declared.name}", tuple(f"{prefix}{spelling}" for spelling in shown), text
+    )
+    if declared.aliases:
+        spellings = tuple(f"{prefix}{alias}" for alias in declared.aliases)
+        yield _parameter(declared, f"{prefix}{declared.name}{_FORMERLY}", spellings, "", hidden=True)
+
+
+def _parameter(
+    declared: ScenarioField, name: str, spellings: tuple[str, ...], help: str, hidden: bool = False
+) -> inspect.Parameter:
+    names = tuple(field_flag(spelling) for spelling in spellings)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[
+            declared.kind | None, _option(help, *names, metavar=_metavar(declared), hidden=hidden)
+        ],
+    )
+
+
+def _metavar(declared: ScenarioField) -> str | None:
+    """What stands for the value of a flag: its choices, or its unit where it is not a count."""
+    if declared.choices:
+        return f"<{'|'.join(declared.choices)}>"
+    return f"<{declared.unit}>" if declared.kind is float and declared.unit != "1" else None
+
+
+def flag_help(declared: ScenarioField) -> str:
+    """What the command line says of a field; its label where that says more than the flag."""
+    text = declared.meaning
+    if declared.label.lower().replace(" ", "_") != declared.name:
+        text = f"{declared.label}: {text}"
+    elif not text.startswith(declared.choices):
+        text = f"{text[0].upper()}{text[1:]}"
+    hint = f"; {declared.hint}" if declared.hint else ""
+    default = f"  [default: {declared.default_words}]" if declared.default_words else ""
+    return f"{text}{hint}.{default}"
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that flags set, those of workers as prefill_<field> and decode_<field>.
+
+    Raises:
+        InputError: for a field that is given twice, under an old spelling as well.
+    """
+    given: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if value is None:
+            continue
+        field = name.removesuffix(_FORMERLY)
+        if field in given:
+            raise InputError(f"{field_flag(field)}: given twice, once under another name")
+        given[field] = value
+    if "overrides" in given:
+        given["overrides"] = [_override(text) for text in given["overrides"]]
+    return given
+
+
+def field_flag(field: str) -> str:
     """The flag that sets a field of a scenario."""
-    return "--set" if field == "overrides" else f"--{field.replace('_', '-')}"
+    return {"overrides": "--set", "profiles": "--profile"}.get(field, f"--{field.replace('_', '-')}")
 
 
 def replaced_figure(text: str) -> tuple[str, float]:
@@ -298,24 +236,51 @@ def _override(text: str) -> dict[str, Any]:
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the flags of a scenario; it receives those given as its last argument, `flags`."""
+    """Give a command the flags of a scenario; it receives those given as its argument `flags`.
+
+    It is listed without them: `flagged` makes the one that is called.
+    """
     own = inspect.signature(command, eval_str=True)
-    shared = inspect.signature(_flags, eval_str=True).parameters
-    mine = [parameter for parameter in own.parameters.values() if parameter.name != "flags"]
+    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "flags"]
 
     @wraps(command)
-    def run(**arguments: Any) -> None:
-        flags = _flags(**{key: arguments.pop(key) for key in shared})
-        command(**arguments, flags=flags)
+    def listed(**arguments: Any) -> None:
+        raise AssertionError(f"{command.__name__} is called without the flags of a scenario")
 
-    run.__signature__ = own.replace(parameters=[*mine, *shared.values()])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*mine, *shared.values())}
-    return run
+    _set_parameters(listed, parameters)
+    setattr(listed, _WITH_FLAGS, command)
+    return listed
+
+
+def flagged(command: Any) -> Any:
+    """A command of the application, with the flags of a scenario if it takes them."""
+    function = getattr(command.callback, _WITH_FLAGS, None)
+    if function is None:
+        return command
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    document = inspect.signature(_document_flags, eval_str=True).parameters.values()
+    flags = [*_field_parameters(), *document]
+
+    @wraps(function)
+    def run(**arguments: Any) -> None:
+        given = _given({flag.name: arguments.pop(flag.name) for flag in flags})
+        function(**arguments, flags=given)
+
+    _set_parameters(run, [*(parameter for parameter in own if parameter.name != "flags"), *flags])
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    alone.command(command.name)(run)
+    return typer.main.get_command(alone)
+
+
+def _set_parameters(function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
+    """Give a function parameters that typer reads."""
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
 
 
 def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | None]:
     """A scenario file, a bundle or a model, and flags, to a scenario and the name that stands for it in errors; and the bundle, if it is one."""
-    from mantile.library.scenario import Case, parse_scenario
+    from mantile.library.scenario import merge_fields, parse_scenario
 
     suffix = Path(what).suffix.lower()
     data, bundle = None, None
@@ -324,36 +289,41 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
         data, bundle = read_document(what)
     if bundle is None and suffix not in (".yaml", ".yml"):
-        missing = [
-            _flag(field)
-            for field in REQUIRED
-            if field not in flags and not (field == "concurrency" and "request_rate" in flags)
-        ]
-        if missing:
-            raise InputError(
-                f"{what}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them"
-            )
-        return parse_scenario({"model": what, **flags}, "command line"), "command line", None
+        _require_fields(what, flags)
+        name = "command line"
+        return parse_scenario(merge_fields({"model": what}, flags, name), name), name, None
     if bundle is not None and "profiles" in flags:
         raise InputError(
             f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model"
         )
-
-    name = f"{what} with {', '.join(map(_flag, flags))}" if flags else what
+    name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
-        data = dict(data)
-        for field in flags:
-            alias = Case.model_fields[field].validation_alias if field in Case.model_fields else None
-            for spelling in getattr(alias, "choices", ()):
-                data.pop(spelling, None)
-        given = data.get("overrides") or []
-        if "overrides" in flags and isinstance(given, list):
-            fresh = {override["id"] for override in flags["overrides"]}
-            kept = [
-                override
-                for override in given
-                if not (isinstance(override, dict) and override.get("id") in fresh)
-            ]
-            flags = flags | {"overrides": [*kept, *flags["overrides"]]}
-        data |= flags
+        data = merge_fields(data, _with_overrides(data, flags), name)
     return parse_scenario(data, name), name, bundle
+
+
+def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
+    """Refuse a model without the flags that a scenario needs."""
+    from mantile.library.scenario import REQUIRED
+
+    missing = [
+        field_flag(field)
+        for field in REQUIRED
+        if field not in flags and not (field == "concurrency" and "request_rate" in flags)
+    ]
+    if missing:
+        raise InputError(
+            f"{model}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them"
+        )
+
+
+def _with_overrides(data: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """Flags whose overrides stand beside those of a scenario file, in place of those of the same figure."""
+    stated = data.get("overrides") or []
+    if "overrides" not in flags or not isinstance(stated, list):
+        return flags
+    replaced = {override["id"] for override in flags["overrides"]}
+    kept = [
+        override for override in stated if not (isinstance(override, dict) and override.get("id") in replaced)
+    ]
+    return flags | {"overrides": [*kept, *flags["overrides"]]}

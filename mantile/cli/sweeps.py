@@ -9,8 +9,8 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.estimates import What
-from mantile.cli.flags import REQUIRED, swept_values, with_flags
 from mantile.cli.flags import scenario as scenario_of
+from mantile.cli.flags import swept_values, with_flags
 from mantile.library.errors import InputError
 
 
@@ -50,7 +50,7 @@ def sweep(
     from mantile.cli.output.tables import print_json
     from mantile.estimate.sweep import FRAME, Digest, grid
     from mantile.estimate.tables import table_file
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario import REQUIRED, field_name
 
     first = {field_name(key): found[0] for key, found in values.items()}
     scenario, name, bundle = scenario_of(

@@ -9,7 +9,6 @@ from typing import Any
 from mantile.equations.checks import INVALID, TOLERANCE
 from mantile.equations.display import Currency, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.inputs import DECODE
 from mantile.equations.metrics import (
     DECODE_MBU,
     E2E,
@@ -51,7 +50,8 @@ from mantile.graph.quantity import (
     text,
     where,
 )
-from mantile.library.scenario import CLASS_DTYPES, SAME
+from mantile.library.fields import DECODE
+from mantile.library.scenario import CLASS_DTYPES, SCENARIO_FIELDS
 
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 _CONFIGURATION = (
@@ -66,11 +66,10 @@ _CONFIGURATION = (
     "input_tokens",
     "output_tokens",
 )
-# Inputs that say nothing at these values: their row is left out where no scenario has another.
+# Inputs that say nothing at their default: their row is left out where no scenario has another value.
 _PLAIN = {
-    **dict.fromkeys((*_DEGREES, *(f"{DECODE}{name}" for name in _DEGREES)), 1),
-    **dict.fromkeys(CLASS_DTYPES, SAME),
-    "request_rate": 0,
+    name: SCENARIO_FIELDS[name.removeprefix(DECODE)].default
+    for name in (*_DEGREES, *(f"{DECODE}{degree}" for degree in _DEGREES), *CLASS_DTYPES, "request_rate")
 }
 CONFIGURATION = "Configuration"
 FITS = "fits"  # the key of the row that says which scenarios fit

@@ -136,10 +136,9 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
     """
-    defaults: dict[str, Named] = {}
-    inputs, ranks, input_sections = workload(library, ir, defaults, disaggregated, open_loop)
+    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
     prefill_workers = workers(ir, library, inputs, ranks)
-    defaults["activation_dtype"] = prefill_workers.formats.activation_default
+    inputs.set_default("activation_dtype", prefill_workers.formats.activation_default)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     size = model(ir)
@@ -163,7 +162,7 @@ def build_graph(
     settled = None
     if served.load is not None and steps is not None:
         settled = concurrency(inputs, decode_workers.memory, served.load, served.through, steps)
-        defaults["concurrency"] = settled.default
+        inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
     return EstimateGraph(

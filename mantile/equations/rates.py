@@ -146,12 +146,12 @@ class _Rates:
 
     def experts(self) -> None:
         """Grouped products of experts, slower in early engines."""
-        assert self.inputs.release is not None
+        assert self.inputs.engine_release is not None
         slower = Quantity(
             "efficiency.moe_slower",
             "Expert kernels against current ones",
             "1",
-            where(equal(self.inputs.release, EARLY), self.factors["moe_early"], 1),
+            where(equal(self.inputs.engine_release, EARLY), self.factors["moe_early"], 1),
         )
         self.scales.append(slower)
         self.rate(

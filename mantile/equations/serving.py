@@ -312,7 +312,7 @@ def closed_loop(setting: _Setting, stages: _Pipeline, microbatches: Quantity) ->
         "The batch is synchronous",
         "flag",
         setting.interleaved
-        * where(all_of(setting.scheduler.first > 0, setting.inputs.length_spread <= 0), 1, 0),
+        * where(all_of(setting.scheduler.first > 0, setting.inputs.length_range_ratio <= 0), 1, 0),
         "all requests then end, and are prefilled, together",
     )
     stall = rows(
@@ -589,7 +589,7 @@ def wait_steps(rows: Rows, setting: _Setting, loop: _ClosedLoop) -> Quantity:
         "batch_steps",
         "Steps until a batch of prompts is full",
         "1",
-        minimum(inputs.batch_wait, loop.prompts.per_step / maximum(rate, SMALLEST)),
+        minimum(inputs.batch_wait_steps, loop.prompts.per_step / maximum(rate, SMALLEST)),
         "so many prompts arrive in a step",
     )
     return rows(
@@ -651,7 +651,9 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
     p50 = wait("p50", "Median wait behind prompts", HALF)
     p95 = wait("p95", "p95 wait behind prompts", P95)
     in_benchmark = wait("benchmark", "Median wait behind prompts in a benchmark", HALF)
-    in_use = rows("wait_half", "Median wait in use", "s", where(setting.inputs.waves > 0, in_benchmark, p50))
+    in_use = rows(
+        "wait_half", "Median wait in use", "s", where(setting.inputs.prompts_per_slot > 0, in_benchmark, p50)
+    )
     in_loop: Node = maximum(mean, limit - first.base)
     behind_prompts = rows(
         "queue",
@@ -803,7 +805,7 @@ def _sum(first: Node, *others: Node) -> Node:
 
 def burst(rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, steady: Quantity) -> Quantity:
     """What the warm-up burst adds to the mean TTFT of a benchmark: its requests come all at once."""
-    waves, batch = setting.inputs.waves, setting.memory.batch / ONE_REQUEST
+    per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
     prompts = rows(
         "burst_prompts",
         "Prompts in a step of the warm-up burst",
@@ -833,7 +835,7 @@ def burst(rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, steady
         "first_share",
         "Share of the warm-up burst",
         "1",
-        where(waves > 0, setting.interleaved / maximum(1, waves), 0),
+        where(per_slot > 0, setting.interleaved / maximum(1, per_slot), 0),
         "of the requests of a benchmark; a service in steady state has none",
     )
     return rows(
@@ -883,7 +885,7 @@ def e2e(setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, start: _Tt
         "e2e_p95",
         "End to end, p95",
         "s",
-        maximum(ttft_p95 + waits.generation, ttft_p50 + setting.inputs.long_outputs * waits.generation),
+        maximum(ttft_p95 + waits.generation, ttft_p50 + setting.inputs.p95_output_ratio * waits.generation),
         "a late first token, or a long output",
     )
     interactivity = rows(
@@ -928,7 +930,7 @@ def throughput(setting: _Setting, end_to_end: Quantity, load: Arrivals | None) -
         "ramp",
         "Mean load of a benchmark",
         "1",
-        where(inputs.waves > 0, 1 - QUARTER / maximum(1, inputs.waves), 1),
+        where(inputs.prompts_per_slot > 0, 1 - QUARTER / maximum(1, inputs.prompts_per_slot), 1),
         "requests run out at its end",
     )
     in_loop = ramp * inputs.concurrency / end_to_end

@@ -14,16 +14,15 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
+from mantile.library.columns import Column, columns
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
-    APART,
-    Column,
+    WORKER_FIELDS,
     Override,
     Scenario,
     apply_model_overrides,
-    columns,
     with_fields,
     with_own_accelerators,
 )
@@ -62,7 +61,7 @@ class Estimate:
         prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:
-            stated = {field: values.get(f"{prefix}{field}", values[field]) for field in APART}
+            stated = {field: values.get(f"{prefix}{field}", values[field]) for field in WORKER_FIELDS}
             count = prod(int(stated[field]) for field in ("tp", "attention_dp", "cp", "pp", "dp"))
             parts.append(f"{count} × {self.library.accelerator(str(stated['accelerator'])).name}")
         return f"{self.model.name} on {' → '.join(parts)}"

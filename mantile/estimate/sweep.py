@@ -33,19 +33,17 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
+from mantile.library.columns import Column, columns
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
-    APART,
-    FIELDS,
+    INPUT_NAMES,
     Case,
-    Column,
     Override,
     Scenario,
     apply_model_overrides,
-    columns,
     field_name,
     with_fields,
     with_own_accelerators,
@@ -335,16 +333,15 @@ def _axes(
 ) -> tuple[dict[str, tuple[Any, ...]], Library]:
     """Values by parameter in our spelling, each once; and the library with accelerators of one's own that are among them."""
     found: dict[str, tuple[Any, ...]] = {}
-    fields = [*FIELDS, *(f"decode_{field}" for field in APART)]
     for given, values in over.items():
         key = field_name(given)
         if key.startswith("model."):
             raise InputError(
                 f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or a figure of the library"
             )
-        if "." not in key and key not in fields:
+        if "." not in key and key not in INPUT_NAMES:
             raise InputError(
-                f"{name}: {unknown('parameter', given, [*fields, 'efficiency.*', 'hardware.*'])}"
+                f"{name}: {unknown('parameter', given, [*INPUT_NAMES, 'efficiency.*', 'hardware.*'])}"
             )
         if key in found:
             raise InputError(f"{name}: parameter {given}: given twice")

@@ -119,8 +119,8 @@ class Input(Node):
         choices: the texts or numbers it may take.
         minimum, maximum, integer: the range it may take.
         name: how a sentence calls it; the label where empty.
-        default: gives the figure that it follows until a case states a value; None while the graph is being built,
-            as that figure may come later than the input.
+        default: gives the figure that it follows until a case states a value. A `LateDefault` where that figure is made
+            after the input.
     """
 
     id: str
@@ -165,6 +165,29 @@ class Input(Node):
 
     def __repr__(self) -> str:
         return f"Input({self.id!r})"
+
+
+@dataclass(eq=False, slots=True)
+class LateDefault:
+    """The figure that an input follows, worked out from other inputs and so made after it: stated with `set`, once.
+
+    Until then the input follows nothing.
+    """
+
+    figure: Named | None = None
+
+    def set(self, figure: Named) -> None:
+        """State the figure.
+
+        Raises:
+            ValueError: if it was stated before.
+        """
+        if self.figure is not None:
+            raise ValueError(f"the default is {self.figure.id} already, not {figure.id}")
+        self.figure = figure
+
+    def __call__(self) -> Named | None:
+        return self.figure
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

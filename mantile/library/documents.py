@@ -24,7 +24,12 @@ MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
 class Strict(BaseModel):
     """Base of everything people hand us: immutable, and without fields that we do not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """What its fields may be called."""
+        return list(cls.model_fields)
 
 
 Document = TypeVar("Document", bound=BaseModel)
@@ -176,10 +181,7 @@ def _problem(document: type[BaseModel], details: Any) -> str:
     field = ".".join(str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":
         *outer, given = details["loc"]
-        names = _field_names(document, outer)
-        if given in names:
-            return f"field {field}: given twice, the other time under another name"
-        return f"field {field}: there is no such field; {near(str(given), names)}"
+        return f"field {field}: there is no such field; {near(str(given), _field_names(document, outer))}"
     text = details["msg"].removeprefix("Value error, ")
     value = details.get("input")
     if not isinstance(value, dict | list) and details["type"] != "missing":
@@ -193,10 +195,7 @@ def _field_names(document: type[BaseModel], location: Iterable[Any]) -> list[str
     for part in location:
         if part in inner.model_fields:
             inner = _inner_document(inner.model_fields[part].annotation) or inner
-    names: list[str] = []
-    for name, field in inner.model_fields.items():
-        names += [str(choice) for choice in getattr(field.validation_alias, "choices", (name,))]
-    return names
+    return inner.field_names() if issubclass(inner, Strict) else list(inner.model_fields)
 
 
 def _inner_document(annotation: Any) -> type[BaseModel] | None:

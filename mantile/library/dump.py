@@ -14,7 +14,7 @@ import yaml
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
-from mantile.library.scenario import APART, Case, Scenario
+from mantile.library.scenario import WORKER_FIELDS, Case, Scenario
 
 _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")
@@ -35,8 +35,8 @@ _TAIL = (
 )
 _ORDER = (
     *_HEAD,
-    *APART,
-    *(name for name in Case.model_fields if name not in (*_HEAD, *APART, *_TAIL)),
+    *WORKER_FIELDS,
+    *(name for name in Case.model_fields if name not in (*_HEAD, *WORKER_FIELDS, *_TAIL)),
     *_TAIL,
 )
 assert set(_ORDER) == set(Scenario.model_fields)

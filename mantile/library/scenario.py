@@ -13,34 +13,73 @@ variants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AliasChoices, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from mantile.library.architecture import Architecture, Model
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library, with_accelerator
+from mantile.library.fields import (
+    DECODE,
+    DEPLOYMENT,
+    MONEY,
+    PREFILL,
+    WORKERS,
+    Real,
+    ScenarioField,
+    Whole,
+    field,
+    read_fields,
+)
+from mantile.library.profiles import SCHEDULERS, Library, with_accelerator
 from mantile.library.template import STANDARD
 
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
 ]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
-Tokens = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
+SAME = "same"  # a class of matrices that has the data type of the weights
 MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
+MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
+_CHECKPOINT = "the checkpoint's"
 
 
-def _degree(name: str, most: int, *spelled: str) -> Any:
-    """A whole number from 1 that says into how many parts something is divided, under several spellings."""
-    return Annotated[
-        Annotated[int, Field(ge=1, le=most, strict=True)] | None,
-        Field(validation_alias=AliasChoices(name, *spelled)),
-    ]
+def plain_spelling(name: object) -> str:
+    """A name of a field without regard to case and to what joins its parts."""
+    return re.sub(r"[-. ]", "_", str(name).lower())
+
+
+@cache
+def _spellings(document: type[Strict]) -> Mapping[str, str]:
+    """By other spelling, the name of the field of a document."""
+    return {
+        spelling: name
+        for name, info in document.model_fields.items()
+        if isinstance(info.json_schema_extra, ScenarioField)
+        for spelling in (*info.json_schema_extra.aliases, *info.json_schema_extra.former, name)
+    }
+
+
+def own_names(document: type[Strict], data: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The fields of a document under our names; what is no field of it stays as it is.
+
+    Raises:
+        InputError: if a field is given twice, under two names.
+    """
+    spellings, own = _spellings(document), {}
+    for given, value in data.items():
+        name = spellings.get(plain_spelling(given), given)
+        if name in own:
+            raise InputError(f"field {name}: given twice, once as {given}")
+        own[name] = value
+    return own
 
 
 class Override(Strict):
@@ -69,25 +108,395 @@ class Measured(Strict):
 
 
 class Deployment(Strict):
-    """Accelerators and how a model is spread over them. `accelerator` is an id, or a file of one's own: path/to/chip.yaml."""
+    """Accelerators and how a model is spread over them: fields that decode workers may have to themselves."""
 
-    accelerator: Name | None = None
-    system: Text | None = None
-    framework: Text | None = None
-    tp: _degree("tp", MOST_RANKS, "tensor_parallel_size", "tp_size") = None  # type: ignore[valid-type]
-    pp: _degree("pp", MOST_STAGES, "pipeline_parallel_size", "pp_size") = None  # type: ignore[valid-type]
-    dp: _degree("dp", MOST_REPLICAS, "data_parallel_size") = None  # type: ignore[valid-type]
-    ep: _degree("ep", MOST_RANKS, "expert_parallel_size", "ep_size", "moe_ep_size") = None  # type: ignore[valid-type]
-    attention_dp: _degree("attention_dp", MOST_RANKS, "dp_attention") = None  # type: ignore[valid-type]
-    cp: _degree("cp", MOST_RANKS, "context_parallel_size", "cp_size") = None  # type: ignore[valid-type]
+    accelerator: Name | None = field(
+        "Accelerator",
+        "chip of the system",
+        group=DEPLOYMENT,
+        required=True,
+        listed="accelerators",
+        hint="an id of `mantile hardware list`, or a file: chip.yaml",
+    )
+    system: Text | None = field(
+        "System",
+        f"how accelerators are linked; {DEFAULT_SYSTEM}: the accelerator's usual system",
+        group=DEPLOYMENT,
+        default=DEFAULT_SYSTEM,
+        otherwise="the accelerator's usual one",
+        listed="systems",
+    )
+    framework: Text | None = field(
+        "Framework", "serving framework", group=DEPLOYMENT, default="vllm", listed="frameworks"
+    )
+    tp: Whole | None = field(
+        "Tensor parallel",
+        "ranks among which attention, and with it every layer, is split",
+        group=DEPLOYMENT,
+        unit="rank",
+        default=1,
+        least=1,
+        most=MOST_RANKS,
+        term="TP",
+        aliases=("tensor_parallel_size", "tp_size"),
+    )
+    pp: Whole | None = field(
+        "Pipeline parallel",
+        "stages among which the layers are divided",
+        group=DEPLOYMENT,
+        unit="stage",
+        default=1,
+        least=1,
+        most=MOST_STAGES,
+        term="PP",
+        aliases=("pipeline_parallel_size", "pp_size"),
+    )
+    dp: Whole | None = field(
+        "Data parallel",
+        "replicas that share the requests; workers where prefill and decode are apart",
+        group=DEPLOYMENT,
+        unit="replica",
+        default=1,
+        least=1,
+        most=MOST_REPLICAS,
+        term="DP",
+        aliases=("data_parallel_size",),
+    )
+    ep: Whole | None = field(
+        "Expert parallel",
+        "groups among which the experts of a layer are divided; must divide the ranks of a stage",
+        group=DEPLOYMENT,
+        unit="rank",
+        default=1,
+        least=1,
+        most=MOST_RANKS,
+        term="EP",
+        aliases=("expert_parallel_size", "ep_size", "moe_ep_size"),
+    )
+    attention_dp: Whole | None = field(
+        "Attention DP",
+        "groups that hold the attention weights each and share the requests; FFNs and experts are spread over all of them",
+        group=DEPLOYMENT,
+        unit="rank",
+        default=1,
+        least=1,
+        most=MOST_RANKS,
+        term="attention-DP",
+        aliases=("dp_attention",),
+    )
+    cp: Whole | None = field(
+        "Context parallel",
+        "groups that share the tokens of a request: its prompt in prefill, its KV cache in decode",
+        group=DEPLOYMENT,
+        unit="rank",
+        default=1,
+        least=1,
+        most=MOST_RANKS,
+        term="CP",
+        aliases=("context_parallel_size", "cp_size"),
+    )
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """What its fields may be called, aliases included."""
+        return [*super().field_names(), *_spellings(cls)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_own_names(cls, data: Any) -> Any:
+        """The fields of a file under our names, whatever their spelling."""
+        return own_names(cls, data) if isinstance(data, Mapping) else data
 
 
-Share = Annotated[float | None, Field(gt=0, le=1, allow_inf_nan=False)]
-Steps = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
-Amount = Annotated[float | None, Field(ge=0, le=10_000, allow_inf_nan=False)]
+class Inputs(Deployment):
+    """All fields of a scenario that are rows of the Inputs sheet and flags of the command line."""
+
+    sequence_parallel: Literal["off", "on"] | None = field(
+        "Sequence parallel",
+        "on: norms work on a share of the tokens; all-reduces become a reduce-scatter and an all-gather",
+        group=DEPLOYMENT,
+        default="off",
+    )
+    weights_dtype: Text | None = field(
+        "Weights",
+        "data type of the matrices; classes of them may differ",
+        group=DEPLOYMENT,
+        otherwise=_CHECKPOINT,
+        initial="bf16",
+        listed="datatypes",
+        role="weights",
+        term="weights data type",
+    )
+    activation_dtype: Text | None = field(
+        "Activations",
+        "data type in which matrices are multiplied, where the accelerator has it",
+        group=DEPLOYMENT,
+        otherwise="follows the weights",
+        initial="bf16",
+        follows="accelerator and weights",
+        listed="datatypes",
+        role="activations",
+        term="activation data type",
+    )
+    kv_dtype: Text | None = field(
+        "KV cache",
+        "data type of keys and values",
+        group=DEPLOYMENT,
+        default="bf16",
+        listed="datatypes",
+        role="kv",
+        term="KV data type",
+        aliases=("kv_cache_dtype",),
+    )
+    head_dtype: Text | None = field(
+        "Embedding, head",
+        "data type of embedding and LM head",
+        group=DEPLOYMENT,
+        default="bf16",
+        otherwise=_CHECKPOINT,
+        listed="datatypes",
+        role="weights",
+        term="embedding data type",
+    )
+    attention_dtype: Text | None = field(
+        "Attention weights",
+        f"data type of the mixers' matrices; {SAME}: as the weights",
+        group=DEPLOYMENT,
+        default=SAME,
+        otherwise=_CHECKPOINT,
+        listed="datatypes",
+        role="weights",
+        term="attention weights data type",
+    )
+    ffn_dtype: Text | None = field(
+        "FFN weights",
+        f"data type of dense FFNs and shared experts; {SAME}: as the weights",
+        group=DEPLOYMENT,
+        default=SAME,
+        otherwise=_CHECKPOINT,
+        listed="datatypes",
+        role="weights",
+        term="ffn weights data type",
+        needs="dense FFNs",
+    )
+    experts_dtype: Text | None = field(
+        "Expert weights",
+        f"data type of routed experts; {SAME}: as the weights",
+        group=DEPLOYMENT,
+        default=SAME,
+        otherwise=_CHECKPOINT,
+        listed="datatypes",
+        role="weights",
+        term="expert weights data type",
+        needs="experts",
+    )
+    offload_weights: Real | None = field(
+        "Weights on the host",
+        "weights that stay in host memory, per accelerator; read over the host link in every pass",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
+        aliases=("cpu_offload_gb",),
+    )
+    offload_kv: Real | None = field(
+        "KV cache on the host",
+        "part of the KV cache in host memory, per accelerator; read over the host link in every decode step",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
+        aliases=("swap_space",),
+    )
+    serving: Literal["aggregated", "disaggregated"] | None = field(
+        "Serving",
+        "disaggregated: prefill and decode have workers of their own; aggregated: the same accelerators do both",
+        otherwise="disaggregated where decode workers are given",
+        initial="disaggregated",
+        needs="decode workers",
+    )
+    batching: Literal["continuous", "static"] | None = field(
+        "Batching",
+        "continuous: requests join and leave a running batch; static: a batch starts and ends together",
+        default="continuous",
+    )
+    input_tokens: Whole | None = field(
+        "Input tokens",
+        "mean prompt length",
+        unit="token/request",
+        required=True,
+        initial=1024,
+        least=1,
+        most=MOST_TOKENS,
+        aliases=("isl", "input_len"),
+    )
+    output_tokens: Whole | None = field(
+        "Output tokens",
+        "mean generated length",
+        unit="token/request",
+        required=True,
+        initial=128,
+        least=1,
+        most=MOST_TOKENS,
+        aliases=("osl", "output_len"),
+    )
+    concurrency: Whole | None = field(
+        "Concurrency",
+        "requests in flight at any time, over all replicas",
+        unit="request",
+        required=True,
+        initial=1,
+        follows="request rate",
+        least=1,
+        most=MOST_REQUESTS,
+        aliases=("max_concurrency",),
+    )
+    request_rate: Real | None = field(
+        "Request rate",
+        "requests that arrive per second, over all replicas, whatever is in flight; 0: concurrency is kept",
+        unit="request/s",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        aliases=("qps", "rps"),
+        needs="request rate",
+    )
+    token_budget: Whole | None = field(
+        "Token budget",
+        "largest number of tokens in one step of the engine; sizes its activation buffers",
+        unit="token",
+        default=8192,
+        least=1,
+        most=MOST_TOKENS,
+        aliases=("max_num_batched_tokens",),
+    )
+    image_tokens: Whole | None = field(
+        "Image tokens",
+        "input tokens that stand for images; the vision tower works on them",
+        unit="token/request",
+        default=0,
+        least=0,
+        most=MOST_TOKENS,
+        needs="images",
+    )
+    microbatches: Whole | None = field(
+        "Micro-batches",
+        "parts into which a pipeline cuts the running batch; 0: as many as stages",
+        unit="number",
+        default=0,
+        least=0,
+        most=1024,
+    )
+    max_requests: Whole | None = field(
+        "Most requests in a batch",
+        "of a replica, as the engine is told; 0: as many as memory holds",
+        unit="request",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        aliases=("max_num_seqs", "max_batch_size"),
+    )
+    engine_release: Literal["current", "before 2025-12"] | None = field(
+        "Engine release",
+        "before 2025-12: its kernels for experts were slower",
+        default="current",
+        former=("release",),
+        needs="experts",
+    )
+    prompts_per_slot: Real | None = field(
+        "Prompts per batch slot",
+        "prompts of a benchmark ÷ concurrency: it begins with a warm-up burst; 0: a service that runs on",
+        default=0,
+        least=0,
+        most=1000,
+        former=("waves",),
+    )
+    scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = field(
+        "Scheduler",
+        f"{DEFAULT}: the framework's; else "
+        + "; ".join(f"{scheduler}: {meaning}" for scheduler, meaning in SCHEDULERS.items()),
+        default=DEFAULT,
+        otherwise="the framework's",
+    )
+    receive_interval: Real | None = field(
+        "Receive interval",
+        "decode steps between two looks for new requests; 0: every step",
+        default=0,
+        least=0,
+        most=MOST_STEPS,
+        aliases=("scheduler_recv_interval",),
+    )
+    batch_wait_steps: Real | None = field(
+        "Batch wait",
+        "most decode steps for which prompts are held back until they fill a step; 0: none",
+        default=0,
+        least=0,
+        most=MOST_STEPS,
+        aliases=("batch_wait_timeout_iters",),
+        former=("batch_wait",),
+    )
+    length_range_ratio: Real | None = field(
+        "Range of lengths",
+        "lengths are drawn evenly from this share below the longest; 0: all alike",
+        default=0.2,
+        least=0,
+        most=1,
+        former=("length_spread",),
+    )
+    p95_output_ratio: Real | None = field(
+        "p95 of output lengths",
+        "p95 of the output length ÷ its mean; 1.1 for lengths drawn evenly from the upper fifth",
+        default=1.1,
+        least=1,
+        most=100,
+        former=("long_outputs",),
+    )
+    price_basis: Literal["cloud", "rental", "owned"] | None = field(
+        "Price basis",
+        "cloud on demand, rental on a three-year contract, or owned",
+        group=MONEY,
+        default="cloud",
+    )
+    utilisation: Real | None = field(
+        "Utilisation",
+        "share of the paid hours in which the deployment carries this load",
+        group=MONEY,
+        default=1,
+        least=0.001,
+        most=1,
+        aliases=("utilization",),
+    )
+    electricity_price: Real | None = field(
+        "Electricity price",
+        "paid per kWh that enters the building",
+        group=MONEY,
+        unit="USD/kWh",
+        default=0.1,
+        least=0,
+        most=10,
+    )
+    pue: Real | None = field(
+        "PUE",
+        "power of the building over power of its machines",
+        group=MONEY,
+        default=1.3,
+        least=1,
+        most=5,
+    )
+    hours_per_day: Real | None = field(
+        "Hours per day",
+        "hours a day for which the deployment is paid",
+        group=MONEY,
+        unit="h/day",
+        default=24,
+        least=0.01,
+        most=24,
+    )
 
 
-class Case(Deployment):
+class Case(Inputs):
     """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is aggregated.
@@ -95,74 +504,31 @@ class Case(Deployment):
     """
 
     name: Text | None = None
-    weights_dtype: Text | None = None
-    activation_dtype: Text | None = None
-    kv_dtype: Annotated[Text | None, Field(validation_alias=AliasChoices("kv_dtype", "kv_cache_dtype"))] = (
-        None
-    )
-    head_dtype: Text | None = None
-    attention_dtype: Text | None = None
-    ffn_dtype: Text | None = None
-    experts_dtype: Text | None = None
-    image_tokens: Annotated[int | None, Field(ge=0, le=10_000_000, strict=True)] = None
-    sequence_parallel: Literal["on", "off"] | None = None
-    microbatches: Annotated[int | None, Field(ge=0, le=1024, strict=True)] = None
-    batching: Literal["continuous", "static"] | None = None
-    serving: Literal["aggregated", "disaggregated"] | None = None
-    input_tokens: Annotated[
-        Tokens | None, Field(validation_alias=AliasChoices("input_tokens", "isl", "input_len"))
-    ] = None
-    output_tokens: Annotated[
-        Tokens | None, Field(validation_alias=AliasChoices("output_tokens", "osl", "output_len"))
-    ] = None
-    concurrency: Annotated[
-        Annotated[int, Field(ge=1, le=1_000_000, strict=True)] | None,
-        Field(validation_alias=AliasChoices("concurrency", "max_concurrency")),
-    ] = None
-    request_rate: Annotated[
-        Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None,
-        Field(validation_alias=AliasChoices("request_rate", "qps", "rps")),
-    ] = None
-    token_budget: Annotated[
-        Tokens | None, Field(validation_alias=AliasChoices("token_budget", "max_num_batched_tokens"))
-    ] = None
-    max_requests: Annotated[
-        Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None,
-        Field(validation_alias=AliasChoices("max_requests", "max_num_seqs", "max_batch_size")),
-    ] = None
-    release: Literal["current", "before 2025-12"] | None = None
-    waves: Annotated[float | None, Field(ge=0, le=1000, allow_inf_nan=False)] = None
-    scheduler: Literal["default", "mixed", "prefill-first", "whole-prompts"] | None = None
-    receive_interval: Annotated[
-        Steps, Field(validation_alias=AliasChoices("receive_interval", "scheduler_recv_interval"))
-    ] = None
-    batch_wait: Annotated[
-        Steps, Field(validation_alias=AliasChoices("batch_wait", "batch_wait_timeout_iters"))
-    ] = None
-    length_spread: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
-    long_outputs: Annotated[float | None, Field(ge=1, le=100, allow_inf_nan=False)] = None
-    offload_weights: Annotated[
-        Amount, Field(validation_alias=AliasChoices("offload_weights", "cpu_offload_gb"))
-    ] = None
-    offload_kv: Annotated[Amount, Field(validation_alias=AliasChoices("offload_kv", "swap_space"))] = None
-    price_basis: Literal["cloud", "rental", "owned"] | None = None
-    utilisation: Share = None
-    electricity_price: Annotated[float | None, Field(ge=0, le=10, allow_inf_nan=False)] = None
-    pue: Annotated[float | None, Field(ge=1, le=5, allow_inf_nan=False)] = None
-    hours_per_day: Annotated[float | None, Field(gt=0, le=24, allow_inf_nan=False)] = None
     decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
     without: tuple[Text, ...] = ()
     measured: Measured = Measured()
 
 
-SAME = "same"  # a class of matrices that has the data type of the weights
-CLASS_DTYPES = ("attention_dtype", "ffn_dtype", "experts_dtype")
-FIELDS = tuple(
-    name for name in Case.model_fields if name not in ("name", "decode", "overrides", "without", "measured")
+SCENARIO_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(Inputs)}
+"""The table of fields, in the order in which a reader meets them."""
+
+WORKER_FIELDS: tuple[str, ...] = tuple(Deployment.model_fields)
+"""What decode workers may have to themselves, as decode_<field>."""
+
+INPUT_NAMES: tuple[str, ...] = (*SCENARIO_FIELDS, *(f"{DECODE}{name}" for name in WORKER_FIELDS))
+"""All that a column may state."""
+
+REQUIRED: tuple[str, ...] = tuple(name for name, declared in SCENARIO_FIELDS.items() if declared.required)
+CLASS_DTYPES: tuple[str, ...] = tuple(
+    name for name, declared in SCENARIO_FIELDS.items() if declared.default == SAME
 )
-APART = tuple(Deployment.model_fields)  # what decode workers may have to themselves, as decode_<field>
-FOLLOWING = ("activation_dtype",)  # follow from other fields until stated, as do those of decode workers
+FORMER_IDS: Mapping[str, str] = {
+    f"inputs.{former}": f"inputs.{declared.name}"
+    for declared in SCENARIO_FIELDS.values()
+    for former in declared.former
+}
+"""Ids that rows had in earlier versions, to those they have now."""
 
 
 class Version(Strict):
@@ -200,17 +566,29 @@ class Scenario(Case):
 
     @field_validator("sweep", mode="before")
     @classmethod
-    def _of_pairs(cls, given: Any) -> Any:
+    def _by_field(cls, given: Any) -> Any:
         pairs = isinstance(given, list) and all(
             isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in given
         )
-        return dict(given) if pairs else given
+        swept = dict(given) if pairs else given
+        return (
+            {field_name(name): values for name, values in swept.items()} if isinstance(swept, dict) else swept
+        )
+
+    @field_validator("sensitivity", mode="before")
+    @classmethod
+    def _of_present_ids(cls, given: Any) -> Any:
+        return (
+            {FORMER_IDS.get(key, key): value for key, value in given.items()}
+            if isinstance(given, dict)
+            else given
+        )
 
     @model_validator(mode="after")
     def _complete(self) -> Scenario:
-        for field in ("accelerator", "input_tokens", "output_tokens", "concurrency"):
-            if getattr(self, field) is None and not (field == "concurrency" and self.request_rate):
-                raise ValueError(f"{field} is missing")
+        for name in REQUIRED:
+            if getattr(self, name) is None and not (name == "concurrency" and self.request_rate):
+                raise ValueError(f"{name} is missing")
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
                 raise ValueError(
@@ -232,7 +610,7 @@ class Scenario(Case):
             InputError: naming a field that there is not, with those that come near, or what was expected of a value.
         """
         data = self.model_dump(exclude_none=True)
-        return validate(Scenario, merge_fields(data, fields), "scenario")
+        return validate(Scenario, merge_fields(data, fields, "scenario"), "scenario")
 
     @property
     def open_loop(self) -> bool:
@@ -245,16 +623,6 @@ class Scenario(Case):
         return any(
             case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants)
         )
-
-
-class Column(Strict):
-    """One scenario: `values` of all fields but those that follow from others until stated; `given` are those it states."""
-
-    name: str
-    values: dict[str, str | int | float]
-    given: tuple[str, ...]
-    overrides: tuple[Override, ...]
-    measured: Measured = Measured()
 
 
 def load_scenario(path: str) -> Scenario:
@@ -273,46 +641,65 @@ def parse_scenario(data: Any, name: str) -> Scenario:
     return validate(Scenario, data, name)
 
 
-DECODE = "decode_"  # before the name of a field that decode workers have to themselves
-
-
 def field_name(spelling: str) -> str:
-    """Our name of a field that goes by several; what is no field stays as it is."""
-    given = spelling.replace("-", "_")
-    prefix = DECODE if given.startswith(DECODE) else ""
-    given = given.removeprefix(prefix)
-    if prefix and given == "workers":
-        return f"{DECODE}dp"
-    return next(
-        (
-            f"{prefix}{field}"
-            for field in (APART if prefix else FIELDS)
-            if given in getattr(Case.model_fields[field].validation_alias, "choices", (field,))
-        ),
-        spelling,
-    )
+    """Our name of a field that goes by several, those of workers as decode_<field> and prefill_<field>; what is no field stays as it is."""
+    plain = plain_spelling(spelling)
+    for prefix in (DECODE, PREFILL):
+        if plain.startswith(prefix):
+            of_worker = plain.removeprefix(prefix)
+            name = "dp" if of_worker == WORKERS else _spellings(Deployment).get(of_worker)
+            return spelling if name is None else f"{prefix}{name}"
+    return _spellings(Inputs).get(plain, spelling)
 
 
-def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a scenario with others in their place, in whatever spelling either has them; not validated.
+def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The fields of a scenario with others in their place, whatever the spelling of either; not validated.
+
+    What decode workers are not given they follow from the deployment; what is given for prefill workers alone they do not.
 
     Args:
         data: as in a scenario file.
-        fields: as in `data`, those of decode workers as decode_<field>.
+        fields: as in `data`, those of decode workers as decode_<field>, of prefill workers as prefill_<field>.
+        where: stands for the scenario in errors.
+
+    Raises:
+        InputError: if a field is given twice, under two names.
     """
-    merged = {field_name(spelling): value for spelling, value in data.items()}
-    decode: dict[str, Any] = {}
+    try:
+        merged = own_names(Scenario, data)
+        given = _named(fields)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    of_workers: dict[str, dict[str, Any]] = {DECODE: {}, PREFILL: {}}
+    for name, value in given.items():
+        prefix = next((prefix for prefix in of_workers if name.startswith(prefix)), None)
+        if prefix is None:
+            merged[name] = value
+        else:
+            of_workers[prefix][name.removeprefix(prefix)] = value
+    prefill, decode = of_workers[PREFILL], of_workers[DECODE]
+    if prefill or decode:
+        stated = merged.get("decode") or {}
+        stated = stated.model_dump(exclude_none=True) if isinstance(stated, Deployment) else stated
+        shared = {name: merged.get(name, _default(name)) for name in prefill}
+        shared = {name: value for name, value in shared.items() if value is not None}
+        merged |= prefill | {"decode": shared | own_names(Deployment, stated) | decode}
+    return merged
+
+
+def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields under our names, those of workers included."""
+    named: dict[str, Any] = {}
     for spelling, value in fields.items():
         name = field_name(spelling)
-        if name.startswith(DECODE):
-            decode[name.removeprefix(DECODE)] = value
-        else:
-            merged[name] = value
-    if decode:
-        shared = merged.get("decode") or {}
-        shared = shared.model_dump(exclude_none=True) if isinstance(shared, Deployment) else shared
-        merged["decode"] = {field_name(spelling): value for spelling, value in shared.items()} | decode
-    return merged
+        if name in named:
+            raise InputError(f"field {name}: given twice, once as {spelling}")
+        named[name] = value
+    return named
+
+
+def _default(name: str) -> Any:
+    return SCENARIO_FIELDS[name].default if name in SCENARIO_FIELDS else None
 
 
 def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Scenario:
@@ -322,7 +709,7 @@ def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Sce
         InputError: as if they stood in a file of that name.
     """
     data = scenario.model_dump(exclude={"variants"}, exclude_none=True)
-    return validate(Scenario, merge_fields(data, fields), name)
+    return validate(Scenario, merge_fields(data, fields, name), name)
 
 
 _Case = TypeVar("_Case", bound=Deployment)
@@ -348,165 +735,6 @@ def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenari
         return case.model_copy(update=changes)
 
     return named(scenario), library
-
-
-def columns(
-    scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False
-) -> tuple[Column, ...]:
-    """The columns of a scenario with every default filled in and every name checked.
-
-    Args:
-        apart: whether decode workers have inputs of their own though no column of this scenario asks for them.
-
-    Raises:
-        InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
-    """
-    defaults: dict[str, Any] = {
-        "system": DEFAULT_SYSTEM,
-        "framework": "vllm",
-        "kv_dtype": "bf16",
-        "head_dtype": "bf16",
-        "batching": "continuous",
-        "token_budget": 8192,
-        "image_tokens": 0,
-        "sequence_parallel": "off",
-        "microbatches": 0,
-        "offload_weights": 0,
-        "offload_kv": 0,
-        "price_basis": "cloud",
-        "max_requests": 0,
-        "release": "current",
-        "request_rate": 0,
-        "waves": 0,
-        "scheduler": DEFAULT,
-        "receive_interval": 0,
-        "batch_wait": 0,
-        "length_spread": 0.2,
-        "long_outputs": 1.1,
-        "utilisation": 1,
-        "electricity_price": 0.1,
-        "pue": 1.3,
-        "hours_per_day": 24,
-        **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1),
-        **dict.fromkeys(CLASS_DTYPES, SAME),
-        **_stored(model, scenario),
-    }
-    base = defaults | _given(scenario)
-    result = []
-    for number, case in enumerate((scenario, *scenario.variants)):
-        given = _given(case)
-        values = base | given
-        if apart or scenario.disaggregated:
-            values.setdefault("serving", "aggregated")
-        where = name if number == 0 else f"{name}, variant {number}"
-        for field, has in (
-            ("experts_dtype", model.architecture.value("experts")),
-            ("release", model.architecture.value("experts")),
-            ("image_tokens", model.architecture.vision),
-        ):
-            if field in given and not has:
-                raise InputError(
-                    f"{where}: field {field}: {model.id} has no {'vision tower' if field == 'image_tokens' else 'experts'}"
-                )
-        _check(values, library, where)
-        result.append(
-            Column(
-                name=case.name or _label(values),
-                values=values,
-                given=tuple(given),
-                measured=case.measured,
-                overrides=case.overrides
-                if number == 0
-                else _merge(scenario.overrides, case.overrides, case.without),
-            )
-        )
-    return tuple(result)
-
-
-def _given(case: Case) -> dict[str, Any]:
-    """The fields a column states itself. Decode workers of its own make it disaggregated unless it says otherwise."""
-    found = {field: getattr(case, field) for field in FIELDS if getattr(case, field) is not None}
-    if case.decode is not None:
-        found |= {
-            f"decode_{field}": getattr(case.decode, field)
-            for field in APART
-            if getattr(case.decode, field) is not None
-        }
-        found.setdefault("serving", "disaggregated")
-    return found
-
-
-def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
-    """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
-    stored = {
-        field: choice.value
-        for field, choice in model.architecture.choices.items()
-        if field in FIELDS and field not in FOLLOWING
-    }
-    if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
-        return dict(stored)
-    return {field: value for field, value in stored.items() if value in ("bf16", "fp16")}
-
-
-def _merge(
-    base: tuple[Override, ...], own: tuple[Override, ...], without: tuple[str, ...]
-) -> tuple[Override, ...]:
-    merged = {override.id: override for override in base if override.id not in without} | {
-        override.id: override for override in own
-    }
-    return tuple(override for override in merged.values() if not override.id.startswith("model."))
-
-
-_DTYPES = {
-    "weights_dtype": "weights",
-    "head_dtype": "weights",
-    "activation_dtype": "activations",
-    "kv_dtype": "kv",
-    **dict.fromkeys(CLASS_DTYPES, "weights"),
-}
-
-
-def _check(values: dict[str, Any], library: Library, name: str) -> None:
-    """Every name is known; data types get their own spelling. Whether a plan is possible is said by the checks."""
-    for prefix in ("", "decode_"):
-        if f"{prefix}accelerator" in values:
-            _named(name, lambda prefix=prefix: library.accelerator(str(values[f"{prefix}accelerator"])))
-        if f"{prefix}framework" in values:
-            _named(name, lambda prefix=prefix: library.framework(str(values[f"{prefix}framework"])))
-        if values.get(f"{prefix}system", DEFAULT_SYSTEM) != DEFAULT_SYSTEM:
-            _named(name, lambda prefix=prefix: library.system(str(values[f"{prefix}system"])))
-    for field, role in _DTYPES.items():
-        if field in values and (values[field] != SAME or field not in CLASS_DTYPES):
-            values[field] = _named(
-                name, lambda field=field, role=role: library.datatype(str(values[field]), role)
-            ).id
-
-
-def _named(name: str, look: Any) -> Any:
-    try:
-        return look()
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-
-
-def _label(values: dict[str, Any]) -> str:
-    """What a column is called that has no name: its degrees, those of decode workers behind an arrow."""
-
-    def degrees(prefix: str) -> str:
-        degree = {
-            field: values.get(f"{prefix}{field}", values[field])
-            for field in ("dp", "tp", "attention_dp", "cp", "ep", "pp")
-        }
-        parts = [f"{degree['dp']} ×"] if degree["dp"] > 1 else []
-        parts.append(f"TP{degree['tp']}")
-        for field, short in (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP")):
-            if degree[field] > 1:
-                parts.append(f"{short}{degree[field]}")
-        return " ".join(parts)
-
-    return (
-        f"{degrees('')} → {degrees('decode_')}" if values.get("serving") == "disaggregated" else degrees("")
-    )
 
 
 _VISION = "vision."  # after "model." in the ids of facts of the vision tower

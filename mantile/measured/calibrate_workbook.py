@@ -8,16 +8,17 @@ from datetime import date
 from pathlib import Path
 
 from mantile.equations.display import LETTERS
-from mantile.equations.inputs import DECODE
 from mantile.equations.measured import MEASURABLE
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S
 from mantile.estimate.estimate import Estimate
+from mantile.library.columns import Column
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
+from mantile.library.fields import DECODE
 from mantile.library.files import replacing
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM, FIELDS, Column, apply_model_overrides
+from mantile.library.scenario import DEFAULT_SYSTEM, SCENARIO_FIELDS, apply_model_overrides
 from mantile.measured.calibrate import Calibration, calibrate
 from mantile.measured.fit import SPREAD, Loss
 from mantile.measured.match import MatchedRuns, match_runs
@@ -158,7 +159,9 @@ def _fields(estimate: Estimate, column: Column) -> dict[str, object]:
         name: column.values[name] for name in estimate.equations.inputs.named() if name in column.values
     }
     decode = {name.removeprefix(DECODE): value for name, value in values.items() if name.startswith(DECODE)}
-    own = {name: value for name, value in values.items() if name in FIELDS and value != DEFAULT_SYSTEM}
+    own = {
+        name: value for name, value in values.items() if name in SCENARIO_FIELDS and value != DEFAULT_SYSTEM
+    }
     return own | ({"decode": decode} if decode else {})
 
 

@@ -112,11 +112,11 @@ def _load(record: Record, fields: Record, notes: list[str]) -> Record:
     load: Record = {
         "input_tokens": max(1, round(share * record["isl"])),
         "output_tokens": max(1, round(share * record["osl"])),
-        "waves": PROMPTS_PER_SLOT,
+        "prompts_per_slot": PROMPTS_PER_SLOT,
     }
     if not drawn:
         notes.append("all requests have the same lengths")
-        load["length_spread"] = 0
+        load["length_range_ratio"] = 0
         if fields["framework"] == "trtllm" and "decode" not in fields:
             load["max_requests"] = max(1, fields["concurrency"] - 1)
             notes.append(
@@ -132,7 +132,7 @@ def _release(record: Record, model: str, notes: list[str]) -> Record:
     if not day or day[:7] >= EARLY_ENGINES or not architecture_of(model).value("experts"):
         return {}
     notes.append(f"engines of runs before {EARLY_ENGINES} are early releases")
-    return {"release": f"before {EARLY_ENGINES}"}
+    return {"engine_release": f"before {EARLY_ENGINES}"}
 
 
 def _deployment(

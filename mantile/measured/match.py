@@ -17,10 +17,11 @@ from mantile.graph.quantity import Input, Node
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
+from mantile.library.columns import Column, columns
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import Column, columns, with_own_accelerators
+from mantile.library.scenario import with_own_accelerators
 from mantile.measured.metrics import COMPARED, THROUGHPUT, Array
 from mantile.measured.runs import RejectedRun, Run
 

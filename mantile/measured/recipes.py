@@ -55,7 +55,7 @@ class Flags(Strict):
     kv_dtype: str | None = None
     token_budget: int | Literal["prompt"] | None = None
     receive_interval: float | None = None
-    batch_wait: float | None = None
+    batch_wait_steps: float | None = None
     experts: Literal["all"] | None = None
     warm: bool | None = None
 

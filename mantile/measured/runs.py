@@ -10,7 +10,7 @@ runs:
     input_tokens: 922
     output_tokens: 922
     concurrency: 16
-    waves: 10
+    prompts_per_slot: 10
     metrics: {ttft_s: 0.21, tpot_s: 0.0147}
     environment: {framework_version: 0.11.0}
     source: our own run

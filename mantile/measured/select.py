@@ -8,15 +8,10 @@ from typing import Any
 
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
+from mantile.library.scenario import SCENARIO_FIELDS, field_name
 from mantile.measured.runs import Run
 
-ALIASES = {
-    "system": "accelerator",
-    "isl": "input_tokens",
-    "osl": "output_tokens",
-    "precision": "weights_dtype",
-}
-_DEFAULTS = {"framework": "vllm", **dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1)}
+ALIASES = {"system": "accelerator", "precision": "weights_dtype"}  # columns of published tables
 
 
 def mode_of(run: Run) -> str:
@@ -48,10 +43,11 @@ def _holds(run: Run, condition: str) -> bool:
     if not equals:
         raise InputError(f"--where {condition}: expected field=value")
     negated = name.endswith("!")
-    field = ALIASES.get(name.rstrip("!"), name.rstrip("!"))
+    given = name.rstrip("!")
+    field = ALIASES.get(given) or field_name(given)
     if field not in (*Run.model_fields, "mode"):
         raise InputError(
-            f"--where {condition}: {unknown('field', field, [*Run.model_fields, *ALIASES, 'mode'])}"
+            f"--where {condition}: {unknown('field', given, [*Run.field_names(), *ALIASES, 'mode'])}"
         )
     return (str(_value(run, field)) in values.split(",")) != negated
 
@@ -63,7 +59,10 @@ def _value(run: Run, field: str) -> Any:
     value = getattr(run, field)
     if value is not None:
         return value
-    return _stored_format(run.model) if field == "weights_dtype" else _DEFAULTS.get(field)
+    if field == "weights_dtype":
+        return _stored_format(run.model)
+    declared = SCENARIO_FIELDS.get(field)
+    return declared.default if declared is not None and not declared.otherwise else None
 
 
 @cache

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import PROFILED
-from mantile.equations.inputs import DECODE
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
+from mantile.library.columns import columns
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
+from mantile.library.fields import DECODE
 from mantile.library.profiles import Accelerator, Library, Prices, System
-from mantile.library.scenario import APART, Scenario, apply_model_overrides, columns, parse_scenario
+from mantile.library.scenario import WORKER_FIELDS, Scenario, apply_model_overrides, parse_scenario
 from mantile.roundtrip.added_columns import added_columns
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, same, typed_inputs
@@ -217,7 +218,7 @@ def _fields(
     for _ in range(_ROUNDS):
         for field, value in wrong.items():
             whole = int(value) if named[field].integer else value
-            if field.startswith(DECODE) and field.removeprefix(DECODE) in APART:
+            if field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
                 case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): whole}
                 case.setdefault("serving", typed["inputs.serving"])
             else:

@@ -107,7 +107,7 @@ _STATEMENTS = {
     "than the scheduler's closed form says",
     "prefill_alone": "The pass of a lone prompt takes this many times what is estimated",
     "step_lag": "Around its prefill a request waits for this many decode steps",
-    "cold_start": "The first wave of a benchmark waits this long for compilation and caches",
+    "cold_start": "The warm-up burst of a benchmark waits this long for compilation and caches",
     "first_token": "Request handling adds this to the first token",
     "memory_usable": "The engine takes this share of memory for weights and KV cache",
     "runtime_reserve": "Context, graphs and communication buffers take this much memory",

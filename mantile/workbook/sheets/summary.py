@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mantile.equations.checks import Verdict
-from mantile.equations.inputs import DECODE
 from mantile.equations.stamp import Stamp
 from mantile.equations.summary import heading, trust
 from mantile.graph.quantity import Input
+from mantile.library.fields import DECODE
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook

@@ -1,0 +1,161 @@
+"""The columns of a scenario: every default filled in, every name checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mantile.library.architecture import Model
+from mantile.library.documents import Strict
+from mantile.library.errors import InputError
+from mantile.library.fields import DECODE, ScenarioField
+from mantile.library.profiles import Accelerator, DataType, Framework, Library, System
+from mantile.library.scenario import (
+    DEFAULT_SYSTEM,
+    INPUT_NAMES,
+    SAME,
+    SCENARIO_FIELDS,
+    WORKER_FIELDS,
+    Case,
+    Measured,
+    Override,
+    Scenario,
+)
+
+
+class Column(Strict):
+    """One scenario: `values` of all fields but those that follow from others until stated; `given` are those it states."""
+
+    name: str
+    values: dict[str, str | int | float]
+    given: tuple[str, ...]
+    overrides: tuple[Override, ...]
+    measured: Measured = Measured()
+
+
+def columns(
+    scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False
+) -> tuple[Column, ...]:
+    """The columns of a scenario with every default filled in and every name checked.
+
+    Args:
+        apart: whether decode workers have inputs of their own though no column of this scenario asks for them.
+
+    Raises:
+        InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
+    """
+    defaults: dict[str, Any] = {
+        field.name: field.default for field in SCENARIO_FIELDS.values() if field.default is not None
+    }
+    base = defaults | _stored(model, scenario) | _given(scenario)
+    columns = []
+    for number, case in enumerate((scenario, *scenario.variants)):
+        given = _given(case)
+        values = base | given
+        if apart or scenario.disaggregated:
+            values.setdefault("serving", "aggregated")
+        where = name if number == 0 else f"{name}, variant {number}"
+        _require_use(given, model, where)
+        _check(values, library, where)
+        columns.append(
+            Column(
+                name=case.name or _label(values),
+                values=values,
+                given=tuple(given),
+                measured=case.measured,
+                overrides=case.overrides
+                if number == 0
+                else _merge(scenario.overrides, case.overrides, case.without),
+            )
+        )
+    return tuple(columns)
+
+
+def _require_use(given: Iterable[str], model: Model, where: str) -> None:
+    """Refuse fields that the model has no use for."""
+    architecture = model.architecture
+    lacking = {
+        "experts": "" if architecture.value("experts") else "experts",
+        "images": "" if architecture.vision else "vision tower",
+    }
+    for name in given:
+        part = lacking.get(SCENARIO_FIELDS[name].needs or "") if name in SCENARIO_FIELDS else ""
+        if part:
+            raise InputError(f"{where}: field {name}: {model.id} has no {part}")
+
+
+def _given(case: Case) -> dict[str, Any]:
+    """The fields a column states itself. Decode workers of its own make it disaggregated unless it says otherwise."""
+    given = {name: value for name in SCENARIO_FIELDS if (value := getattr(case, name)) is not None}
+    if case.decode is not None:
+        given |= {
+            f"{DECODE}{name}": value
+            for name in WORKER_FIELDS
+            if (value := getattr(case.decode, name)) is not None
+        }
+        given.setdefault("serving", "disaggregated")
+    return given
+
+
+def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
+    """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
+    stored = {
+        field: choice.value
+        for field, choice in model.architecture.choices.items()
+        if field in SCENARIO_FIELDS and not SCENARIO_FIELDS[field].follows
+    }
+    if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
+        return dict(stored)
+    return {field: value for field, value in stored.items() if value in ("bf16", "fp16")}
+
+
+def _merge(
+    base: tuple[Override, ...], variant: tuple[Override, ...], without: tuple[str, ...]
+) -> tuple[Override, ...]:
+    merged = {override.id: override for override in base if override.id not in without} | {
+        override.id: override for override in variant
+    }
+    return tuple(override for override in merged.values() if not override.id.startswith("model."))
+
+
+def _check(values: dict[str, Any], library: Library, where: str) -> None:
+    """Every name is known and gets the spelling of the library. Whether a plan is possible is said by the checks."""
+    for name in INPUT_NAMES:
+        field = SCENARIO_FIELDS[name.removeprefix(DECODE)]
+        stands_for_itself = field.default in (DEFAULT_SYSTEM, SAME) and values.get(name) == field.default
+        if field.listed is not None and name in values and not stands_for_itself:
+            try:
+                values[name] = _find(library, field, str(values[name])).id
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from None
+
+
+def _find(library: Library, field: ScenarioField, name: str) -> Accelerator | System | Framework | DataType:
+    """What a name stands for in the list of the library that a field names."""
+    match field.listed:
+        case "accelerators":
+            return library.accelerator(name)
+        case "systems":
+            return library.system(name)
+        case "frameworks":
+            return library.framework(name)
+        case _:
+            return library.datatype(name, field.role)
+
+
+def _label(values: dict[str, Any]) -> str:
+    """What a column is called that has no name: its degrees, those of decode workers behind an arrow."""
+
+    def degrees(prefix: str) -> str:
+        degree = {
+            field: values.get(f"{prefix}{field}", values[field])
+            for field in ("dp", "tp", "attention_dp", "cp", "ep", "pp")
+        }
+        parts = [f"{degree['dp']} ×"] if degree["dp"] > 1 else []
+        parts.append(f"TP{degree['tp']}")
+        for field, short in (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP")):
+            if degree[field] > 1:
+                parts.append(f"{short}{degree[field]}")
+        return " ".join(parts)
+
+    return f"{degrees('')} → {degrees(DECODE)}" if values.get("serving") == "disaggregated" else degrees("")
