@@ -347,6 +347,7 @@ class Inputs(Deployment):
         "requests in flight at any time, over all replicas",
         unit="request",
         required=True,
+        otherwise="follows from the request rate, if there is one",
         initial=1,
         follows="request rate",
         least=1,
