@@ -1,4 +1,4 @@
-"""Write those tables of README files that follow from the code: commands, reason codes, model types, profiles.
+"""Write those tables of documents that follow from the code: commands, reason codes, model types, profiles, scenario fields.
 
     python .ci/make_documents.py
 
@@ -13,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import scenario_fields
 from pydantic import BaseModel
 from typer.main import get_command
 
 from mantile.cli import app
 from mantile.equations.reasons import GROUPS, REASONS
 from mantile.library.efficiency import Factor
+from mantile.library.fields import DEPLOYMENT, MONEY, WORKLOAD
 from mantile.library.files import replacing
 from mantile.library.huggingface import (
     classic,
@@ -117,6 +119,11 @@ def evidence_table() -> list[str]:
     )
 
 
+def field_table(group: str) -> list[str]:
+    """The fields of a block of the Inputs sheet."""
+    return _table(scenario_fields.HEADS, scenario_fields.field_rows(group))
+
+
 def _facts(thing: Any) -> Iterator[ProfileFact | Factor]:
     """The facts and factors of profiles."""
     if isinstance(thing, ProfileFact | Factor):
@@ -142,6 +149,12 @@ TABLES = {
     "mantile/equations/README.md": {"reasons": reason_table},
     "models/README.md": {"types": model_type_table},
     "profiles/README.md": {"statuses": status_table, "evidence": evidence_table},
+    "workbooks/scenario.md": {
+        "deployment": lambda: field_table(DEPLOYMENT),
+        "workload": lambda: field_table(WORKLOAD),
+        "price": lambda: field_table(MONEY),
+        "others": lambda: _table(("field", "meaning"), scenario_fields.other_rows()),
+    },
 }
 """The tables of each document by name of their marks."""
 

@@ -1,0 +1,76 @@
+"""The tables of workbooks/scenario.md, from the table of scenario fields; `make_documents.py` writes them."""
+
+from __future__ import annotations
+
+from mantile.cli.flags import field_flag
+from mantile.library.fields import ScenarioField
+from mantile.library.scenario import SCENARIO_FIELDS, Scenario
+
+HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
+
+OTHERS = {
+    "model": "An id of `mantile models list`, a `config.json`, a folder of a model, or an id of the hub.",
+    "name": "What a column is called.",
+    "title": "Title of the workbook.",
+    "date": "Date of the workbook, YYYY-MM-DD.",
+    "why": "Why this version was made; the Log tells it.",
+    "decode": "Workers that only decode: a mapping of the fields above.",
+    "variants": "Up to seven further columns: mappings of fields. What a variant leaves out follows the base.",
+    "overrides": "Figures that replace those of the library: a list of `{id, value, reason}`.",
+    "without": "Ids of overrides of the base that a variant does not follow.",
+    "measured": "What was measured: `ttft_ms`, `ttft_p50_ms`, `tpot_ms`, `output_tokens_per_s`.",
+    "profiles": "Profiles wanted in an older version: `accelerators/h100-sxm@2026-11`.",
+    "template": "One of templates/, or a file of one's own.",
+    "sweep": "Values of one field, or of two, for the sheet Sweep.",
+    "sensitivity": "By id of an input, by how many percent it is taken lower and higher.",
+    "versions": "Versions of the workbook before this one; `mantile import` writes them.",
+}
+"""Fields that are no row of the sheet Inputs."""
+
+_LISTS = {
+    "accelerators": "an id of `mantile hardware list`",
+    "systems": "an id of `mantile hardware list`",
+    "frameworks": "a file of profiles/frameworks",
+    "datatypes": "an id of profiles/datatypes.yaml, such as fp8",
+}
+_PARTS = {"experts": "experts", "dense FFNs": "dense FFNs", "images": "a vision tower"}
+
+
+def field_rows(group: str) -> list[tuple[str, ...]]:
+    """The fields of a block of the Inputs sheet."""
+    return [_row(field) for field in SCENARIO_FIELDS.values() if field.group == group]
+
+
+def other_rows() -> list[tuple[str, ...]]:
+    """The fields that are no row of the Inputs sheet."""
+    assert set(OTHERS) == set(Scenario.model_fields) - set(SCENARIO_FIELDS)
+    return [(f"`{name}`", meaning) for name, meaning in OTHERS.items()]
+
+
+def _row(field: ScenarioField) -> tuple[str, ...]:
+    names = [_code(field.aliases), f"formerly {_code(field.former)}" if field.former else ""]
+    hint = f"; {field.hint}" if field.hint else ""
+    needs = f" Only for models with {_PARTS[field.needs]}." if field.needs in _PARTS else ""
+    return (
+        f"`{field.name}`",
+        f"`{field_flag(field.name)}`",
+        field.label,
+        "; ".join(part for part in names if part),
+        "" if field.unit == "1" else field.unit,
+        _range(field),
+        field.default_words or "needed",
+        f"{field.meaning}{hint}.{needs}",
+    )
+
+
+def _range(field: ScenarioField) -> str:
+    if field.choices:
+        return ", ".join(field.choices)
+    if field.listed is not None:
+        return _LISTS[field.listed]
+    whole = "whole numbers " if field.kind is int else ""
+    return f"{whole}{field.least:,} to {field.most:,}"
+
+
+def _code(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
