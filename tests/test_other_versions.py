@@ -13,7 +13,7 @@ from live import as_written, exit_status, few, loaded, typed_into
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
-from mantile.library.scenario import parse_scenario
+from mantile.library.scenario import FORMER_IDS, parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verify.verify import verify
 from mantile.workbook import cell_diff, history
@@ -126,6 +126,9 @@ def test_workbooks_of_0_6_0_verify(name: str) -> None:
     assert found["compared"] > 0.9 * found["formulas"] > 6000
     edits = {item["id"]: item["found"] for item in found["edited"]["inputs"]}
     assert edits == (EDITED if "edited" in name else {})
+    assert not found["edited"]["names"] and not [
+        identifier for identifier in found["other_version"]["unknown"] if identifier.startswith("inputs.")
+    ]
 
 
 EDITED: dict[str, Any] = {
@@ -150,6 +153,18 @@ def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
     assert [(item.id, item.value) for item in two.overrides] == [("efficiency.step_host", 900)]
     assert (three.name, three.tp, three.input_tokens) == ("long prompts", 2, 4096)
     assert found.estimate.library.accelerator("h100-sxm").memory_bandwidth.value == 3000
+
+
+def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:
+    """And what was typed into one is an edit of the input that it is today."""
+    file = open_file(DATA / "llama-3.1-8b-edited-0.6.0.xlsx")
+    texts = {text for cells in file.contents.values() for text in cells.values() if isinstance(text, str)}
+    assert {"inputs.waves", "inputs.batch_wait"} <= texts
+    rows = {entry.id: row for row, entry in file.places.file_ids.items() if not entry.linked}
+    assert set(FORMER_IDS.values()) - {"inputs.engine_release"} <= set(rows)  # a dense model has no experts
+    sheet, row = rows["inputs.prompts_per_slot"]
+    _, edits = typed_inputs(typed_into(file, {(sheet, row, FIRST): 12}))
+    assert [edit["found"] for edit in edits if edit["id"] == "inputs.prompts_per_slot"] == [12]
 
 
 def test_a_load_that_0_6_0_settled_is_no_edit() -> None:

@@ -15,6 +15,7 @@ from mantile.verify.report import OtherVersion, Report, SheetReport
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
+from mantile.workbook.history import present_name
 from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, open_file, place_of, plain, typed_inputs
@@ -250,9 +251,10 @@ def edited_names(file: File) -> list[dict[str, Any]]:
         if name.lower().startswith("_xl"):
             continue  # print areas, filters and the like, which programs add
         shown = f"{name} on sheet {scope}" if scope is not None else name
+        known = present_name(name) if file.other_version else name.lower()
         if scope is None:
-            left.pop(name.lower(), None)
-        generated = file.book.names.get(name.lower())
+            left.pop(known, None)
+        generated = file.book.names.get(known)
         if scope is not None or generated is None or not _leads_there(file, generated, f"={text}"):
             edits.append({"name": shown, "generated": generated, "found": _json(f"={text}")})
     if file.other_version:

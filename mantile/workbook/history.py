@@ -1,8 +1,8 @@
-"""Formulas that were changed on purpose, by the id of their row and the version that changed them.
+"""What was changed on purpose since older versions: ids of rows, and formulas by the id of their row and the version.
 
 A workbook of an older version is read with the formulas of today. Where one of its formulas is another, this list says
 whether the version that made the file printed that formula, and why it was changed. A formula that is other and not listed
-was edited by hand.
+was edited by hand. Inputs that were renamed are found under their former ids.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mantile.library.scenario import FORMER_IDS
+
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
+_FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
 
 
@@ -72,6 +75,17 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )
+
+
+def present_id(identifier: str) -> str:
+    """The id that a row has today; copies of inputs, such as those of a case, are renamed with them."""
+    return _FORMER.sub(lambda former: FORMER_IDS[former[0]], identifier)
+
+
+def present_name(name: str) -> str:
+    """The defined name that a cell has today, in lower case."""
+    former = name.lower().replace("in_", "inputs.", 1)
+    return FORMER_IDS[former].replace("inputs.", "in_", 1) if former in FORMER_IDS else name.lower()
 
 
 def why_changed(identifier: str, formula: str, generator: str) -> str | None:

@@ -19,6 +19,7 @@ from xlsxwriter.utility import xl_col_to_name
 from mantile.graph.quantity import Input
 from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.history import present_id
 from mantile.workbook.references import Formula, Reference, only_reference, with_references
 
 Row = tuple[str, int]
@@ -83,7 +84,7 @@ class Places:
     ) -> None:
         self.book, self.contents, self.other_version = book, contents, other_version
         self.book_ids = dict(_book_ids(book))
-        self.file_ids = dict(_file_ids(book, contents))
+        self.file_ids = dict(_file_ids(book, contents, other_version))
         self.shared = {
             figure.id
             for figure, address in book.addresses.items()
@@ -349,7 +350,7 @@ def id_column(sheet: Sheet) -> int | None:
     return columns.most_common(1)[0][0] if columns else None
 
 
-def _file_ids(book: EstimateBook, contents: Contents) -> Iterator[tuple[Row, RowId]]:
+def _file_ids(book: EstimateBook, contents: Contents, other_version: bool) -> Iterator[tuple[Row, RowId]]:
     for name, cells in contents.items():
         column = id_column(book.sheets[name]) if name in book.sheets else None
         if column is None:
@@ -361,7 +362,8 @@ def _file_ids(book: EstimateBook, contents: Contents) -> Iterator[tuple[Row, Row
                 and not isinstance(text, Formula)
                 and _ID.fullmatch(text)
             ):
-                yield (name, row), RowId(text, cells.get((row, 0)) == LINKED_IN)
+                identifier = present_id(text) if other_version else text
+                yield (name, row), RowId(identifier, cells.get((row, 0)) == LINKED_IN)
 
 
 def _matched(
