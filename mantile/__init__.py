@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from mantile.library.version import __version__
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import estimate
-    from mantile.estimate.explain import explain
+    from mantile.estimate.estimate import Estimate, estimate
+    from mantile.estimate.explain import explain, trace
+    from mantile.estimate.plan import plan
+    from mantile.estimate.sensitivity import drivers
     from mantile.estimate.sweep import sweep
     from mantile.library.errors import InputError
     from mantile.library.models import load_model
-    from mantile.library.scenario import load_scenario
+    from mantile.library.profiles import load_library
+    from mantile.library.scenario import Scenario, load_scenario
     from mantile.measured.calibrate import calibrate
     from mantile.measured.calibrate_workbook import calibrate_workbook
     from mantile.measured.load import load_measurements
@@ -29,43 +32,55 @@ if TYPE_CHECKING:
     from mantile.workbook.write import build_workbook
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
+    "Estimate": "mantile.estimate.estimate",
     "InputError": "mantile.library.errors",
+    "Scenario": "mantile.library.scenario",
     "audit": "mantile.roundtrip.audit",
     "build_workbook": "mantile.workbook.write",
     "calibrate": "mantile.measured.calibrate",
     "calibrate_workbook": "mantile.measured.calibrate_workbook",
     "compare": "mantile.roundtrip.compare",
+    "drivers": "mantile.estimate.sensitivity",
     "estimate": "mantile.estimate.estimate",
     "explain": "mantile.estimate.explain",
     "import_workbook": "mantile.roundtrip.import_workbook",
     "lint": "mantile.workbook.lint",
+    "load_library": "mantile.library.profiles",
     "load_measurements": "mantile.measured.load",
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
     "match_runs": "mantile.measured.match",
+    "plan": "mantile.estimate.plan",
     "reconcile": "mantile.measured.reconcile",
     "sweep": "mantile.estimate.sweep",
+    "trace": "mantile.estimate.explain",
     "verify": "mantile.verify.verify",
 }
 
 __all__ = [
+    "Estimate",
     "InputError",
+    "Scenario",
     "__version__",
     "audit",
     "build_workbook",
     "calibrate",
     "calibrate_workbook",
     "compare",
+    "drivers",
     "estimate",
     "explain",
     "import_workbook",
     "lint",
+    "load_library",
     "load_measurements",
     "load_model",
     "load_scenario",
     "match_runs",
+    "plan",
     "reconcile",
     "sweep",
+    "trace",
     "verify",
 ]
 
@@ -89,3 +104,7 @@ def __dir__() -> list[str]:
 
 
 sys.modules[__name__].__class__ = _PublicFace
+# Estimates know nothing of workbooks: here, above both, they learn who writes one.
+import_module("mantile.estimate.writers").register(
+    ".xlsx", lambda: import_module("mantile.workbook.write").build_workbook
+)

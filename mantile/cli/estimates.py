@@ -107,8 +107,7 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
     from mantile.cli.output.tables import print_json
 
     if as_json:
-        base, *variants = (found.results(column) for column in range(len(found.columns)))
-        print_json(base | {"variants": variants} if variants else base)
+        print_json(found.to_dict())
     else:
         print_estimate(found)
     _exit_on_failed_checks(found)

@@ -125,12 +125,13 @@ class Metric:
             return "–"
         number = self.shown(value)
         places = self.digits
-        if number and abs(number) < 10.0 ** (1 - places):
+        if number % 1 and abs(number) < 10.0 ** (1 - places):
             places = min(_MOST_PLACES, _FEWEST - 1 - math.floor(math.log10(abs(number))))
         written = format_text(number, table_format(places))
         if self.written_unit == "%":
             return f"{written} %"
-        return written if self.unit == "1" else f"{written} {_plural(self.written_unit)}"
+        unit = self.written_unit if written == "1" else _plural(self.written_unit)
+        return written if self.unit == "1" else f"{written} {unit}"
 
     def on(
         self, figures: Mapping[str, Named], key: str, currency: Currency, label: str | None = None

@@ -6,16 +6,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, overload
 
+from mantile.equations.display import LETTERS
 from mantile.equations.graph import EstimateGraph, build_graph
-from mantile.estimate.results import results
+from mantile.equations.metrics import METRICS, OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
+from mantile.estimate.explain import Explanation, explain
+from mantile.estimate.html import html_table
+from mantile.estimate.results import metric_values, raised, results
+from mantile.estimate.writers import writer
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
-from mantile.library.errors import InputError, unknown
+from mantile.library.documents import json_data
+from mantile.library.errors import InputError, near, unknown
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -28,10 +35,18 @@ from mantile.library.scenario import (
 )
 from mantile.library.template import Template, load_template
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True)
+_FRAME_HEADS = ("label", "unit")
+
+
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A scenario worked out.
+
+    Every headline metric of the base scenario is an attribute: a number in SI units, None where nobody knows it and where the plan
+    cannot be. `estimate["serving.tpot"]` explains a figure.
 
     Args:
         scenario: as given, with ids in place of accelerators given as files.
@@ -39,6 +54,13 @@ class Estimate:
         columns: one per case, base first.
         equations: the graph.
         template: how its workbook is laid out.
+
+    Example:
+        estimate = mantile.estimate(model="llama-3.1-8b", accelerator="h100-sxm", input_tokens=1024, output_tokens=128, concurrency=8)
+        estimate.tpot, estimate.usd_per_million_output_tokens    # seconds, US dollars
+        estimate["serving.tpot"].formula                         # =serving.decode_step+serving.stall
+        estimate.to_frame()                                      # metrics as rows, scenarios as columns
+        estimate.to_excel("run.xlsx")
     """
 
     scenario: Scenario
@@ -51,6 +73,106 @@ class Estimate:
     def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
         """Another scenario on the same model, with the same template, and the same library unless another is given."""
         return estimate(scenario, self.model, library or self.library, name, self.template)
+
+    def __getattr__(self, name: str) -> float | None:
+        """A headline metric of the base scenario."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        for metric in METRICS:
+            if metric.attribute == name:
+                return self.metrics().get(metric)
+        raise AttributeError(f"an estimate has no {name}; {near(name, self.__dir__())}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(metric.attribute for metric in METRICS)})
+
+    def __getitem__(self, identifier: str) -> Explanation:
+        """A figure of the base scenario explained. Its value is that of the workbook's cell, also where the plan cannot be.
+
+        Raises:
+            InputError: if there is no such figure, with the nearest ids.
+        """
+        return explain(self, identifier)
+
+    def __repr__(self) -> str:
+        more = f", {len(self.columns)} scenarios" if len(self.columns) > 1 else ""
+        known = self.metrics()
+        ttft, tpot, rate = (metric.text(known[metric]) for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S))
+        return f"<Estimate: {self.title}{more}: {self._verdict(0)}, TTFT {ttft}, TPOT {tpot}, {rate}>"
+
+    def _repr_html_(self) -> str:
+        columns = range(len(self.columns))
+        known = [self.metrics(column) for column in columns]
+        rows = [("Plan", *(self._verdict(column) for column in columns))]
+        rows += [(metric.label, *(metric.text(of[metric]) for of in known)) for metric in known[0]]
+        return html_table(self.title, ("", *self._column_names()), rows)
+
+    def _verdict(self, column: int) -> str:
+        """Whether the plan can be, with the codes of the checks that do not hold."""
+        values = self.values(column)
+        codes = [check["code"] for check in raised(self.equations, values, errors=True)]
+        return " ".join([str(values[self.equations.checks.feasibility]), *codes])
+
+    def _column_names(self) -> list[str]:
+        """Names of the scenarios, with their letters where two have the same."""
+        names = [column.name for column in self.columns]
+        if len({*names, *_FRAME_HEADS}) == len(names) + len(_FRAME_HEADS):
+            return names
+        return [f"{letter} · {name}" for letter, name in zip(LETTERS, names, strict=False)]
+
+    def metrics(self, column: int = 0) -> dict[Metric, float | None]:
+        """The headline metrics of one column in SI units; None where nobody knows one or the plan cannot be."""
+        return metric_values(self.equations, self.values(column))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile estimate --json` prints: results of the base scenario, those of variants under `variants`."""
+        base, *variants = (self.results(column) for column in range(len(self.columns)))
+        return cast("dict[str, Any]", json_data(base | {"variants": variants} if variants else base))
+
+    def to_frame(self, all: bool = False) -> pd.DataFrame:
+        """A table with label, unit and a column for each scenario, in SI units.
+
+        Args:
+            all: every figure of the graph, by id; else the headline metrics, by attribute.
+
+        Example:
+            estimate.to_frame().loc["tpot"]
+            estimate.to_frame(all=True).loc["serving.decode_step"]
+        """
+        import pandas as pd
+
+        names = self._column_names()
+        rows: dict[str, tuple[Any, ...]] = {}
+        if all:
+            values = [self.values(column) for column in range(len(names))]
+            for figure in self.equations.figures.values():
+                numbers = [json_data(of.get(figure)) for of in values]
+                rows[figure.id] = (figure.label, figure.unit, *numbers)
+        else:
+            known = [self.metrics(column) for column in range(len(names))]
+            for metric in known[0]:
+                rows[metric.attribute] = (metric.label, metric.unit, *(of[metric] for of in known))
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=[*_FRAME_HEADS, *names])
+        return (
+            frame.rename_axis("id")
+            if all
+            else frame.rename_axis("metric").astype(dict.fromkeys(names, float))
+        )
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write the workbook.
+
+        Args:
+            path: ends in .xlsx.
+
+        Raises:
+            InputError: naming the file, if it cannot be written; nothing half-written stays behind.
+
+        Example:
+            mantile.verify(estimate.to_excel("run.xlsx")).ok
+        """
+        path = Path(path)
+        return writer(path)(self, path)
 
     @property
     def title(self) -> str:
@@ -129,43 +251,83 @@ class Estimate:
         return named | results(self.equations, self.values(column))
 
 
+@overload
 def estimate(
     scenario: Scenario,
     model: Model | None = None,
     library: Library | None = None,
     name: str = "scenario",
     template: Template | None = None,
+) -> Estimate: ...
+
+
+@overload
+def estimate(*, model: str, accelerator: str, library: Library | None = None, **fields: Any) -> Estimate: ...
+
+
+def estimate(
+    scenario: Scenario | None = None,
+    model: Model | str | None = None,
+    library: Library | None = None,
+    name: str | None = None,
+    template: Template | str | None = None,
+    **fields: Any,
 ) -> Estimate:
-    """Work a scenario out.
+    """Work a scenario out: one that is given, or one of these fields.
 
     Args:
-        scenario: what is asked.
-        model: instead of loading the model the scenario names.
+        scenario: what is asked; or its fields by name, those of decode workers as decode_<field>.
+        model: instead of loading the model the scenario names; with fields, its id, or the path of a config.json.
         library: instead of the profiles we ship.
-        name: stands for the scenario in errors.
-        template: instead of the one the scenario names.
+        name: stands for the scenario in errors; with fields, its name.
+        template: instead of the one the scenario names; with fields, its name.
 
     Raises:
         InputError: naming the field that is wrong and what was expected.
+
+    Example:
+        estimate = mantile.estimate(mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml"))
+        estimate = mantile.estimate(
+            model="llama-3.1-8b", accelerator="h100-sxm", tp=2, input_tokens=1024, output_tokens=128, concurrency=8
+        )
+        estimate.tpot    # seconds
     """
+    if scenario is None:
+        texts = {"model": model, "name": name, "template": template}
+        given = fields | {field: text for field, text in texts.items() if text is not None}
+        return _estimate(Scenario(**given), None, library, "scenario", None)
+    if fields or isinstance(model, str) or isinstance(template, str):
+        raise InputError(
+            "estimate: expected a scenario or its fields, not both; scenario.replace changes fields"
+        )
+    return _estimate(scenario, model, library, name or "scenario", template)
+
+
+def _estimate(
+    scenario: Scenario, model: Model | None, library: Library | None, name: str, template: Template | None
+) -> Estimate:
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build_graph(build_ir(changed), library, scenario.disaggregated, scenario.open_loop)
-    found = columns(scenario, model, library, name)
-    for column in found:
+    cases = columns(scenario, model, library, name)
+    for column in cases:
         for override in column.overrides:
             if not override.id.startswith("model."):
                 require_override(equations, override, name)
-    known = equations.replaceable
+    _require_own_overrides(scenario, equations, name)
+    return Estimate(scenario, model, library, cases, equations, template or load_template(scenario.template))
+
+
+def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: str) -> None:
+    """Refuse an override of a variant that all columns share."""
+    replaceable = equations.replaceable
     for number, variant in enumerate(scenario.variants):
         for identifier in (*(override.id for override in variant.overrides), *variant.without):
-            if identifier in known and known[identifier].shared:
+            if identifier in replaceable and replaceable[identifier].shared:
                 raise InputError(
                     f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the base"
                 )
-    made = Estimate(scenario, model, library, found, equations, template or load_template(scenario.template))
-    return made
 
 
 def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from mantile.equations.graph import EstimateGraph
-from mantile.estimate.estimate import Estimate
 from mantile.graph.excel import formula
 from mantile.graph.quantity import (
     InCase,
@@ -22,9 +21,30 @@ from mantile.graph.quantity import (
     precedents,
 )
 from mantile.graph.sentence import sentence
+from mantile.library.documents import json_data
 from mantile.library.errors import InputError
 
 _Shown = Input | Quantity | Span
+
+
+class Explained(Protocol):
+    """What figures are explained of: an estimate."""
+
+    @property
+    def equations(self) -> EstimateGraph:
+        """The graph."""
+
+    @property
+    def columns(self) -> Sequence[Any]:
+        """One per scenario."""
+
+    def values(self, column: int = 0) -> dict[Node, Any]:
+        """All numbers of one column."""
+
+    def figure(self, identifier: str) -> Named:
+        """A figure by id."""
+
+
 TABLE = 8  # a block of more figures is shown as one line
 
 
@@ -45,9 +65,23 @@ class Term:
         return term | {"members": list(self.members)} if self.members else term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """A figure explained. `formula` names the precedents by id; it is empty where the figure is stated, not worked out."""
+    """A figure explained.
+
+    Args:
+        figure: its id, label, unit and value.
+        how: how it is worked out, in words.
+        formula: the same as in Excel, with ids in place of cells; empty where the figure is stated, not worked out.
+        precedents: what it follows from directly.
+        dependents: what follows from it directly.
+
+    Example:
+        tpot = mantile.estimate(scenario)["serving.tpot"]
+        tpot.value, tpot.unit    # 0.0166514..., s
+        tpot.formula             # =serving.decode_step+serving.stall
+        [term.id for term in tpot.precedents]
+    """
 
     figure: Term
     how: str
@@ -56,6 +90,35 @@ class Explanation:
     status: str
     precedents: tuple[Term, ...]
     dependents: tuple[Term, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the figure."""
+        return self.figure.id
+
+    @property
+    def label(self) -> str:
+        """What the figure is called."""
+        return self.figure.label
+
+    @property
+    def unit(self) -> str:
+        """The unit of the value."""
+        return self.figure.unit
+
+    @property
+    def value(self) -> Any:
+        """A number in `unit` or a text; None where there is none."""
+        return self.figure.value
+
+    @property
+    def words(self) -> str:
+        """How it is worked out."""
+        return self.how
+
+    def __repr__(self) -> str:
+        unit = "" if self.unit == "1" or self.value is None else f" {self.unit}"
+        return f"<{self.id}: {self.value}{unit}, {self.how}>"
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile explain --json` prints."""
@@ -69,7 +132,7 @@ class Explanation:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Branch:
     """A figure in a trace. `repeated` says that it is expanded elsewhere, `deeper` that the depth asked for cuts it off."""
 
@@ -78,12 +141,23 @@ class Branch:
     repeated: bool = False
     deeper: bool = False
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain objects, branches inside."""
+        branches = [branch.to_dict() for branch in self.branches]
+        return self.term.to_dict() | {"branches": branches, "repeated": self.repeated, "deeper": self.deeper}
 
-def explain(estimate: Estimate, identifier: str, column: int = 0) -> Explanation:
+    def __repr__(self) -> str:
+        return f"<{self.term.id}: {self.term.value}, branches: {len(self.branches)}>"
+
+
+def explain(estimate: Explained, identifier: str, column: int = 0) -> Explanation:
     """One figure of one column of an estimate, or a factor that has a figure for each use.
 
     Raises:
         InputError: if there is no such figure, with the nearest ids, or no such column.
+
+    Example:
+        explain(mantile.estimate(scenario), "serving.tpot").formula    # =serving.decode_step+serving.stall
     """
     figures = _figures_called(estimate, identifier)
     term = _terms(estimate, column)
@@ -102,7 +176,7 @@ def explain(estimate: Estimate, identifier: str, column: int = 0) -> Explanation
 
 
 def trace(
-    estimate: Estimate, identifier: str, column: int = 0, depth: int | None = None, forward: bool = False
+    estimate: Explained, identifier: str, column: int = 0, depth: int | None = None, forward: bool = False
 ) -> Branch:
     """What a figure follows from, all the way to what is stated; every figure is expanded once.
 
@@ -113,6 +187,9 @@ def trace(
 
     Raises:
         InputError: if there is no such figure, with the nearest ids, or no such column.
+
+    Example:
+        [branch.term.id for branch in trace(mantile.estimate(scenario), "serving.tpot", depth=1).branches]
     """
     roots = _figures_called(estimate, identifier)
     top = 0 if len(roots) == 1 else 1
@@ -137,7 +214,7 @@ def trace(
     return branches[0] if top == 0 else Branch(_factor(identifier, roots), branches)
 
 
-def _figures_called(estimate: Estimate, identifier: str) -> tuple[Named, ...]:
+def _figures_called(estimate: Explained, identifier: str) -> tuple[Named, ...]:
     """The figure of an id; of a factor that has one for each use, all of them."""
     graph = estimate.equations
     factor = graph.overridable.get(identifier)
@@ -153,7 +230,7 @@ def _factor(identifier: str, figures: Sequence[Named]) -> Term:
 
 
 def _explain_factor(
-    estimate: Estimate, identifier: str, figures: Sequence[Named], term: Callable[[_Shown], Term]
+    estimate: Explained, identifier: str, figures: Sequence[Named], term: Callable[[_Shown], Term]
 ) -> Explanation:
     """A factor that has a figure for each use: matrices of different data types, or different messages."""
     graph = estimate.equations.figures.values()
@@ -200,7 +277,7 @@ def _is_shown(node: Node) -> bool:
     return is_named(node) or (isinstance(node, Span) and len(node.members) > TABLE)
 
 
-def _terms(estimate: Estimate, column: int) -> Callable[[_Shown], Term]:
+def _terms(estimate: Explained, column: int) -> Callable[[_Shown], Term]:
     if not 0 <= column < len(estimate.columns):
         raise InputError(f"column {column}: expected 0 to {len(estimate.columns) - 1}")
     values = estimate.values(column)
@@ -216,19 +293,13 @@ def _terms(estimate: Estimate, column: int) -> Callable[[_Shown], Term]:
                 members,
             )
         value: Any = values.get(figure)
-        if (
-            isinstance(figure, Input)
-            and figure.value is None
-            and not isinstance(value, str)
-            and value != value
-        ):
-            value = None  # an override that nobody has set
-        return Term(figure.id, figure.label, figure.unit, value.item() if hasattr(value, "item") else value)
+        # No number: an override that nobody has set, or a figure that cannot be worked out.
+        return Term(figure.id, figure.label, figure.unit, json_data(value))
 
     return term
 
 
-def _followers(estimate: Estimate) -> Callable[[_Shown], tuple[_Shown, ...]]:
+def _followers(estimate: Explained) -> Callable[[_Shown], tuple[_Shown, ...]]:
     found: dict[Node, list[_Shown]] = {}
     for figure in estimate.equations.figures.values():
         for other in precedents(figure):

@@ -26,6 +26,11 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         feasibility; the reason codes of all checks that do not hold; for each set of accelerators what
         every one of them holds, as far as the Plan sheet shows them; and the messages of a prefill pass and
         a decode step, in bytes and seconds.
+
+    Example:
+        found = mantile.plan(estimate)
+        found["feasibility"], [check["code"] for check in found["checks"]["errors"]]
+        found["sides"][0]["accelerators"][0]["weights_gb"]
     """
     equations, values = estimate.equations, estimate.values(column)
     results = estimate.results(column)

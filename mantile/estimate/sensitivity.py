@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEANING = "Effect = change of the result from the low to the high end of its range"
 RANGE_PERCENT = {
@@ -78,6 +82,32 @@ def sensitivity(estimate: Estimate) -> list[InputEffects]:
         effects = {key: _effect(varied[figure], base[figure]) for key, figure in figures.items()}
         moved.append(InputEffects(item, effects))
     return sorted(moved, key=lambda item: -item.largest)
+
+
+def drivers(estimate: Estimate) -> pd.DataFrame:
+    """What the results of the base scenario follow from, as a table: those inputs first that move a result most.
+
+    Returns:
+        A row for each input, by id: label, status, source, the percentage by which it is taken lower and higher, and the relative change
+        of TTFT, TPOT and USD per million output tokens from the low to the high end.
+
+    Example:
+        mantile.drivers(estimate).head(5)
+        mantile.drivers(estimate)["tpot"].abs().idxmax()    # what moves TPOT most
+    """
+    import pandas as pd
+
+    rows = {
+        item.input.id: {
+            "label": item.input.label,
+            "status": item.input.status,
+            "source": item.input.source,
+            "range_percent": item.input.range_percent,
+            **item.effects,
+        }
+        for item in sensitivity(estimate)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("id")
 
 
 def sensitivity_inputs(

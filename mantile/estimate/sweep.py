@@ -98,8 +98,8 @@ class Grid:
     def tables(self, feasible: bool = False) -> Iterator[pd.DataFrame]:
         """All points in order, a row each, some hundred thousand at a time.
 
-        Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _; and `reasons`, the codes of error checks
-        that do not hold.
+        Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _, without a number where nobody knows one
+        or the plan cannot be; and `reasons`, the codes of error checks that do not hold.
 
         Args:
             feasible: only points that fit.
@@ -237,9 +237,44 @@ def _reasons(results: Mapping[str, Any]) -> _Coded:
     ]
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is swept, and all that the points share.
+
+    Args:
+        scenario: without variants and without overrides of figures that are swept.
+        over: values by parameter.
+        swept: the parameters that are figures of the library.
+        apart: whether decode workers have inputs of their own at some point.
+        name: stands for the scenario in errors.
+    """
+
+    scenario: Scenario
+    over: Mapping[str, tuple[Any, ...]]
+    swept: frozenset[str]
+    apart: bool
+    model: Model
+    library: Library
+    name: str
+
+    def resolved(self, **fields: Any) -> Column:
+        """The scenario with values of some parameters and the first ones of the others, and every default that follows."""
+        first = {key: values[0] for key, values in self.over.items()}
+        values = {key: value for key, value in (first | fields).items() if key not in self.swept}
+        where = f"{self.name} with {', '.join(f'{key} {value}' for key, value in (fields or values).items())}"
+        case, _ = with_own_accelerators(with_fields(self.scenario, values, where), self.library)
+        # A variant so that fields of decode workers are filled in.
+        beside = (Case(serving="disaggregated"),) if self.apart else ()
+        return columns(case.model_copy(update={"variants": beside}), self.model, self.library, where)[0]
+
+    def array(self, group: tuple[str, ...], values: Sequence[Any]) -> Array:
+        """Values along the axes of parameters that are resolved together."""
+        return np.array(values).reshape([len(of) if key in group else 1 for key, of in self.over.items()])
+
+
 def grid(
     scenario: Scenario,
-    over: Mapping[str, Sequence[Any]],
+    over: Mapping[str, Iterable[Any]],
     model: Model | None = None,
     library: Library | None = None,
     name: str = "scenario",
@@ -257,83 +292,102 @@ def grid(
     Raises:
         InputError: naming the parameter and value that is wrong and what was expected.
     """
-    library = library or load_library(scenario.profiles)
-    model = model or load_model(scenario.model)
-    asked, library = _axes(over, scenario, library, name)
-    count = prod(len(values) for values in asked.values())
-    if count > MOST_POINTS:
-        raise InputError(
-            f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in asked.items())}: {count:,} points; "
-            f"expected at most {MOST_POINTS:,}"
-        )
-    swept = {key for key in asked if "." in key}
-    scenario = scenario.model_copy(
-        update={"overrides": tuple(each for each in scenario.overrides if each.id not in swept)}
-    )
-    first = {key: values[0] for key, values in asked.items()}
-    apart = (
-        scenario.disaggregated
-        or any(key.startswith("decode_") for key in asked)
-        or "disaggregated" in asked.get("serving", ())
-    )
-
-    def resolved(**fields: Any) -> Column:
-        """The scenario with values of some parameters and the first ones of the others, and every default that follows."""
-        values = {key: value for key, value in (first | fields).items() if key not in swept}
-        where = f"{name} with {', '.join(f'{key} {value}' for key, value in (fields or values).items())}"
-        case, _ = with_own_accelerators(with_fields(scenario, values, where), library)
-        beside = (
-            (Case(serving="disaggregated"),) if apart else ()
-        )  # so that fields of decode workers are filled in
-        return columns(case.model_copy(update={"variants": beside}), model, library, where)[0]
-
-    base = resolved()
-    architecture = build_ir(apply_model_overrides(model, scenario.overrides, name))
-    rated = "request_rate" in asked or scenario.open_loop
-    equations = build_graph(architecture, library, apart, rated)
-    known = equations.inputs.named()
-    unused = next((key for key in asked if key not in swept and key not in known), None)
-    if unused is not None:
-        raise InputError(f"{name}: parameter {unused}: {model.id} has no use for it")
-    for override in scenario.overrides:
-        if not override.id.startswith("model."):
-            require_override(equations, override, name)
+    asked = _asked(scenario, over, model, library, name)
+    base = asked.resolved()
+    equations = _graph(asked)
     arrays: dict[str, Array] = {}
-    for group in _groups(asked):
-        shape = [len(values) if key in group else 1 for key, values in asked.items()]
-        if group[0] in swept:
-            figures = [_number(value, group[0], name) for value in asked[group[0]]]
-            for value in (min(figures), max(figures)):
-                require_override(equations, validate(Override, {"id": group[0], "value": value}, name), name)
-            arrays[f"{group[0]}.override"] = np.array(figures).reshape(shape)
-            continue
-        numbers = asked[group[0]] if all(isinstance(value, int | float) for value in asked[group[0]]) else ()
-        found = [
-            resolved(**point).values
-            for point in (_ends(group[0], numbers) if numbers else _combinations(group, asked))
-        ]
-        for field in known:
-            if any(
-                each.get(field) != found[0].get(field) for each in found
-            ):  # what follows from a number is that number
-                arrays[f"inputs.{field}"] = np.array(numbers or [each[field] for each in found]).reshape(
-                    shape
-                )
-    inputs = {f"inputs.{field}": base.values[field] for field in known if field in base.values}
+    for group in _groups(asked.over):
+        arrays |= _varied_figure(asked, equations, group) if group[0] in asked.swept else {}
+        arrays |= _varied_fields(asked, equations, group) if group[0] not in asked.swept else {}
+    named = equations.inputs.named()
+    inputs = {f"inputs.{field}": base.values[field] for field in named if field in base.values}
     inputs |= {
         f"{override.id}.override": override.value
         for override in base.overrides
         if not override.id.startswith("model.")
     }
-    return Grid(equations, asked, inputs, arrays)
+    return Grid(equations, asked.over, inputs, arrays)
+
+
+def _asked(
+    scenario: Scenario,
+    over: Mapping[str, Iterable[Any]],
+    model: Model | None,
+    library: Library | None,
+    name: str,
+) -> _Asked:
+    """What is swept, as far as it can be told without a graph."""
+    library = library or load_library(scenario.profiles)
+    model = model or load_model(scenario.model)
+    axes, library = _axes(over, scenario, library, name)
+    count = prod(len(values) for values in axes.values())
+    if count > MOST_POINTS:
+        raise InputError(
+            f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in axes.items())}: {count:,} points; "
+            f"expected at most {MOST_POINTS:,}"
+        )
+    swept = frozenset(key for key in axes if "." in key)
+    kept = tuple(override for override in scenario.overrides if override.id not in swept)
+    apart = (
+        scenario.disaggregated
+        or any(key.startswith("decode_") for key in axes)
+        or "disaggregated" in axes.get("serving", ())
+    )
+    scenario = scenario.model_copy(update={"overrides": kept})
+    return _Asked(scenario, axes, swept, apart, model, library, name)
+
+
+def _graph(asked: _Asked) -> EstimateGraph:
+    """The equations of all points.
+
+    Raises:
+        InputError: for a parameter that the model has no use for, or an override there cannot be.
+    """
+    scenario, name = asked.scenario, asked.name
+    architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
+    rated = "request_rate" in asked.over or scenario.open_loop
+    equations = build_graph(architecture, asked.library, asked.apart, rated)
+    named = equations.inputs.named()
+    unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)
+    if unused is not None:
+        raise InputError(f"{name}: parameter {unused}: {asked.model.id} has no use for it")
+    for override in scenario.overrides:
+        if not override.id.startswith("model."):
+            require_override(equations, override, name)
+    return equations
+
+
+def _varied_figure(asked: _Asked, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
+    """The override cell of a figure that is swept."""
+    [identifier] = group
+    values = [_number(value, identifier, asked.name) for value in asked.over[identifier]]
+    for value in (min(values), max(values)):
+        override = validate(Override, {"id": identifier, "value": value}, asked.name)
+        require_override(equations, override, asked.name)
+    return {f"{identifier}.override": asked.array(group, values)}
+
+
+def _varied_fields(asked: _Asked, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
+    """Fields that are swept together, and those that follow from them."""
+    values = asked.over[group[0]]
+    numbers = values if all(isinstance(value, int | float) for value in values) else ()
+    points = _ends(group[0], numbers) if numbers else _combinations(group, asked.over)
+    resolved = [asked.resolved(**point).values for point in points]
+    return {
+        # What follows from a number is that number.
+        f"inputs.{field}": asked.array(group, numbers or [column[field] for column in resolved])
+        for field in equations.inputs.named()
+        if any(column.get(field) != resolved[0].get(field) for column in resolved)
+    }
 
 
 def _axes(
-    over: Mapping[str, Sequence[Any]], scenario: Scenario, library: Library, name: str
+    over: Mapping[str, Iterable[Any]], scenario: Scenario, library: Library, name: str
 ) -> tuple[dict[str, tuple[Any, ...]], Library]:
     """Values by parameter in our spelling, each once; and the library with accelerators of one's own that are among them."""
     found: dict[str, tuple[Any, ...]] = {}
-    for given, values in over.items():
+    for given, listed in over.items():
+        values = [listed] if isinstance(listed, str | int | float) else [*listed]
         key = field_name(given)
         if key.startswith("model."):
             raise InputError(
@@ -346,12 +400,11 @@ def _axes(
         if key in found:
             raise InputError(f"{name}: parameter {given}: given twice")
         kind = key.removeprefix("decode_")
-        if [*values] == [ALL] and kind in ("accelerator", "framework"):
+        if values == [ALL] and kind in ("accelerator", "framework"):
             values = [
                 item.id for item in (library.accelerators if kind == "accelerator" else library.frameworks)
             ]
         if kind == "accelerator":
-            values = [*values]
             for place, value in enumerate(values):
                 case, library = with_own_accelerators(
                     with_fields(scenario, {"accelerator": value}, name), library
@@ -395,29 +448,42 @@ def _number(value: Any, key: str, name: str) -> float:
 
 def sweep(
     scenario: Scenario,
-    over: Mapping[str, Sequence[Any]],
+    over: Mapping[str, Iterable[Any]] | None = None,
     feasible: bool = False,
     model: Model | None = None,
     library: Library | None = None,
     name: str = "scenario",
+    **fields: Iterable[Any],
 ) -> pd.DataFrame:
     """Work every combination of values out.
 
     Args:
         scenario, over, model, library, name: as for `grid`.
         feasible: only points that fit.
+        fields: more values by field, behind those of `over`.
 
     Returns:
         A row for each point, the last parameter running fastest; columns as in `Grid.tables`, texts as categories. Some 300 bytes a
         point: for many millions write the tables of a grid to a file instead.
+
+    Raises:
+        InputError: naming the parameter and value that is wrong and what was expected.
+
+    Example:
+        table = mantile.sweep(scenario, tp=[1, 2, 4, 8], concurrency=range(8, 65, 8))
+        table[table["feasibility"] == "fits"].nsmallest(3, "usd_per_million_tokens_output")
+        mantile.sweep(scenario, {"efficiency.gemm_compute": [0.6, 0.7, 0.8]})
     """
-    tables = [*grid(scenario, over, model, library, name).tables(feasible)]
-    found: dict[str, Any] = {}
+    twice = next((field for field in fields if field in (over or {})), None)
+    if twice is not None:
+        raise InputError(f"{name}: parameter {twice}: given twice")
+    tables = [*grid(scenario, {**(over or {}), **fields}, model, library, name).tables(feasible)]
+    joined: dict[str, Any] = {}
     for key in [*tables[0].columns]:
         parts = [table.pop(key) for table in tables]
         text = isinstance(parts[0].dtype, pd.CategoricalDtype)
-        found[key] = pd.api.types.union_categoricals(parts) if text else np.concatenate(parts)
-    return pd.DataFrame(found)
+        joined[key] = pd.api.types.union_categoricals(parts) if text else np.concatenate(parts)
+    return pd.DataFrame(joined)
 
 
 class Digest:

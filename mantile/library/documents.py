@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import dataclass_transform
 
 from mantile.library.errors import InputError, near
 
@@ -21,8 +22,27 @@ MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the proce
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
 
 
-class Strict(BaseModel):
-    """Base of everything people hand us: immutable, and without fields that we do not know."""
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(Field,))
+class _Validated(ModelMetaclass):
+    """What is constructed in Python is checked like a file, with the same errors."""
+
+    def __call__(cls, /, **fields: Any) -> Any:
+        document = cast("type[Strict]", cls)
+        return validate(document, document.spelled(fields), document.__name__)
+
+
+class Strict(BaseModel, metaclass=_Validated):
+    """Base of everything people hand us: immutable, and without fields that we do not know.
+
+    Raises:
+        InputError: when constructed with a field or value that there is not.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -30,6 +50,18 @@ class Strict(BaseModel):
     def field_names(cls) -> list[str]:
         """What its fields may be called."""
         return list(cls.model_fields)
+
+    @classmethod
+    def spelled(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Fields of a constructor as a file has them."""
+        return fields
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Only what differs from the defaults."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value != field.get_default(call_default_factory=True):
+                yield name, value
 
 
 Document = TypeVar("Document", bound=BaseModel)
@@ -149,16 +181,17 @@ def parse_json(text: str, name: str) -> Any:
 
 def json_text(data: Any) -> str:
     """Plain objects and numbers of NumPy as JSON text; NaN and infinity become null."""
+    return json.dumps(json_data(data), ensure_ascii=False, indent=2, allow_nan=False)
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(item) for item in value]
-        value = value.item() if hasattr(value, "item") else value
-        return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    return json.dumps(plain(data), ensure_ascii=False, indent=2, allow_nan=False)
+def json_data(data: Any) -> Any:
+    """Plain objects and numbers of NumPy as JSON holds them: lists, and None for NaN and infinity."""
+    if isinstance(data, dict):
+        return {key: json_data(item) for key, item in data.items()}
+    if isinstance(data, list | tuple):
+        return [json_data(item) for item in data]
+    data = data.item() if hasattr(data, "item") else data
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def validate(document: type[Document], data: Any, name: str) -> Document:

@@ -14,7 +14,7 @@ variants:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -544,6 +544,16 @@ class Version(Strict):
     usd_per_million: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
 
 
+class _Count:
+    """Stands for a list where a scenario is printed."""
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self.count = len(items)
+
+    def __repr__(self) -> str:
+        return f"<{self.count}>"
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
@@ -596,6 +606,16 @@ class Scenario(Case):
                     f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base"
                 )
         return self
+
+    @classmethod
+    def spelled(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Fields of a constructor as a file has them; those of decode workers may be decode_<field>."""
+        return merge_fields({}, fields, cls.__name__)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What differs from the defaults, lists by their length."""
+        for name, value in super().__repr_args__():
+            yield name, _Count(value) if isinstance(value, tuple) else value
 
     def replace(self, **fields: Any) -> Scenario:
         """This scenario with other values of some fields, checked like a scenario file.
