@@ -8,29 +8,29 @@ from pathlib import Path
 
 import pandas as pd
 
-from mantile import audit, build_workbook, compare, estimate, import_workbook, load_scenario, verify
+import mantile as mt
 
 HERE = Path(__file__).resolve().parent
 
 
 def main(folder: Path) -> pd.DataFrame:
-    """Everything above, in a folder; the results of the second workbook, one row a scenario."""
-    scenario = load_scenario(str(HERE / "llama-3.3-70b-h100.yaml"))
-    build_workbook(estimate(scenario), folder / "before.xlsx")
+    """Everything above, in a folder; all figures of the second workbook."""
+    scenario = mt.load_scenario(str(HERE / "llama-3.3-70b-h100.yaml"))
+    mt.estimate(scenario).to_excel(folder / "before.xlsx")
 
-    busier = scenario.model_copy(update={"concurrency": 64, "why": "four times the load"})
-    build_workbook(estimate(busier), folder / "after.xlsx")
-    assert verify(folder / "after.xlsx").ok
+    busier = scenario.replace(concurrency=64, why="four times the load")
+    mt.estimate(busier).to_excel(folder / "after.xlsx")
+    assert mt.verify(folder / "after.xlsx").ok
 
-    changed = compare(folder / "before.xlsx", folder / "after.xlsx")
+    changed = mt.compare(folder / "before.xlsx", folder / "after.xlsx")
     print(changed.to_dict()["inputs"])
 
-    found = import_workbook(folder / "after.xlsx")  # after somebody edited it; nobody did here
-    assert found.changes == ()
-    results = pd.DataFrame([found.estimate.results(column) for column in range(len(found.estimate.columns))])
-    print(results[["name", "ttft_s", "tpot_s", "output_tokens_per_s"]])
+    edited = mt.import_workbook(folder / "after.xlsx")  # after somebody edited it; nobody did here
+    assert edited.changes == ()
+    results = edited.estimate.to_frame(all=True)  # every figure by id, a column for each scenario
+    print(results.loc[["serving.ttft", "serving.tpot", "serving.output_tokens_per_s"]])
 
-    audit(folder / "after.xlsx").write(folder / "audit.csv")  # every row of every sheet
+    mt.audit(folder / "after.xlsx").write(folder / "audit.csv")  # every row of every sheet
     print(pd.read_csv(folder / "audit.csv", comment=None).shape)
     return results
 

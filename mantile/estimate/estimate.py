@@ -98,7 +98,8 @@ class Estimate:
         more = f", {len(self.columns)} scenarios" if len(self.columns) > 1 else ""
         known = self.metrics()
         ttft, tpot, rate = (metric.text(known[metric]) for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S))
-        return f"<Estimate: {self.title}{more}: {self._verdict(0)}, TTFT {ttft}, TPOT {tpot}, {rate}>"
+        told = "" if known[TPOT] is None else f", TTFT {ttft}, TPOT {tpot}, {rate}"
+        return f"<Estimate: {self.title}{more}: {self._verdict(0)}{told}>"
 
     def _repr_html_(self) -> str:
         columns = range(len(self.columns))

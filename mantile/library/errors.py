@@ -7,7 +7,14 @@ from difflib import get_close_matches
 
 
 class InputError(ValueError):
-    """Somebody handed us something wrong; the message names file and field and says what was expected."""
+    """Somebody handed us something wrong; the message names file and field and says what was expected.
+
+    Example:
+        try:
+            scenario.replace(tp=-4)
+        except mantile.InputError as error:
+            print(error)    # scenario: field tp: Input should be greater than or equal to 1 (found -4)
+    """
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:

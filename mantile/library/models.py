@@ -43,6 +43,9 @@ def load_model(name: str) -> Model:
     Raises:
         InputError: if there is no such model, several could be meant, or its config is not one that we
             support.
+
+    Example:
+        mantile.load_model("llama-3.1-8b").architecture.value("layers")
     """
     identifier = name if name in model_ids() else _ids_by_hub_id().get(name)
     if identifier is not None:

@@ -377,6 +377,10 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
 
     Raises:
         InputError: naming the file and field that is wrong, or a version there is not.
+
+    Example:
+        mantile.load_library().accelerator("h100-sxm").name
+        mantile.estimate(scenario, library=mantile.load_library())
     """
     folder = data_folder("profiles")
     found: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}

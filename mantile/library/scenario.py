@@ -560,6 +560,12 @@ class Scenario(Case):
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of templates/ or a file. `versions` came
     before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs through; `sensitivity` percentages by which drivers
     are taken lower and higher, by id.
+
+    Example:
+        scenario = mantile.Scenario(
+            model="llama-3.1-8b", accelerator="h100-sxm", tp=2, input_tokens=1024, output_tokens=128, concurrency=8
+        )
+        scenario.replace(tp=4, concurrency=64)    # checked as well
     """
 
     model: Name
@@ -651,6 +657,9 @@ def load_scenario(path: str) -> Scenario:
 
     Raises:
         InputError: naming file and field.
+
+    Example:
+        mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml").replace(concurrency=64)
     """
     return parse_scenario(parse_yaml(read_text(Path(path)), path), path)
 

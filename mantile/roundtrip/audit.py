@@ -181,6 +181,9 @@ def audit(path: str | Path) -> Audit:
 
     Raises:
         InputError: naming file and cell, if the file is no workbook of ours or an input cell holds what it cannot be.
+
+    Example:
+        mantile.audit("run.xlsx").write("audit.csv")    # every row of every sheet
     """
     file = open_file(Path(path))
     book, made = file.book, file.book.estimate

@@ -68,6 +68,9 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
 
     Raises:
         InputError: naming file and field or cell, for what cannot be read.
+
+    Example:
+        mantile.compare(estimate, mantile.estimate(scenario.replace(tp=4))).to_dict()["headlines"]
     """
     left, right = _opened(a), _opened(b)
     heads = {figure.id for side in (left, right) for figure in headline(side.estimate.equations).values()}

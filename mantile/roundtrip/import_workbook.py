@@ -125,6 +125,10 @@ def import_workbook(path: str | Path) -> Imported:
     Raises:
         InputError: naming file, cell and id, for what cannot be carried over: an edited formula, a constant typed over one, a value that its input
             cannot have; or if the file is no workbook of ours.
+
+    Example:
+        edited = mantile.import_workbook("run.xlsx")
+        edited.changes, edited.estimate.tpot
     """
     file = open_file(Path(path))
     now = edited(file)

@@ -36,6 +36,9 @@ def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formu
 
     Raises:
         InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
+
+    Example:
+        mantile.verify("run.xlsx").ok
     """
     if engine not in ("formulas", "libreoffice"):
         raise InputError(f"engine {engine!r}; expected formulas or libreoffice")

@@ -134,6 +134,9 @@ def lint(path: str | Path) -> list[Finding]:
 
     Raises:
         InputError: if the file is no workbook, or one that nobody should open.
+
+    Example:
+        mantile.lint("run.xlsx")    # [] where no rule is broken
     """
     cells = read_cells(Path(path))
     book = cells.workbook

@@ -42,6 +42,9 @@ def build_workbook(estimate: Estimate, path: str | Path) -> Path:
 
     Raises:
         InputError: if the path does not end in .xlsx or cannot be written. Nothing half-written stays behind.
+
+    Example:
+        mantile.build_workbook(estimate, "built.xlsx")    # as estimate.to_excel("built.xlsx")
     """
     return write_workbook(lay_out(estimate), Path(path))
 
