@@ -24,6 +24,6 @@ def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:
 
 def near(given: str, known: Iterable[str]) -> str:
     """The names that come near to one we do not have; all of them where none does."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
