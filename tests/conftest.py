@@ -152,10 +152,16 @@ KINDS = (
 
 
 def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
-    """Values of a parameter: a few in every run, all others in the exhaustive one."""
+    """Values of a parameter, or tuples of several: a few in every run, all others in the exhaustive one."""
     listed = list(values)
     assert all(value in listed for value in few), few
-    return [pytest.param(value, marks=() if value in few else pytest.mark.exhaustive) for value in listed]
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if value in few else pytest.mark.exhaustive,
+        )
+        for value in listed
+    ]
 
 
 def _one_of_each() -> list[str]:

@@ -66,6 +66,7 @@ def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
     assert (FORMAT, hashlib.sha256(" ".join(found).encode()).hexdigest()[:12]) == (3, "7d4151e827e9"), found
 
 
+@pytest.mark.exhaustive
 def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Model and profiles changed and one of them gone: the scenario gives another workbook, the bundle the same, in both forms."""
     monkeypatch.chdir(tmp_path)
@@ -166,6 +167,7 @@ def test_what_is_not_as_it_was_made_is_refused(
     )
 
 
+@pytest.mark.exhaustive
 def test_what_was_written_before_there_was_a_digest_is_read(
     tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: EstimateB
         ), title
 
 
+@pytest.mark.exhaustive
 def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
     """Lint, and though the sheet collects: short formulas without many references; the base's numbers lead to their rows; one page."""
     assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []

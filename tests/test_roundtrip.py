@@ -578,6 +578,7 @@ def test_what_cannot_be_carried_is_refused_by_cell(
         _imported(typed_into(file, typed(file.book)), monkeypatch)
 
 
+@pytest.mark.exhaustive
 def test_a_fact_that_makes_another_projection_the_widest_comes_back(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
