@@ -409,7 +409,7 @@ def test_wrong_arguments(
         ("- a list\n", ("expected a mapping", "list")),
         ("", ("expected a mapping",)),
         (SCENARIO.replace("tp: 8", "tensor: 8", 1), ("field tensor",)),
-        (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field isl", "2048.5")),
+        (SCENARIO.replace("isl: 2048", "isl: 2048.5"), ("field input_tokens", "2048.5")),
         (SCENARIO.replace("isl: 2048\n", ""), ("input_tokens is missing",)),
         (SCENARIO.replace("tp: 4,", "tp: 5, pp: 9,"), ("field variants.0.pp", "9")),
         (SCENARIO.replace("70B chat service", '"a\\x1b[31mb"'), ("field title",)),

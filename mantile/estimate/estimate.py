@@ -23,6 +23,7 @@ from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
+from mantile.library.fields import DECODE
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -181,7 +182,7 @@ class Estimate:
         if self.template.title or self.scenario.title:
             return str(self.template.title or self.scenario.title)
         values = self.columns[0].values
-        prefixes = ("", "decode_") if values.get("serving") == "disaggregated" else ("",)
+        prefixes = ("", DECODE) if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:
             stated = {field: values.get(f"{prefix}{field}", values[field]) for field in WORKER_FIELDS}

@@ -36,6 +36,7 @@ from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, unknown
+from mantile.library.fields import DECODE
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -54,7 +55,7 @@ BLOCK = 16_384  # points that a core works on at a time
 FRAME = 2**18  # points of a table, about
 ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
-LEADERS = ("accelerator", "system", "decode_accelerator", "weights_dtype")
+LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "weights_dtype")
 FRONT = (
     INTERACTIVITY.column,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column,
@@ -330,7 +331,7 @@ def _asked(
     kept = tuple(override for override in scenario.overrides if override.id not in swept)
     apart = (
         scenario.disaggregated
-        or any(key.startswith("decode_") for key in axes)
+        or any(key.startswith(DECODE) for key in axes)
         or "disaggregated" in axes.get("serving", ())
     )
     scenario = scenario.model_copy(update={"overrides": kept})
@@ -399,7 +400,7 @@ def _axes(
             )
         if key in found:
             raise InputError(f"{name}: parameter {given}: given twice")
-        kind = key.removeprefix("decode_")
+        kind = key.removeprefix(DECODE)
         if values == [ALL] and kind in ("accelerator", "framework"):
             values = [
                 item.id for item in (library.accelerators if kind == "accelerator" else library.frameworks)

@@ -8,6 +8,7 @@ from typing import Any
 from mantile.equations.display import Currency, in_unit
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, span
+from mantile.library.fields import DECODE
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -46,7 +47,7 @@ class EstimateBook(Book):
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
-        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix("decode_")
+        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix(DECODE)
         hardware = self.estimate.equations.prefill_workers.hardware
         return (
             span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])

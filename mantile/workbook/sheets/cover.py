@@ -11,6 +11,7 @@ from mantile.equations.metrics import OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, TPOT,
 from mantile.equations.summary import status
 from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import tensor_list
+from mantile.library.fields import DECODE
 from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, Sheet
@@ -265,7 +266,7 @@ def _versions(book: EstimateBook) -> str:
     library = book.estimate.library
     used: dict[str, None] = {}
     for column_number, column in enumerate(book.estimate.columns):
-        for prefix in ("", "decode_"):
+        for prefix in ("", DECODE):
             if prefix == "" or column.values.get("serving") == "disaggregated":
                 results = book.estimate.results(column_number)
                 chip = library.accelerator(results[f"{prefix}accelerator"])
