@@ -11,7 +11,9 @@ import make_documents
 import pytest
 
 from mantile.cli import flags as cli_flags
+from mantile.equations import constant
 from mantile.equations.inputs import Workload, scenario_input
+from mantile.graph.quantity import LateDefault
 from mantile.library.documents import Strict
 from mantile.library.errors import InputError
 from mantile.library.fields import ScenarioField, read_fields
@@ -126,6 +128,16 @@ def test_schema_flag_input_and_page_follow_from_the_table(
 
 def test_inputs_of_a_workbook_are_the_fields_in_the_order_of_the_table() -> None:
     assert tuple(field.name for field in dataclass_fields(Workload)) == INPUT_NAMES
+
+
+def test_the_default_of_an_input_is_stated_once() -> None:
+    """It is made after the input, of others that may follow from it."""
+    default = LateDefault()
+    assert default() is None
+    default.set(constant.BITS_PER_BYTE)
+    assert default() is constant.BITS_PER_BYTE
+    with pytest.raises(ValueError, match="already"):
+        default.set(constant.BITS_PER_BYTE)
 
 
 def test_what_is_no_field_of_the_table_holds_more_than_a_value() -> None:

@@ -178,8 +178,8 @@ def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
     Raises:
         InputError: if it is not of that form.
     """
-    name, equals, words = text.partition("=")
-    parts = [part.strip() for part in words.split(",")]
+    name, equals, values = text.partition("=")
+    parts = [part.strip() for part in values.split(",")]
     if not (name.strip() and equals and all(parts)):
         raise InputError(
             f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or efficiency.gemm_compute=0.5:0.9:0.1"
@@ -197,13 +197,13 @@ def _values(part: str, text: str) -> Iterator[Any]:
     from decimal import Decimal
 
     def plain(number: Decimal) -> int | float:
-        return int(number) if whole and number == number.to_integral_value() else float(number)
+        return int(number) if integers and number == number.to_integral_value() else float(number)
 
-    whole = re.search(r"\d\.(?!\.)|[eE]", part) is None  # 2.0 is no whole number, as in a file
+    integers = re.search(r"\d\.(?!\.)|[eE]", part) is None  # 2.0 is no whole number, as in a file
     if re.fullmatch(_NUMBER, part):
         yield plain(Decimal(part))
-    elif found := re.fullmatch(f"({_NUMBER}):({_NUMBER}):({_NUMBER})", part):
-        low, high, step = map(Decimal, found.groups())
+    elif match := re.fullmatch(f"({_NUMBER}):({_NUMBER}):({_NUMBER})", part):
+        low, high, step = map(Decimal, match.groups())
         if step <= 0 or high < low:
             raise InputError(
                 f"--over {text}: {part}: expected LOW:HIGH:STEP with LOW at most HIGH and STEP above 0"
@@ -213,8 +213,8 @@ def _values(part: str, text: str) -> Iterator[Any]:
                 f"--over {text}: {part}: {int((high - low) / step) + 1:,} values; expected at most {MOST_VALUES:,}"
             )
         yield from (plain(low + place * step) for place in range(int((high - low) / step) + 1))
-    elif found := re.fullmatch(r"(\d+)\.\.(\d+)", part):
-        small, large = map(int, found.groups())
+    elif match := re.fullmatch(r"(\d+)\.\.(\d+)", part):
+        small, large = map(int, match.groups())
         if not 0 < small <= large:
             raise InputError(
                 f"--over {text}: {part}: expected LOW..HIGH with whole numbers from 1, LOW at most HIGH"
@@ -240,14 +240,13 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     It is listed without them: `flagged` makes the one that is called.
     """
-    own = inspect.signature(command, eval_str=True)
-    parameters = [parameter for parameter in own.parameters.values() if parameter.name != "flags"]
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
 
     @wraps(command)
     def listed(**arguments: Any) -> None:
         raise AssertionError(f"{command.__name__} is called without the flags of a scenario")
 
-    _set_parameters(listed, parameters)
+    _set_parameters(listed, [parameter for parameter in parameters if parameter.name != "flags"])
     setattr(listed, _WITH_FLAGS, command)
     return listed
 
@@ -257,7 +256,7 @@ def flagged(command: Any) -> Any:
     function = getattr(command.callback, _WITH_FLAGS, None)
     if function is None:
         return command
-    own = inspect.signature(function, eval_str=True).parameters.values()
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
     document = inspect.signature(_document_flags, eval_str=True).parameters.values()
     flags = [*_field_parameters(), *document]
 
@@ -266,7 +265,7 @@ def flagged(command: Any) -> Any:
         given = _given({flag.name: arguments.pop(flag.name) for flag in flags})
         function(**arguments, flags=given)
 
-    _set_parameters(run, [*(parameter for parameter in own if parameter.name != "flags"), *flags])
+    _set_parameters(run, [*(parameter for parameter in parameters if parameter.name != "flags"), *flags])
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(command.name)(run)
     return typer.main.get_command(alone)

@@ -39,10 +39,10 @@ def sweep(
     """Work every combination of values out: a table of all points, and which of them no other beats. Variants of a scenario are left out."""
     values: dict[str, tuple[Any, ...]] = {}
     for text in over:
-        name, found = swept_values(text)
+        name, swept = swept_values(text)
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
-        values[name] = found
+        values[name] = swept
     from contextlib import ExitStack
 
     from mantile.cli.output.runs import progress
@@ -52,7 +52,7 @@ def sweep(
     from mantile.estimate.tables import table_file
     from mantile.library.scenario import REQUIRED, field_name
 
-    first = {field_name(key): found[0] for key, found in values.items()}
+    first = {field_name(key): swept[0] for key, swept in values.items()}
     scenario, name, bundle = scenario_of(
         what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags
     )

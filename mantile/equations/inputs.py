@@ -202,38 +202,38 @@ def scenario_input(
 
 def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
     """The ids a field may be, behind the word that stands for none of them."""
-    words = tuple(word for word in (DEFAULT_SYSTEM, SAME) if word == field.default)
+    no_id = tuple(word for word in (DEFAULT_SYSTEM, SAME) if word == field.default)
     match field.listed:
         case None:
             return ()
         case "accelerators":
             return tuple(accelerator.id for accelerator in library.accelerators)
         case "systems":
-            return (*words, *(system.id for system in library.systems))
+            return (*no_id, *(system.id for system in library.systems))
         case "frameworks":
             return tuple(framework.id for framework in library.frameworks)
         case "datatypes":
-            return (*words, *(kind.id for kind in library.datatypes if field.role in kind.roles))
+            return (*no_id, *(kind.id for kind in library.datatypes if field.role in kind.roles))
 
 
 def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, Input]:
     """Inputs of decode workers: each follows the deployment's until somebody types over it. The system follows only on
     the same accelerator: another one comes in its usual system."""
-    own = {
+    decode = {
         name: scenario_input(
             SCENARIO_FIELDS[name], library, _always(shared[name]), id_prefix=DECODE, label_suffix=", decode"
         )
         for name in WORKER_FIELDS
     }
-    same_accelerator = equal(own["accelerator"], shared["accelerator"])
+    same_accelerator = equal(decode["accelerator"], shared["accelerator"])
     system = Quantity(
         f"inputs.{DECODE}system_default",
         "System of decode workers by default",
         "1",
         where(same_accelerator, shared["system"], DEFAULT_SYSTEM),
     )
-    own["system"] = replace(own["system"], default=_always(system))
-    return {f"{DECODE}{name}": entry for name, entry in own.items()}
+    decode["system"] = replace(decode["system"], default=_always(system))
+    return {f"{DECODE}{name}": entry for name, entry in decode.items()}
 
 
 def _always(figure: Named) -> Callable[[], Named]:

@@ -27,6 +27,7 @@ from mantile.library.fields import DECODE
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
+    FORMER_IDS,
     WORKER_FIELDS,
     Override,
     Scenario,
@@ -234,12 +235,13 @@ class Estimate:
         return [self.program.run(self.inputs(column)) for column in range(len(self.columns))]
 
     def figure(self, identifier: str) -> Named:
-        """A figure by id.
+        """A figure by id, of an input also by one it had in an earlier version.
 
         Raises:
             InputError: with the nearest ids.
         """
         figures = self.equations.figures
+        identifier = FORMER_IDS.get(identifier, identifier)
         if identifier not in figures:
             raise unknown("quantity", identifier, figures)
         return figures[identifier]

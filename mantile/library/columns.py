@@ -34,12 +34,12 @@ class Column(Strict):
 
 
 def columns(
-    scenario: Scenario, model: Model, library: Library, name: str = "scenario", apart: bool = False
+    scenario: Scenario, model: Model, library: Library, name: str = "scenario", disaggregated: bool = False
 ) -> tuple[Column, ...]:
     """The columns of a scenario with every default filled in and every name checked.
 
     Args:
-        apart: whether decode workers have inputs of their own though no column of this scenario asks for them.
+        disaggregated: whether decode workers have inputs of their own though no column of this scenario asks for them.
 
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
@@ -52,7 +52,7 @@ def columns(
     for number, case in enumerate((scenario, *scenario.variants)):
         given = _given(case)
         values = base | given
-        if apart or scenario.disaggregated:
+        if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
         _require_use(given, model, where)

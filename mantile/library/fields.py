@@ -45,7 +45,7 @@ class ScenarioField:
         term: what sentences call it; the label where empty.
         aliases: what serving engines call it.
         former: what it was called in earlier versions.
-        needs: what a workbook has no row without; empty if it always has one.
+        needs: what a model must have, or a scenario ask for, to have such a row; None if there always is one.
         hint: what the command line adds to the meaning.
     """
 
@@ -75,11 +75,6 @@ class ScenarioField:
         """Add what the schema of a field does not say by itself; called by pydantic."""
         schema |= {"title": self.label, "description": self.meaning, "unit": self.unit}
         schema["aliases"] = [*self.aliases, *self.former]
-
-    @property
-    def spellings(self) -> tuple[str, ...]:
-        """All names it goes by, its own first."""
-        return (self.name, *self.aliases, *self.former)
 
     @property
     def default_words(self) -> str:

@@ -14,7 +14,7 @@ variants:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -73,13 +73,18 @@ def own_names(document: type[Strict], data: Mapping[Any, Any]) -> dict[Any, Any]
     Raises:
         InputError: if a field is given twice, under two names.
     """
-    spellings, own = _spellings(document), {}
+    spellings = _spellings(document)
+    return _renamed(data, lambda given: spellings.get(plain_spelling(given), given))
+
+
+def _renamed(data: Mapping[Any, Any], name_of: Callable[[Any], Any]) -> dict[Any, Any]:
+    renamed: dict[Any, Any] = {}
     for given, value in data.items():
-        name = spellings.get(plain_spelling(given), given)
-        if name in own:
+        name = name_of(given)
+        if name in renamed:
             raise InputError(f"field {name}: given twice, once as {given}")
-        own[name] = value
-    return own
+        renamed[name] = value
+    return renamed
 
 
 class Override(Strict):
@@ -697,7 +702,7 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
     """
     try:
         merged = own_names(Scenario, data)
-        given = _named(fields)
+        given = _renamed(fields, field_name)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     of_workers: dict[str, dict[str, Any]] = {DECODE: {}, PREFILL: {}}
@@ -715,17 +720,6 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
         shared = {name: value for name, value in shared.items() if value is not None}
         merged |= prefill | {"decode": shared | own_names(Deployment, stated) | decode}
     return merged
-
-
-def _named(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields under our names, those of workers included."""
-    named: dict[str, Any] = {}
-    for spelling, value in fields.items():
-        name = field_name(spelling)
-        if name in named:
-            raise InputError(f"field {name}: given twice, once as {spelling}")
-        named[name] = value
-    return named
 
 
 def _default(name: str) -> Any:
@@ -772,9 +766,9 @@ _VISION = "vision."  # after "model." in the ids of facts of the vision tower
 
 def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:
     """The model with facts replaced by those of a scenario, marked as overrides."""
-    known = model.architecture.facts
+    stated = model.architecture.facts
     if model.architecture.vision is not None:
-        known = known | {
+        stated = stated | {
             f"{_VISION}{fact}": figure for fact, figure in model.architecture.vision.facts.items()
         }
     facts: dict[str, Any] = {}
@@ -782,15 +776,15 @@ def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: s
         fact = override.id.removeprefix("model.")
         if not override.id.startswith("model."):
             continue
-        if fact not in known or not float(override.value).is_integer():
+        if fact not in stated or not float(override.value).is_integer():
             raise InputError(
                 f"{name}: overrides: {override.id} = {override.value}: expected a whole number for one of "
-                + ", ".join(f"model.{fact}" for fact in known)
+                + ", ".join(f"model.{fact}" for fact in stated)
             )
         facts[fact] = {
             "value": int(override.value),
             "origin": "override",
-            "source": f"{override.reason}; was {known[fact].value} ({known[fact].source})",
+            "source": f"{override.reason}; was {stated[fact].value} ({stated[fact].source})",
         }
     if not facts:
         return model
