@@ -44,8 +44,8 @@ class Change:
 
 
 _LOAD = (
-    "at a request rate the batch follows by Little's law in a formula, from step times that are a line, a power and a line "
-    "over the batch; 0.6.0 took one line through the batch that it had searched for"
+    "at a request rate the batch follows by Little's law in a formula, from step times that are lines over the batch, beside "
+    "which the reading of experts follows what the batch touches; 0.6.0 took one line through a batch that it had searched for"
 )
 _WIDEST = (
     "the widest projection is the largest of its candidates, a formula; 0.6.0 chose it when it made the file"
@@ -55,6 +55,19 @@ _LINE = r"=\[load\.fixed\]\+\[load\.slope\]\*\(\[load\.{}\]/\[constant\.one_requ
 CHANGES: tuple[Change, ...] = (
     Change(since=(0, 7), ids=r"load\.full_step", formula=_LINE.format("most"), why=_LOAD),
     Change(since=(0, 7), ids=r"load\.step", formula=_LINE.format("decoding"), why=_LOAD),
+    Change(
+        since=(0, 7),
+        ids=r"load\.slope",
+        formula=r"=MAX\(0,\[serving\.decode_step\]-\[single\.(?:decode\.)+time\]\)/"
+        r"MAX\(1,\[(?:decode\.)?memory\.batch\]/\[constant\.one_request\]-1\)",
+        why=_LOAD,
+    ),
+    Change(
+        since=(0, 7),
+        ids=r"load\.fixed",
+        formula=r"=\[single\.(?:decode\.)+time\]-\[load\.slope\]",
+        why=_LOAD,
+    ),
     Change(
         since=(0, 7),
         ids=r"load\.tpot",
