@@ -7,7 +7,7 @@ these forms no longer hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
@@ -421,7 +421,7 @@ class Concurrency:
 
 
 def concurrency(
-    inputs: Workload, memory: Memory, load: Arrivals, through: Quantity, steps: StepTimes
+    inputs: Workload, memory: Memory, load: Arrivals, before_decode: Sequence[Quantity], steps: StepTimes
 ) -> Concurrency:
     """The requests in flight that follow from a request rate, in closed form and without a circle.
 
@@ -431,17 +431,17 @@ def concurrency(
     all slots touch, then twice with the share at the estimate before and how fast it grows there, which is Newton's method.
 
     Args:
-        through: seconds of a prompt through prefill.
+        before_decode: seconds of a prompt through prefill, and to the workers that decode.
     """
     at_all_slots = GraphRewrite(
         {**steps.at_all_slots.rewritten, inputs.concurrency: load.slots},
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (load.delay, load.wait, through),
+        (load.delay, load.wait, *before_decode),
     )
     delay = at_all_slots.rewrite(load.delay)
-    time_before = at_all_slots.rewrite(through) + at_all_slots.rewrite(load.wait)
+    time_before = sum_of(at_all_slots.rewrite((load.wait, *before_decode)))
     rows, blocks = Rows("load"), list[Block]()
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line = _arrival_line(rows, inputs, load, steps, delay)

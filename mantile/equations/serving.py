@@ -38,7 +38,7 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        through: a prompt through prefill.
+        before_decode: what a prompt takes before it decodes, waits left out: through prefill, and to the workers that decode.
         load: the state under a request rate; None where none may be given.
     """
 
@@ -57,7 +57,7 @@ class Serving:
     ttft_p95: Quantity
     e2e_p50: Quantity
     e2e_p95: Quantity
-    through: Quantity
+    before_decode: tuple[Quantity, ...]
     sections: tuple[Section, ...]
     load: Arrivals | None = None
 
@@ -155,7 +155,7 @@ def serving(
         ttft_p95=request.ttft_p95,
         e2e_p50=request.e2e_p50,
         e2e_p95=request.e2e_p95,
-        through=stages.through,
+        before_decode=(stages.through, *(() if handover is None else (handover.transfer,))),
         sections=(
             stages.section,
             *setting.scheduler.sections,

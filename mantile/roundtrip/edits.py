@@ -18,7 +18,7 @@ from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import WORKER_FIELDS, Scenario, apply_model_overrides, parse_scenario
 from mantile.roundtrip.added_columns import added_columns
 from mantile.workbook.cell_diff import is_formula
-from mantile.workbook.read import File, same, typed_inputs
+from mantile.workbook.read import File, followed_inputs, same, typed_inputs
 from mantile.workbook.sheets.sensitivity import input_of
 
 _ROUNDS = 3  # a field that is set may change what others are by default
@@ -50,6 +50,8 @@ def edited(file: File) -> Edits:
     """
     estimate = file.book.estimate
     values, changes = typed_inputs(file)
+    if file.other_version:
+        values = followed_inputs(file, values, changes)
     typed, points = values[: file.book.columns], values[file.book.columns :]
     added = added_columns(file, typed)
     typed += [column.values for column in added]

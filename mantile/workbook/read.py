@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -217,6 +217,9 @@ def _content(cell: Any) -> Any:
             )
 
 
+_SEARCHED = 0.25  # a concurrency that 0.6.0 searched for lies no further from today's
+
+
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Inputs as they stand in the file, per scenario and then per further case, and a list of those that were edited.
 
@@ -276,7 +279,10 @@ def _typed(
 def _without_defaults(
     file: File, scenario: int, typed: dict[str, Any], edits: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What another version wrote as a value where this one has a formula follows it, if both come to the same."""
+    """What another version wrote as a value where this one has a formula is no edit if both come to the same, or nearly.
+
+    Where both come to the same the input follows. Else it keeps the value, so that the rest of the file is what it says.
+    """
     stated = {edit["id"]: edit for edit in edits}
     defaults = {
         figure: stated[figure.id]
@@ -292,7 +298,29 @@ def _without_defaults(
         if _is_default(figure, edit["found"], values[figure]):
             typed.pop(figure.id)
             stated.pop(figure.id)
+        elif figure.integer and abs(edit["found"] / values[figure] - 1) <= _SEARCHED:
+            stated.pop(figure.id)
     return list(stated.values())
+
+
+def followed_inputs(
+    file: File, values: Sequence[Mapping[str, Any]], edits: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Inputs without those that follow their default in this version and were neither stated nor edited in the file."""
+    edited = {edit["id"] for edit in edits}
+    following = {
+        figure.id
+        for figure in file.book.estimate.equations.all_inputs()
+        if figure.follows is not None and figure.id not in edited
+    }
+    return [
+        {
+            identifier: value
+            for identifier, value in typed.items()
+            if identifier not in following or identifier in file.generated[scenario]
+        }
+        for scenario, typed in enumerate(values)
+    ]
 
 
 def _is_default(figure: Input, value: Any, default: Any) -> bool:
