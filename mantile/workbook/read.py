@@ -235,7 +235,7 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     values: list[dict[str, Any]] = []
     edited: list[dict[str, Any]] = []
     for scenario, here in enumerate(cells):
-        values.append({} if scenario < book.columns else book.inputs(scenario))
+        values.append({} if scenario < book.columns else dict(book.inputs(scenario)))
         edits = [
             edit for identifier, place in here for edit in _typed(file, identifier, scenario, place, values)
         ]
