@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 from live import edit, few
 
-from mantile.estimate.estimate import estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
@@ -20,6 +20,8 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.verify.engines import recalculate, soffice, with_formulas
 from mantile.verify.verify import verify
+from mantile.workbook.book import FIRST
+from mantile.workbook.cell_diff import CellDiff, diff_cells
 from mantile.workbook.read import open_file
 from mantile.workbook.write import build_workbook
 
@@ -46,9 +48,14 @@ BASE = {
 VARIANTS = {"variants": [{"name": "A100", "accelerator": "a100-80gb-sxm"}]}
 
 
+def _estimate(fields: dict[str, Any], library: Library | None = None, **config: Any) -> Estimate:
+    architecture = parse_config(CONFIG | config, "config.json")
+    model = Model(id="small", name="Small", source="test", architecture=architecture)
+    return estimate(parse_scenario(fields, "scenario"), model, library)
+
+
 def _workbook(fields: dict[str, Any], path: Path, library: Library | None = None) -> Path:
-    model = Model(id="small", name="Small", source="test", architecture=parse_config(CONFIG, "config.json"))
-    return build_workbook(estimate(parse_scenario(fields, "scenario"), model, library), path)
+    return build_workbook(_estimate(fields, library), path)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +98,26 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
     assert report["compared"] == report["formulas"] > 2000
     assert report["max_relative_error"] <= 1e-9
     assert report["edited"] == {"inputs": [], "formulas": [], "overwritten": [], "names": [], "sheets": []}
+
+
+def test_figures_that_nobody_knows_are_errors_in_cells_and_null_elsewhere(tmp_path: Path) -> None:
+    """A request rate on a plan that does not fit: no batch slot, so no tokens per second, also as the file was made."""
+    fields = BASE | {"accelerator": "rtx-4090", "tp": 1, "concurrency": None, "request_rate": 1}
+    too_large = _estimate(fields, few(), num_hidden_layers=9, intermediate_size=500_000)
+    assert too_large.results(0)["output_tokens_per_s"] is None
+    path = build_workbook(too_large, tmp_path / "run.xlsx")
+    file = open_file(path)
+    for identifier in ("serving.output_tokens_per_s", "stamp.serving.output_tokens_per_s"):
+        row = next(
+            row
+            for (sheet, row), entry in file.places.file_ids.items()
+            if (sheet, entry.id) == ("Cost", identifier)
+        )
+        assert file.stored("Cost", row, FIRST) == "#N/A"
+    assert diff_cells(file) == CellDiff()
+    report = verify(path)
+    assert report.ok, report.to_dict()
+    assert not report.inputs
 
 
 @pytest.mark.exhaustive

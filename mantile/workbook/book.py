@@ -23,6 +23,7 @@ Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
 HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
+NOT_AVAILABLE = "=NA()"  # in place of a number that nobody knows: what follows from it is an error too
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 
@@ -53,7 +54,7 @@ class Cell:
     looks across all of them. `entry` is the input that a user may type here. `reference` is printed instead of the
     expression where a cell repeats the cell in which the input is typed: the selector on Summary, or the base's column,
     until somebody types over it; `follows` says which input of which scenario that is. `note` shows when the pointer
-    rests on the cell.
+    rests on the cell. A `number` that nobody knows is NaN, and stands in the file as `NOT_AVAILABLE`.
     """
 
     style: Style

@@ -6,6 +6,7 @@ also what that version worked out otherwise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +14,11 @@ from typing import Any, TypeGuard
 
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
-from mantile.workbook.book import FIRST, HEAD_ROW, Cell, Sheet
+from mantile.workbook.book import FIRST, HEAD_ROW, NOT_AVAILABLE, Cell, Sheet
 from mantile.workbook.history import why_changed
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.places import Place
-from mantile.workbook.read import File, place_of
+from mantile.workbook.read import File, place_of, plain
 from mantile.workbook.references import Formula
 
 STAMP = "stamp."  # before the ids of results as they were when the file was made
@@ -238,6 +239,8 @@ def _id(sheet: Sheet, row: int, cell: Cell) -> str:
 
 
 def _same_constant(cell: Cell, found: Any) -> bool:
+    if cell.number is not None and math.isnan(cell.number):
+        return is_formula(found) and plain(found) == NOT_AVAILABLE
     if is_formula(found):
         return False
     if cell.number is not None:

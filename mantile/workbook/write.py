@@ -16,7 +16,7 @@ from mantile.graph.quantity import Input
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
-from mantile.workbook.book import Book, Cell, Sheet
+from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Sheet
 from mantile.workbook.charts import Chart
 from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
@@ -131,6 +131,8 @@ class _Writer:
         if cell.expression is not None:
             text = self.book.formula_text(sheet, cell)
             _require_written(worksheet.write_formula(row, column, text, look, self._stored(cell)))
+        elif cell.number is not None and math.isnan(cell.number):
+            _require_written(worksheet.write_formula(row, column, NOT_AVAILABLE, look, "#N/A"))
         elif cell.number is not None:
             _require_written(worksheet.write_number(row, column, cell.number, look))
         elif cell.text:
