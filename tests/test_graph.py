@@ -272,6 +272,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.all_of(A > B, B > C), True),
         (q.all_of(A > B, C > B), False),
         (q.all_of(A > B, B > C, C > B), False),
+        (q.all_of(A > B, A / ZERO > B), math.nan),
     ],
     "where": [
         (q.where(A > B, "yes", "no"), "yes"),

@@ -96,7 +96,8 @@ def raised(graph: EstimateGraph, values: Mapping[Node, Any], errors: bool) -> li
 def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, figure in texts(graph).items():
-        _put(nested, key, values[figure])
+        is_text = isinstance(values[figure], str)  # else it follows from what has no value
+        _put(nested, key, values[figure] if is_text else None)
     return nested
 
 

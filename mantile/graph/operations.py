@@ -66,7 +66,15 @@ def _total(*arguments: Any) -> Any:
 
 
 def _all_of(*arguments: Any) -> Any:
-    return reduce(np.logical_and, arguments)
+    """An error beside conditions that hold is one. An empty cell is no error, and stands here behind one that does not hold."""
+    holds = reduce(np.logical_and, arguments)
+    errors = [np.isnan(condition) for condition in arguments if not _all_finite(condition)]
+    if not errors:
+        return holds
+    is_error = np.logical_and(holds, reduce(np.logical_or, errors))
+    if np.ndim(is_error) == 0:
+        return math.nan if is_error else holds
+    return _unless(is_error, holds)
 
 
 def _all_finite(value: Any) -> bool:
