@@ -42,21 +42,14 @@ DEFAULTS: dict[str, Any] = {
 
 GRAPHS = 64  # kept at a time: one takes some 5 MB
 ESTIMATES = 256  # kept at a time: one takes some 2 MB
-GARBAGE = 300_000  # objects made and not freed by counting, after which a search is due
+YOUNG = 2_000_000  # objects made before Python looks for garbage among them: one verification makes some
 
 Make = Callable[..., Estimate]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol() -> Iterator[None]:
-    """No search for garbage within a test: objects are many, most of them stay, and searches took a third of the time."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        if gc.get_count()[0] > GARBAGE:
-            gc.collect()
-        gc.enable()
+def pytest_configure() -> None:
+    """Python looks for garbage seldom: objects are many and most of them stay, so that searches took a third of the time."""
+    gc.set_threshold(YOUNG, 3, 10)
 
 
 Graphs = OrderedDict[tuple[Any, ...], tuple[Library, EstimateGraph]]

@@ -174,6 +174,7 @@ def test_lists_of_an_audit(made: Estimate, found: Audit) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_files_of_an_audit(
     workbook: Path, found: Audit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

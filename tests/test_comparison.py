@@ -33,6 +33,7 @@ def _made(**fields: Any) -> Estimate:
     return estimate(parse_scenario(BASE | fields, "scenario"), library=few())
 
 
+@pytest.mark.exhaustive
 def test_the_same_is_the_same(tmp_path: Path) -> None:
     """A workbook, its bundle and its estimate."""
     made = _made(variants=TWO["variants"])
