@@ -138,6 +138,7 @@ def typed_file(typed: Path) -> File:
     return open_file(typed)
 
 
+@pytest.mark.exhaustive
 def test_typed_values_are_compared(typed: Path, typed_file: File) -> None:
     """Ratios and errors as worked out by hand; verification takes the values for edited inputs."""
     report = verify(typed)

@@ -134,6 +134,7 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
     assert texts and all(cell.data_type == "s" and str(cell.value).startswith("=") for cell in texts)
 
 
+@pytest.mark.exhaustive
 def test_a_template_of_ones_own(tmp_path: Path) -> None:
     """Name, title and colours, in the file and in its bundle: verification needs no template file."""
     file = tmp_path / "ours.yaml"
@@ -152,6 +153,7 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     assert report.ok and not report.formulas
 
 
+@pytest.mark.exhaustive
 def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
     """Amounts times the rate, which stands on the Cover; workings stay in dollars."""
     file = tmp_path / "ours.yaml"
