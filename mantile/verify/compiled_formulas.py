@@ -16,15 +16,7 @@ from formulas.cell import Cell
 from formulas.ranges import Ranges
 from schedula.utils.dsp import DispatchPipe
 
-from mantile.workbook.package import column_number
-
-_REFERENCE = re.compile(
-    r"""("(?:[^"]|"")*")                                             # a text, left alone
-    | (?<![A-Za-z0-9_.])((?:'[^']+'|[A-Za-z_][A-Za-z0-9_]*)!)?       # a sheet
-      \$?([A-Z]{1,3})\$?([0-9]+)(?::\$?([A-Z]{1,3})\$?([0-9]+))?     # a cell or a range
-      (?![A-Za-z0-9_(!.])""",
-    re.VERBOSE,
-)
+from mantile.workbook.references import REFERENCE, reference_of
 
 
 class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
@@ -97,17 +89,17 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         shapes: list[tuple[int, int]] = []
 
         def replace(match: re.Match[str]) -> str:
-            quoted, _, column, row, last_column, last_row = match.groups()
-            if quoted is not None:
-                return quoted
+            if match["text"] is not None:
+                return match["text"]
             plain = match.group().replace("$", "")
             if plain not in found:
                 found[plain] = len(found)
-                wide = column_number(last_column) - column_number(column) if last_column else 0
-                shapes.append((int(last_row) - int(row) if last_row else -1, wide))
+                area = reference_of(match, "")
+                height = area.last_row - area.row if match["c2"] else -1
+                shapes.append((height, area.last_column - area.column))
             return f"#{found[plain]}"
 
-        key = (_REFERENCE.sub(replace, text), *shapes)
+        key = (REFERENCE.sub(replace, text), *shapes)
         ranges = [Ranges().push(reference, context=context) for reference in found]
         if key in self._patterns:
             function, order = self._patterns[key]
@@ -176,14 +168,12 @@ def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
             for cell in row:
                 if cell.data_type != "f" or not isinstance(cell.value, str):
                     continue
-                for match in _REFERENCE.finditer(cell.value):
-                    quoted, other, column, first, last_column, last = match.groups()
-                    if quoted is None:
-                        title = other.rstrip("!").strip("'") if other else sheet.title
-                        columns = range(column_number(column), column_number(last_column or column) + 1)
+                for match in REFERENCE.finditer(cell.value):
+                    if match["text"] is None:
+                        area = reference_of(match, sheet.title)
                         found |= {
-                            (title, line, place)
-                            for line in range(int(first), int(last or first) + 1)
-                            for place in columns
+                            (area.sheet, line + 1, place + 1)
+                            for line in range(area.row, area.last_row + 1)
+                            for place in range(area.column, area.last_column + 1)
                         }
     return found
