@@ -28,7 +28,7 @@ from mantile.roundtrip.import_workbook import Imported, import_workbook
 from mantile.verify.engines import recalculate, soffice, with_formulas
 from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.book import FIRST
-from mantile.workbook.bundle import read_bundle
+from mantile.workbook.bundle import GENERATOR, read_bundle
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -742,6 +742,10 @@ def test_json_of_an_import(files: Callable[[str], File], monkeypatch: pytest.Mon
         "workbook": "run.xlsx",
         "added": [],
         "left_out": [],
+        "made_by": GENERATOR,
+        "unknown": [],
+        "lacking": [],
+        "worked_out_otherwise": [],
         "library_edited": True,
         "changes": [
             {"id": "inputs.tp", "cell": "Summary!B7", "scenario": "TP2", "from": 2, "to": 4},
