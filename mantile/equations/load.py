@@ -222,48 +222,15 @@ def arrivals(
     delay = rows(
         "delay", "Time a prompt delays a step", "s", blocked, "0 where prompts have workers of their own"
     )
-    tokens = inputs.output_tokens / TOKENS_PER_STEP
-    below, above = _lines(rows, memory, full, steps)
     slots = rows(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
     )
-    full_step = rows("full_step", "Decode step with all slots taken", "s", steps.all_slots)
-    limit = rows(
-        "limit",
-        "Most requests per second of a replica",
-        "request/s",
-        ONE_REQUEST / (delay + tokens * full_step / (steps.most / ONE_REQUEST)),
-        "saturation: all slots are taken all the time",
-    )
+    tokens = inputs.output_tokens / TOKENS_PER_STEP
+    limit, worst = _limits(rows, steps, delay, tokens)
     prompts = rows("prompts", "Share of the time prompts are prefilled", "1", rate * occupied / ONE_REQUEST)
     load = rows("utilisation", "Load", "1", maximum(rate / limit, prompts))
-    worst = rows(
-        "worst",
-        "TPOT with all slots taken",
-        "s",
-        full_step + delay * (steps.most / ONE_REQUEST) / tokens,
-    )
-    tpot_below = _tpot(rows, "", "up to the batch", below, rate, delay, tokens)
-    tpot_above = _tpot(rows, "_above", "beyond the batch", above, rate, delay, tokens)
-    fewer = rate * tokens * tpot_below <= memory.batch
-    tpot = rows(
-        "tpot",
-        "TPOT at this rate",
-        "s",
-        minimum(where(fewer, tpot_below, tpot_above), worst),
-    )
-    decoding = rows(
-        "decoding",
-        "Requests that decode",
-        "request",
-        minimum(steps.most, rate * tokens * tpot),
-        source="Little's law",
-    )
-    step_below = rows("step_below", "Decode step, up to the batch", "s", below.at(decoding))
-    step_above = rows("step_above", "Decode step, beyond the batch", "s", above.at(decoding))
-    within = decoding <= memory.batch
-    step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
-    stall = rows("stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step))
+    lines = _lines(rows, memory, full, steps)
+    token = _at_rate(rows, memory, lines, steps.most, worst, _Arriving(rate, delay, tokens))
     waits = _waits(rows, prompts, occupied)
     served = rows(
         "served",
@@ -274,9 +241,9 @@ def arrivals(
     _state(rows, is_open, load)
     return Arrivals(
         open=is_open,
-        step=step,
-        tpot=tpot,
-        stall=stall,
+        step=token.step,
+        tpot=token.tpot,
+        stall=token.stall,
         wait=waits["wait"],
         wait_p50=waits["wait_p50"],
         wait_p95=waits["wait_p95"],
@@ -289,6 +256,72 @@ def arrivals(
         slots=slots,
         rows=rows.quantities(),
     )
+
+
+def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tuple[Quantity, Quantity]:
+    """The most requests per second of a replica, and the TPOT that it then has."""
+    full_step = rows("full_step", "Decode step with all slots taken", "s", steps.all_slots)
+    limit = rows(
+        "limit",
+        "Most requests per second of a replica",
+        "request/s",
+        ONE_REQUEST / (delay + tokens * full_step / (steps.most / ONE_REQUEST)),
+        "saturation: all slots are taken all the time",
+    )
+    worst = rows(
+        "worst",
+        "TPOT with all slots taken",
+        "s",
+        full_step + delay * (steps.most / ONE_REQUEST) / tokens,
+    )
+    return limit, worst
+
+
+@dataclass(frozen=True)
+class _Arriving:
+    """Requests per second of a replica, seconds by which a prompt delays a step, and tokens of a request."""
+
+    rate: Quantity
+    delay: Quantity
+    tokens: Node
+
+
+@dataclass(frozen=True)
+class _AtRate:
+    """Seconds of a decode step, per output token, and lost to prompts per token, at the rate there is."""
+
+    step: Quantity
+    tpot: Quantity
+    stall: Quantity
+
+
+def _at_rate(
+    rows: Rows,
+    memory: Memory,
+    lines: tuple[_Line, _Line],
+    most: Quantity,
+    worst: Quantity,
+    arriving: _Arriving,
+) -> _AtRate:
+    """Step time and TPOT on the line of fewer requests than in the batch, or on that of more."""
+    below, above = lines
+    tpot_below = _tpot(rows, "", "up to the batch", below, arriving)
+    tpot_above = _tpot(rows, "_above", "beyond the batch", above, arriving)
+    fewer = arriving.rate * arriving.tokens * tpot_below <= memory.batch
+    tpot = rows("tpot", "TPOT at this rate", "s", minimum(where(fewer, tpot_below, tpot_above), worst))
+    decoding = rows(
+        "decoding",
+        "Requests that decode",
+        "request",
+        minimum(most, arriving.rate * arriving.tokens * tpot),
+        source="Little's law",
+    )
+    step_below = rows("step_below", "Decode step, up to the batch", "s", below.at(decoding))
+    step_above = rows("step_above", "Decode step, beyond the batch", "s", above.at(decoding))
+    within = decoding <= memory.batch
+    step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
+    stall = rows("stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step))
+    return _AtRate(step, tpot, stall)
 
 
 def _lines(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
@@ -346,21 +379,19 @@ def _start(full: Quantity, memory: Memory, slope: Node) -> Node:
     return full - slope * (memory.batch / ONE_REQUEST)
 
 
-def _tpot(
-    rows: Rows, suffix: str, place: str, line: _Line, rate: Quantity, delay: Quantity, tokens: Node
-) -> Quantity:
+def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving) -> Quantity:
     """Seconds per token if steps lie on a line: steps have the time that prompts and further requests leave."""
     work = rows(
         f"work{suffix}",
         f"Time a request adds to the steps of others, {place}",
         "s",
-        delay + tokens * line.slope,
+        arriving.delay + arriving.tokens * line.slope,
     )
     left = rows(
         f"left{suffix}",
         f"Share of the time left for steps themselves, {place}",
         "1",
-        maximum(SMALLEST, 1 - rate * work / ONE_REQUEST),
+        maximum(SMALLEST, 1 - arriving.rate * work / ONE_REQUEST),
     )
     return rows(f"tpot{suffix or '_below'}", f"TPOT, {place}", "s", line.fixed / left)
 
