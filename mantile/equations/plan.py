@@ -21,7 +21,7 @@ degree does not divide, the fullest rank counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -435,39 +435,93 @@ def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
         )
         for number in numbers
     )
-    layers = _layers(ir, inputs, numbers, rows)
+    layers = _layers(ir, before, numbers, rows)
     fullest = rows("layers", "Layers per stage", "layer", round_up(ir.total_layers / inputs.pp))
     section = rows.section("Stages", "layers of each kind by pipeline stage; none beyond the last stage")
     return Stages(numbers, before, layers, fullest, section)
 
 
 def _layers(
-    ir: ModelGraph, inputs: Workload, numbers: tuple[Input, ...], rows: Rows
+    ir: ModelGraph, before: tuple[Quantity, ...], numbers: tuple[Input, ...], rows: Rows
 ) -> dict[Input, tuple[Quantity, ...]]:
-    """Layers of each kind on each stage: its share; what is left over goes one by one to the stages after."""
-    layers: dict[Input, tuple[Quantity, ...]] = {}
-    taken: Quantity | None = None
-    for kind in ir.layers:
-        turns = [number if taken is None else remainder(number - taken, inputs.pp) for number in numbers]
-        layers[kind.count] = tuple(
+    """Layers of each kind on each stage: those before the next stage without those before this one."""
+    starts = _before_of_kind(ir, before, rows)
+    return {
+        kind.count: tuple(
             rows(
                 f"{_identifier(kind)}.{number.value}",
                 f"Layers on stage {number.value}{_of_kind(ir, kind)}",
                 "layer",
-                where(number < inputs.pp, floor((kind.count + inputs.pp - 1 - turn) / inputs.pp), 0),
+                end - start,
             )
-            for number, turn in zip(numbers, turns, strict=True)
+            for number, start, end in zip(
+                numbers, starts[kind.count], (*starts[kind.count][1:], kind.count), strict=True
+            )
         )
-        if kind is not ir.layers[-1]:
-            left = remainder(kind.count, inputs.pp)
-            taken = rows(
-                f"{_identifier(kind)}.after",
-                f"Layers left over up to here{_of_kind(ir, kind)}",
+        for kind in ir.layers
+    }
+
+
+def _before_of_kind(
+    ir: ModelGraph, before: tuple[Quantity, ...], rows: Rows
+) -> dict[Input, tuple[Quantity, ...]]:
+    """Layers of each kind before each stage: of rare kinds by where their layers stand, of the last kind what remains.
+
+    Where a count is edited, the last layers of that kind are left out, or more of them follow at the end.
+    """
+    order = ir.model.architecture.sequence()
+    kinds = sorted(ir.layers, key=lambda kind: order.count(kind.blocks))
+    of_kind: dict[Input, tuple[Quantity, ...]] = {}
+    remaining = before
+    for place, kind in enumerate(kinds[:-1]):
+        others = sum_of([other.count for other in kinds[place + 1 :]])
+        places = span(_places(kind, order, rows))
+        own = tuple(
+            rows(
+                f"before.{_identifier(kind)}.{stage}",
+                f"Layers before stage {stage}{_of_kind(ir, kind)}",
                 "layer",
-                left if taken is None else taken + left,
-                "those of the next kind go to the stages after",
+                maximum(
+                    layers - others,
+                    minimum(
+                        kind.count,
+                        where(layers < places.members[0], 0, match_at_most(layers, places)),
+                    ),
+                ),
             )
-    return layers
+            for stage, layers in enumerate(remaining)
+        )
+        of_kind[kind.count] = own
+        order = [blocks for blocks in order if blocks != kind.blocks]
+        remaining = tuple(
+            rows(
+                f"before.not.{_identifier(kind)}.{stage}",
+                f"Other layers before stage {stage}{_of_kind(ir, kind)}",
+                "layer",
+                layers - taken,
+            )
+            for stage, (layers, taken) in enumerate(zip(remaining, own, strict=True))
+        )
+    of_kind[kinds[-1].count] = remaining
+    return of_kind
+
+
+def _places(kind: Layer, order: Sequence[tuple[str, ...]], rows: Rows) -> list[Input]:
+    """Where the layers of a kind stand in an order of layers, from 1."""
+    places = [
+        defined(
+            f"plan.place.{_identifier(kind)}.{number}",
+            f"Place of layer {number}, {kind.name}",
+            "layer",
+            place,
+            "among the layers, without those of the kinds above",
+            "order of layers in the model",
+            name=f"places of {kind.name} layers",
+        )
+        for number, place in enumerate((n for n, blocks in enumerate(order, 1) if blocks == kind.blocks), 1)
+    ]
+    rows.add(*places)
+    return places
 
 
 def _stage_number(number: int) -> Input:
