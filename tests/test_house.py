@@ -129,7 +129,6 @@ ELSEWHERE = {
     "floor": "floors.py",
     "all_slots": "equations/load.py",
     "estimate": "equations/load.py",
-    "reference": "equations/load.py",
 }
 
 
