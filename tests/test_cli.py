@@ -804,3 +804,12 @@ def test_lint(run: Any, workbook: Path) -> None:
     assert ran.status == 0, ran.out
     assert "no findings" in ran.out
     assert run("lint", str(workbook), "--json").data == {"findings": []}
+
+
+def test_lint_lists_its_rules(run: Any, workbook: Path) -> None:
+    rules = {entry["rule"]: entry["meaning"] for entry in run("lint", "--rules", "--json").data["rules"]}
+    printed = run("lint", "--rules").out
+    assert "magic-number" in rules
+    assert all(name in printed and meaning in printed for name, meaning in rules.items())
+    refused(run("lint"), "FILE", "--rules")
+    refused(run("lint", str(workbook), "--rules"), "--rules alone")

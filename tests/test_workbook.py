@@ -13,6 +13,9 @@ import openpyxl
 import pytest
 from conftest import Graphs, few_of
 from live import loaded
+from openpyxl.styles import Protection
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.formula import ArrayFormula
 
 from mantile.estimate.estimate import estimate
 from mantile.graph.quantity import Quantity
@@ -24,7 +27,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.workbook import style
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
-from mantile.workbook.lint import lint
+from mantile.workbook.lint import RULES, lint
 from mantile.workbook.write import build_workbook, write_workbook
 
 BASE = {
@@ -130,18 +133,62 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     book["Memory"].sheet_state = "hidden"
     book["Model"].merge_cells("A40:B41")
     book.save(path)
-    found = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
+    findings = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
     for rule, cell in (
-        ("7", f"H{row}"),
-        ("3", f"I{row + 1}"),
-        ("6", f"H{row + 2}"),
-        ("8", f"H{row + 3}"),
-        ("1", f"H{row + 4}"),
-        ("1", f"H{row + 5}"),
-        ("4", ""),
+        ("magic-number", f"H{row}"),
+        ("inconsistent-formula", f"I{row + 1}"),
+        ("nested-if", f"H{row + 2}"),
+        ("volatile-function", f"H{row + 3}"),
+        ("refers-down", f"H{row + 4}"),
+        ("refers-right", f"H{row + 5}"),
+        ("duplicate-label", ""),
     ):
-        assert (rule, "Prefill", cell) in found
-    assert {("5", "Memory", ""), ("5", "Model", "A40:B41")} <= found
+        assert (rule, "Prefill", cell) in findings
+    assert {("hidden-sheet", "Memory", ""), ("merged-cells", "Model", "A40:B41")} <= findings
+
+
+def test_every_rule_can_be_broken(tmp_path: Path) -> None:
+    """The linter reports all rules of its table and no others."""
+    path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
+    book = _read(path)
+    prefill, model = book["Prefill"], book["Model"]
+    row = next(row for row in range(5, 200) if prefill.cell(row, 6).value == "prefill.qkv.flops")
+    for offset, formula in enumerate(
+        (
+            f"=H{row + 30}",
+            "=Serving!H10",
+            "=" + "+".join(["H12345"] * 30),
+            "=IF(H1>0,IF(H2>0,1,0),0)",
+            "=H1*3",
+            "=NOW()",
+            "=VLOOKUP(H1,H2,1)",
+            ArrayFormula(f"H{row + 7}", "=H1"),
+            "=H1)",
+            "=SUM(H1:H200000)",
+            "=in_tp",
+            "#N/A",
+        )
+    ):
+        prefill.cell(row + offset, 8).value = formula
+    prefill.cell(row, 3).value = None
+    prefill.cell(row + 1, 6).value = "prefill.qkv.flops"
+    prefill.cell(row + 2, 2).value = prefill.cell(row + 3, 2).value
+    prefill["A4"].value = "part"
+    prefill["Z4"].protection = Protection(locked=False)
+    prefill.freeze_panes = None
+    prefill.protection.sheet = False
+    prefill.page_setup.orientation = "portrait"
+    prefill.column_dimensions["C"].hidden = True
+    model.merge_cells("A40:B41")
+    validation = DataValidation()
+    validation.add("A1:J200000")
+    model.add_data_validation(validation)
+    book["Memory"].sheet_state = "hidden"
+    book[BUNDLE_SHEET].sheet_state = "hidden"
+    del book.defined_names["master_check"]
+    book.move_sheet("Serving", -3)
+    book.save(path)
+    assert {finding.rule for finding in lint(path)} == set(RULES)
 
 
 def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:

@@ -40,6 +40,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
 
 Workbook = Annotated[Path, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
+OptionalWorkbook = Annotated[Path | None, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
 
 
 def must_exist(file: Path) -> None:

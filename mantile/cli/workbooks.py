@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from mantile.cli.app import AsJson, Workbook, app, must_exist
+from mantile.cli.app import AsJson, OptionalWorkbook, Workbook, app, must_exist
+from mantile.library.errors import InputError
 
 
 @app.command()
@@ -34,24 +36,41 @@ def verify(
 
 
 @app.command()
-def lint(file: Workbook, as_json: AsJson = False) -> None:
+def lint(
+    file: OptionalWorkbook = None,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules; no FILE is read.")] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check a workbook against the rules of professional modelling. Exit status 1 if any is broken."""
+    if (file is None) != rules:
+        raise InputError("expected a FILE to check, or --rules alone to list the rules")
+    if file is None:
+        _list_rules(as_json)
+    else:
+        _lint(file, as_json)
+
+
+def _list_rules(as_json: bool) -> None:
+    from mantile.cli.output.tables import print_json
+    from mantile.cli.output.workbooks import print_rules
+    from mantile.workbook.lint import RULES
+
+    if as_json:
+        print_json({"rules": [{"rule": name, "meaning": meaning} for name, meaning in RULES.items()]})
+    else:
+        print_rules(RULES)
+
+
+def _lint(file: Path, as_json: bool) -> None:
     must_exist(file)
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_findings
-    from mantile.workbook import lint as rules
+    from mantile.workbook import lint as linter
 
     with working(f"reading {file.name}"):
-        findings = rules.lint(file)
+        findings = linter.lint(file)
     if as_json:
-        print_json(
-            {
-                "findings": [
-                    {key: getattr(finding, key) for key in ("rule", "sheet", "cell", "message")}
-                    for finding in findings
-                ]
-            }
-        )
+        print_json({"findings": [vars(finding) for finding in findings]})
     else:
         print_findings(findings, file)
     if findings:

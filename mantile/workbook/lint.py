@@ -91,8 +91,8 @@ FUNCTIONS = {
     "ISNUMBER",
 }
 FRONT_FUNCTIONS = {"TEXT", "IFERROR"}
-MAX_LENGTH, MAX_REFERENCES, MAX_CHUNK = 120, 8, 32_000
-_MAX_RANGE, _MAX_NESTING = 100_000, 64
+MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
+_MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
     r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
@@ -118,10 +118,46 @@ _CELL = re.compile(
     r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$"
 )
 
+VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"}
+# What holds where a rule is kept, by the name of the rule.
+RULES = {
+    "sheet-order": "Sheets stand in the order in which figures follow from each other.",
+    "refers-down": "A formula of workings refers to rows above its own, never below.",
+    "refers-right": "A formula of workings refers to sheets to the left of its own, never to the right.",
+    "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
+    "no-frozen-panes": "The heads of a sheet of workings stay on the screen and are repeated on each printed page.",
+    "inconsistent-formula": "A row has the same formula in every scenario.",
+    "missing-unit": "Every row has a unit, also where it is 1.",
+    "duplicate-id": "An id stands on one row only.",
+    "duplicate-label": "A label stands on one row of its section only.",
+    "merged-cells": "No cells are merged.",
+    "hidden-sheet": "No sheet is hidden, except the one of the bundle.",
+    "hidden-cells": "No row or column is hidden.",
+    "bundle-sheet": f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters.",
+    "long-formula": f"A formula has at most {MAX_LENGTH} characters.",
+    "too-many-references": f"A formula has at most {MAX_REFERENCES} references.",
+    "nested-if": "No IF stands inside an IF.",
+    "magic-number": "No number but 0, 1 and exponents is typed into a formula; it has a cell of its own.",
+    "volatile-function": f"No function that is recalculated at every change: {', '.join(sorted(VOLATILE))}.",
+    "unknown-function": "Only functions that every spreadsheet program works out alike.",
+    "array-formula": "No array formulas and no data tables.",
+    "unreadable-formula": "Every formula can be read.",
+    "large-range": f"A formula refers to ranges of at most {MAX_RANGE:,} cells.",
+    "no-stored-value": "Every formula has its value stored, for programs that do not calculate.",
+    "error-value": "No cell holds an error as a constant.",
+    "unused-row": "Every row is used by another one, unless it is a result.",
+    "missing-name": "The name master_check leads to the result of all checks.",
+    "not-a-cell": "A formula refers to cells, not to names.",
+    "page-setup": "A sheet prints in landscape, scaled to its pages, with the digest of the bundle in the footer.",
+    "missing-validation": "Every cell for an input has data validation.",
+    "large-validation": f"Data validation covers at most {MAX_AREA:,} cells of a sheet.",
+    "unprotected-sheet": "Every sheet is protected; only inputs can be typed over.",
+}
+
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that does not hold, and where."""
+    """A rule that does not hold, one of `RULES`, and where."""
 
     rule: str
     sheet: str
@@ -163,49 +199,57 @@ def _formulas(sheet: Any) -> Iterator[Any]:
 def _structure(book: Any) -> Iterator[Finding]:
     names = [sheet.title for sheet in book.worksheets if sheet.title != BUNDLE_SHEET]
     if names != [name for name in ORDER if name in names]:
-        yield Finding("1", "", "", f"sheets stand in the order {names}; expected {list(ORDER)}")
+        yield Finding("sheet-order", "", "", f"sheets stand in the order {names}; expected {list(ORDER)}")
     for sheet in book.worksheets:
         if sheet.merged_cells.ranges:
-            yield Finding("5", sheet.title, str(next(iter(sheet.merged_cells.ranges))), "merged cells")
+            yield Finding(
+                "merged-cells", sheet.title, str(next(iter(sheet.merged_cells.ranges))), "merged cells"
+            )
         if sheet.title == BUNDLE_SHEET:
             if sheet.sheet_state != "veryHidden":
                 yield Finding(
-                    "5", sheet.title, "", f"the bundle's sheet is {sheet.sheet_state}; expected very hidden"
+                    "bundle-sheet",
+                    sheet.title,
+                    "",
+                    f"the bundle's sheet is {sheet.sheet_state}; expected very hidden",
                 )
             for row in sheet.iter_rows():
                 if len(str(row[0].value or "")) > MAX_CHUNK:
                     yield Finding(
-                        "5", sheet.title, row[0].coordinate, f"a chunk of {len(str(row[0].value))} characters"
+                        "bundle-sheet",
+                        sheet.title,
+                        row[0].coordinate,
+                        f"a chunk of {len(str(row[0].value))} characters",
                     )
         elif sheet.sheet_state != "visible":
-            yield Finding("5", sheet.title, "", "hidden sheet")
+            yield Finding("hidden-sheet", sheet.title, "", "hidden sheet")
         hidden = [
             key
             for key, size in [*sheet.column_dimensions.items(), *sheet.row_dimensions.items()]
             if size.hidden
         ]
         if hidden:
-            yield Finding("5", sheet.title, str(hidden[0]), "hidden row or column")
+            yield Finding("hidden-cells", sheet.title, str(hidden[0]), "hidden row or column")
         if not sheet.protection.sheet:
-            yield Finding("22", sheet.title, "", "sheet is not protected")
+            yield Finding("unprotected-sheet", sheet.title, "", "sheet is not protected")
     if "master_check" not in book.defined_names:
-        yield Finding("12", "", "", "the name master_check is missing")
+        yield Finding("missing-name", "", "", "the name master_check is missing")
 
 
 def _page(sheet: Any) -> Iterator[Finding]:
     if sheet.page_setup.orientation != "landscape":
-        yield Finding("15", sheet.title, "", "not landscape")
+        yield Finding("page-setup", sheet.title, "", "not landscape")
     fits = sheet.sheet_properties.pageSetUpPr is not None and sheet.sheet_properties.pageSetUpPr.fitToPage
     if not fits and not sheet.page_setup.scale:
-        yield Finding("15", sheet.title, "", "neither fitted to a page nor scaled")
+        yield Finding("page-setup", sheet.title, "", "neither fitted to a page nor scaled")
     if "bundle" not in (sheet.oddFooter.right.text or "") + (sheet.oddFooter.left.text or ""):
-        yield Finding("15", sheet.title, "", "footer without bundle digest")
+        yield Finding("page-setup", sheet.title, "", "footer without bundle digest")
     if sheet.title in WORKINGS and (sheet.freeze_panes is None or not sheet.print_title_rows):
-        yield Finding("2", sheet.title, "", "no frozen panes or no repeated header")
+        yield Finding("no-frozen-panes", sheet.title, "", "no frozen panes or no repeated header")
     areas = [area for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges]
     covered = sum((area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1) for area in areas)
     if covered > MAX_AREA:
-        yield Finding("18", sheet.title, "", f"data validation of {covered:,} cells")
+        yield Finding("large-validation", sheet.title, "", f"data validation of {covered:,} cells")
         return
     validated = {place for area in areas for place in area.cells}
     for row in sheet.iter_rows():
@@ -215,9 +259,11 @@ def _page(sheet: Any) -> Iterator[Finding]:
                 and sheet.title in ("Summary", *WORKINGS)
                 and (cell.row, cell.column) not in validated
             ):
-                yield Finding("18", sheet.title, cell.coordinate, "an input without data validation")
+                yield Finding(
+                    "missing-validation", sheet.title, cell.coordinate, "an input without data validation"
+                )
             if cell.data_type == "e":
-                yield Finding("11", sheet.title, cell.coordinate, f"error value {cell.value}")
+                yield Finding("error-value", sheet.title, cell.coordinate, f"error value {cell.value}")
 
 
 def _identities(book: Any) -> Iterator[Finding]:
@@ -228,51 +274,54 @@ def _identities(book: Any) -> Iterator[Finding]:
             continue
         heads = tuple(sheet.cell(4, column).value for column in range(1, 7))
         if heads != HEADS:
-            yield Finding("2", name, "A4", f"columns are headed {heads}; expected {HEADS}")
+            yield Finding("column-heads", name, "A4", f"columns are headed {heads}; expected {HEADS}")
         labels: Counter[tuple[str, str]] = Counter()
         for row in range(5, sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
                 continue
             if not unit:
-                yield Finding("4", name, f"C{row}", "a row without a unit")
+                yield Finding("missing-unit", name, f"C{row}", "a row without a unit")
             if section == LINKED_IN:
                 continue
             labels[str(section), str(label)] += 1
             if identifier in seen:
-                yield Finding("4", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too")
+                yield Finding(
+                    "duplicate-id", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too"
+                )
             seen[identifier] = name
         for (_, label), count in labels.items():
             if count > 1:
-                yield Finding("4", name, "", f"the label {label!r} stands on {count} rows")
+                yield Finding("duplicate-label", name, "", f"the label {label!r} stands on {count} rows")
 
 
 def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
     name, text, place = sheet.title, str(cell.value), cell.coordinate
     if not isinstance(cell.value, str):
-        yield Finding("8", name, place, "an array formula or a data table")
+        yield Finding("array-formula", name, place, "an array formula or a data table")
         return
-    try:
-        tokens = Tokenizer(text).items
-    except (TokenizerError, IndexError) as error:
-        yield Finding("8", name, place, f"no formula that can be read: {error}")
+    tokens = _tokenised(text)
+    if tokens is None:
+        yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
     composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
     if len(text) > MAX_LENGTH and not composed:
-        yield Finding("6", name, place, f"{len(text)} characters: {text}")
+        yield Finding("long-formula", name, place, f"{len(text)} characters: {text}")
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     if len(references) > MAX_REFERENCES and not composed:
-        yield Finding("6", name, place, f"{len(references)} references: {text}")
+        yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
-        yield Finding("10", name, place, "no stored value")
+        yield Finding("no-stored-value", name, place, "no stored value")
     yield from _tokens(name, place, tokens)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
-            yield Finding("12", name, place, f"{token.value} is not a cell")
+            yield Finding("not-a-cell", name, place, f"{token.value} is not a cell")
             continue
-        if _cells_of(match) > _MAX_RANGE:
-            yield Finding("9", name, place, f"{token.value} is a range of {_cells_of(match):,} cells")
+        if _cells_of(match) > MAX_RANGE:
+            yield Finding(
+                "large-range", name, place, f"{token.value} is a range of {_cells_of(match):,} cells"
+            )
             continue
         other = match["quoted"] or match["sheet"] or name
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
@@ -281,9 +330,17 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         if name in COLLECTING or other in FRONT or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row:
-            yield Finding("1", name, place, f"refers down to {token.value}")
+            yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
-            yield Finding("1", name, place, f"refers right to {token.value}")
+            yield Finding("refers-right", name, place, f"refers right to {token.value}")
+
+
+def _tokenised(formula: Any) -> list[Token] | None:
+    """The parts of a formula; None if it cannot be read, or is an array formula or a data table."""
+    try:
+        return Tokenizer(formula).items if isinstance(formula, str) else None
+    except (TokenizerError, IndexError):
+        return None
 
 
 def _cells_of(match: re.Match[str]) -> int:
@@ -299,9 +356,8 @@ def calculable(formula: str, sheets: Container[str]) -> bool:
     """
     if not formula.startswith("="):
         return False
-    try:
-        tokens = Tokenizer(formula).items
-    except (TokenizerError, IndexError):
+    tokens = _tokenised(formula)
+    if tokens is None:
         return False
     depth = 0
     for token in tokens:
@@ -318,7 +374,7 @@ def calculable(formula: str, sheets: Container[str]) -> bool:
             match = _CELL.match(token.value)
             if (
                 match is None
-                or _cells_of(match) > _MAX_RANGE
+                or _cells_of(match) > MAX_RANGE
                 or ((name := match["quoted"] or match["sheet"]) and name not in sheets)
             ):
                 return False
@@ -332,10 +388,11 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
         if token.type == Token.FUNC and token.subtype == Token.OPEN:
             name = token.value.rstrip("(").upper()
             if name == "IF" and "IF" in stack:
-                yield Finding("6", sheet, place, "IF inside IF")
+                yield Finding("nested-if", sheet, place, "IF inside IF")
             allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and sheet in COLLECTING)
             if not allowed:
-                yield Finding("8", sheet, place, f"function {name}")
+                rule = "volatile-function" if name in VOLATILE else "unknown-function"
+                yield Finding(rule, sheet, place, f"function {name}")
             stack.append(name)
         elif token.type == Token.FUNC and token.subtype == Token.CLOSE and stack:
             stack.pop()
@@ -345,7 +402,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
             and token.value not in ("0", "1")
             and previous != "^"
         ):
-            yield Finding("7", sheet, place, f"literal {token.value}")
+            yield Finding("magic-number", sheet, place, f"literal {token.value}")
         if token.type != Token.WSPACE:
             previous = token.value
 
@@ -353,8 +410,8 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
 def _rows(sheet: Any) -> Iterator[Finding]:
     for row in range(5, sheet.max_row + 1):
         base = sheet.cell(row, FIRST + 1)
-        if base.data_type != "f":
-            continue
+        if base.data_type != "f" or _tokenised(base.value) is None:
+            continue  # what is wrong with it is reported by itself
         for column in range(FIRST + 2, sheet.max_column + 1):
             other = sheet.cell(row, column)
             if other.data_type != "f" or not other.protection.locked:
@@ -362,7 +419,10 @@ def _rows(sheet: Any) -> Iterator[Finding]:
             expected = Translator(base.value, origin=base.coordinate).translate_formula(other.coordinate)
             if other.value != expected and "Summary!" not in base.value:
                 yield Finding(
-                    "3", sheet.title, other.coordinate, f"{other.value}; expected {expected}, as in the base"
+                    "inconsistent-formula",
+                    sheet.title,
+                    other.coordinate,
+                    f"{other.value}; expected {expected}, as in the base",
                 )
 
 
@@ -380,4 +440,4 @@ def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]
             filled = [column for column in (FIRST, FIRST + 1) if sheet.cell(row, column).value is not None]
             if filled and not any((name, row, column) in used for column in filled):
                 cell = f"{get_column_letter(filled[0])}{row}"
-                yield Finding("11", name, cell, f"nothing uses {identifier}")
+                yield Finding("unused-row", name, cell, f"nothing uses {identifier}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +204,14 @@ def print_findings(findings: Sequence[Finding], path: Path) -> None:
     if findings:
         table = new_table("rule", "sheet", "cell", "message")
         for finding in findings:
-            table.add_row(str(finding.rule), str(finding.sheet), str(finding.cell), str(finding.message))
+            table.add_row(finding.rule, finding.sheet, finding.cell, finding.message)
         console.print(table)
     console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")
+
+
+def print_rules(rules: Mapping[str, str]) -> None:
+    """The rules that lint checks: name and meaning."""
+    table = new_table("rule", "meaning")
+    for name, meaning in rules.items():
+        table.add_row(name, meaning)
+    open_console().print(table)
