@@ -1,1 +1,4 @@
-"""The quantity graph: named figures, one table of operations, and its readers. Knows nothing of LLMs or workbooks."""
+"""The quantity graph: named figures, one table of operations, and its readers.
+
+Knows nothing of LLMs or workbooks.
+"""

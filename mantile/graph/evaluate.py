@@ -20,7 +20,10 @@ _Step = tuple[Node, Callable[..., Any], tuple[Node, ...]]
 
 
 def _number(value: Any) -> Any:
-    """Numbers as floats: whole numbers of NumPy would overflow without a word. An override nobody set is NaN."""
+    """Numbers as floats: whole numbers of NumPy would overflow without a word.
+
+    An override nobody set is NaN.
+    """
     if value is None:
         return np.nan
     if isinstance(value, np.ndarray):
@@ -67,8 +70,8 @@ class Program:
         """Values of all nodes.
 
         Args:
-            inputs: input ids to a scalar, a text or an array; absent ones keep their value, or follow their default.
-                None in an array stands for a case in which an input follows.
+            inputs: input ids to a scalar, a text or an array; absent ones keep their value, or follow their
+                default. None in an array stands for a case in which an input follows.
             cases: values of each case, for expressions that look across cases.
         """
         values, steps = self._start(inputs, cases)
@@ -118,7 +121,8 @@ class Program:
 
         Args:
             inputs: as for `run`.
-            varying: ids of the inputs that the result takes anew each time; arrays it is given broadcast with those of `inputs`.
+            varying: ids of the inputs that the result takes anew each time; arrays it is given broadcast with
+                those of `inputs`.
         """
         fixed = self.run(inputs)
         sources = [node for node in self.inputs if node.id in varying]
@@ -181,7 +185,8 @@ class Program:
         count = len(next(iter(varying.values())))
         if any(len(value) != count for value in varying.values()):
             raise ValueError(
-                f"inputs vary over different numbers of cases: { ({key: len(value) for key, value in varying.items()}) }"
+                "inputs vary over different numbers of cases: "
+                f"{ ({key: len(value) for key, value in varying.items()}) }"
             )
         first = {key: value[:1].tolist()[0] for key, value in varying.items()}
         again = self.partial({**inputs, **first}, varying)

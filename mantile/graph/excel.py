@@ -19,7 +19,10 @@ class Cells(Protocol):
 
 
 def formula(node: Node, cells: Cells) -> str:
-    """The text of a cell that holds `node`, with the leading equals sign. A named node prints as a link to its cell."""
+    """The text of a cell that holds `node`, with the leading equals sign.
+
+    A named node prints as a link to its cell.
+    """
     return "=" + _expression(node, cells)[0]
 
 

@@ -66,7 +66,10 @@ def _total(*arguments: Any) -> Any:
 
 
 def _all_of(*arguments: Any) -> Any:
-    """An error beside conditions that hold is one. An empty cell is no error, and stands here behind one that does not hold."""
+    """An error beside conditions that hold is one.
+
+    An empty cell is no error, and stands here behind one that does not hold.
+    """
     holds = reduce(np.logical_and, arguments)
     errors = [np.isnan(condition) for condition in arguments if not _all_finite(condition)]
     if not errors:
@@ -194,7 +197,10 @@ class Members(list[Any]):
 
 
 def _flags(keys: Members, key: Any) -> Any:
-    """Whether each member is the key or meets a criterion, which a text never does: an array, or a list where there are cases."""
+    """Whether each member is the key or meets a criterion, which a text never does.
+
+    An array, or a list where there are cases.
+    """
     criterion = key if isinstance(key, _Criterion) else None
     if keys.scalars and np.ndim(key if criterion is None else criterion.bound) == 0:
         if criterion is not None:
@@ -296,6 +302,7 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return compare
 
 
+# ruff: disable[E501]
 _TABLE = (
     #         name             NumPy                       Excel                  words                                 binds       unit
     Operation("add",           np.add,                     "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
@@ -334,6 +341,7 @@ _TABLE = (
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
+# ruff: enable[E501]
 
 OPERATIONS = {operation.name: operation for operation in _TABLE}
 

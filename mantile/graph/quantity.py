@@ -98,7 +98,8 @@ class Apply(Node):
         wanted = ARITIES[self.operation]
         if len(self.arguments) != wanted if wanted is not None else not self.arguments:
             raise ValueError(
-                f"{self.operation} takes {'one argument or more' if wanted is None else wanted}, not {len(self.arguments)}"
+                f"{self.operation} takes {'one argument or more' if wanted is None else wanted}, not "
+                f"{len(self.arguments)}"
             )
 
 
@@ -119,8 +120,8 @@ class Input(Node):
         choices: the texts or numbers it may take.
         minimum, maximum, integer: the range it may take.
         name: how a sentence calls it; the label where empty.
-        default: gives the figure that it follows until a case states a value. A `LateDefault` where that figure is made
-            after the input.
+        default: gives the figure that it follows until a case states a value. A `LateDefault` where that
+            figure is made after the input.
     """
 
     id: str
@@ -169,7 +170,9 @@ class Input(Node):
 
 @dataclass(eq=False, slots=True)
 class LateDefault:
-    """The figure that an input follows, worked out from other inputs and so made after it: stated with `set`, once.
+    """The figure that an input follows, worked out from other inputs and so made after it.
+
+    Stated with `set`, once.
 
     Until then the input follows nothing.
     """
@@ -197,7 +200,8 @@ class Quantity(Node):
     Args:
         id, label, unit, name: as for `Input`.
         body: the expression. Its unit must be `unit`, scale included.
-        note: why it is worked out so. How it is worked out is never typed: `sentence` prints it from the body.
+        note: why it is worked out so. How it is worked out is never typed: `sentence` prints it from the
+            body.
         source: the assumption or reference behind the form, if any.
         factor: an efficiency factor, which the reader may want to calibrate.
     """
@@ -371,8 +375,8 @@ def sum_where(values: Span, *conditions: Operand) -> Apply:
 
     Args:
         values: the numbers.
-        conditions: in pairs: keys, a span with as many members as `values`, and what its member must be: a text, a whole
-            number, or a criterion: `at_least` or `below` a figure.
+        conditions: in pairs: keys, a span with as many members as `values`, and what its member must be: a
+            text, a whole number, or a criterion: `at_least` or `below` a figure.
     """
     return apply("sum_where", values, *conditions)
 

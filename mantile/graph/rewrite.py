@@ -1,4 +1,7 @@
-"""The same figures for another case of some inputs: those that follow from them are made again, all others stay shared."""
+"""The same figures for another case of some inputs.
+
+Those that follow from them are made again, all others stay shared.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +61,17 @@ class GraphRewrite:
 
     @property
     def rewritten(self) -> Mapping[Node, Node]:
-        """What was asked for so far and all on the way there that was made again, by the original; and what was replaced."""
+        """What was asked for and all on the way there that was made again, by the original.
+
+        Also what was replaced.
+        """
         return self._rewritten
 
     def _followers(self, order: Order) -> set[Node]:
-        """Nodes that follow from what is replaced. Members of a span stand below each other, so one takes the others along."""
+        """Nodes that follow from what is replaced.
+
+        Members of a span stand below each other, so one takes the others along.
+        """
         affected: set[Node] = {node for node, other in self._rewritten.items() if other is not node}
         while True:
             before = len(affected)
@@ -113,7 +122,7 @@ class GraphRewrite:
         return other
 
     def _following(self, figure: Input) -> Quantity:
-        """An input that follows another figure, where that one was made again: unless somebody typed over it."""
+        """An input that follows another figure that was made again: unless somebody typed over it."""
         default = figure.follows
         assert default is not None
         body = where(equal(figure, default), self._node(default), figure)

@@ -74,7 +74,10 @@ def names(quantity: Quantity) -> dict[Named, str]:
 
 
 def _in_full(figure: Named, quantity: Quantity) -> str:
-    """How a quantity calls a figure: one that leaves out the ending of its block gets it back outside of it."""
+    """How a quantity calls a figure.
+
+    One that leaves out the ending of its block gets it back outside of it.
+    """
     short, comma, _ = figure.label.rpartition(", ")
     if comma and figure.name == lowered(short) and _ending(figure).lower() != _ending(quantity).lower():
         return lowered(figure.label).replace(" + ", " and ")
