@@ -1,4 +1,7 @@
-"""The command line. Each command parses, calls one public function and prints; heavy modules are imported inside."""
+"""The command line.
+
+Each command parses, calls one public function and prints; heavy modules are imported inside.
+"""
 
 from mantile.cli import estimates, library, measured, roundtrip, sweeps, workbooks
 from mantile.cli.app import app, main

@@ -37,7 +37,10 @@ def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
 
 
 def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:
-    """An estimate and what to call it; without a model or scenario, of a small example, changed by the flags."""
+    """An estimate and what to call it.
+
+    Without a model or scenario, of a small example, changed by the flags.
+    """
     if what is not None:
         found = estimate_of(what, flags)
         return found, found.title
@@ -52,7 +55,10 @@ def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estim
 
 
 def _exit_on_failed_checks(found: Estimate) -> None:
-    """Exit status 1 where an error check of any column fails; what was asked for has been written or printed."""
+    """Exit status 1 where an error check of any column fails.
+
+    What was asked for has been written or printed.
+    """
     if any(found.results(column)["checks"]["errors"] for column in range(len(found.columns))):
         raise typer.Exit(1)
 
@@ -116,7 +122,9 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
 @app.command()
 @with_flags
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
-    """Print which accelerator holds what, the messages between them, and every reason why a plan is not possible."""
+    """Print which accelerator holds what, the messages between them, and every reason why a plan is not
+    possible.
+    """
     found = estimate_of(what, flags)
     from mantile.cli.output.tables import print_json, print_plan
     from mantile.estimate import plan as planning

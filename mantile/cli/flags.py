@@ -1,6 +1,9 @@
-"""The flags of a scenario, shared by the commands that need one: what is given becomes the fields of a scenario.
+"""The flags of a scenario, shared by the commands that need one.
 
-Flags of fields are made of the table of fields, when a command that has them is called: the table is slow to import.
+What is given becomes the fields of a scenario.
+
+Flags of fields are made of the table of fields, when a command that has them is called: the table is slow to
+import.
 """
 
 from __future__ import annotations
@@ -54,7 +57,10 @@ def _document_flags(
 
 
 def _field_parameters() -> Iterator[inspect.Parameter]:
-    """The flags of all fields; those of prefill and decode workers stand behind the deployment they are part of."""
+    """The flags of all fields.
+
+    Those of prefill and decode workers stand behind the deployment they are part of.
+    """
     from mantile.library.fields import DECODE, DEPLOYMENT, PREFILL
     from mantile.library.scenario import SCENARIO_FIELDS, WORKER_FIELDS
 
@@ -70,7 +76,7 @@ def _field_parameters() -> Iterator[inspect.Parameter]:
 
 
 def _parameters(declared: ScenarioField) -> Iterator[inspect.Parameter]:
-    """The flag of a field, under the names that serving engines have for it as well; and its old spellings."""
+    """The flag of a field, also under the names that serving engines have for it, and its old spellings."""
     spellings = (declared.name, *declared.aliases)
     yield _parameter(declared, declared.name, spellings, flag_help(declared))
     if declared.former:
@@ -78,7 +84,10 @@ def _parameters(declared: ScenarioField) -> Iterator[inspect.Parameter]:
 
 
 def _worker_parameters(declared: ScenarioField, prefix: str) -> Iterator[inspect.Parameter]:
-    """The flag of a field for prefill or decode workers alone; what serving engines call it is understood, but not shown."""
+    """The flag of a field for prefill or decode workers alone.
+
+    What serving engines call it is understood, but not shown.
+    """
     from mantile.library.fields import PREFILL, WORKERS
 
     workers = "prefill workers" if prefix == PREFILL else "decode workers"
@@ -173,7 +182,7 @@ def replaced_figure(text: str) -> tuple[str, float]:
 
 
 def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
-    """NAME=VALUES to both: numbers and names with commas, LOW:HIGH:STEP for every step, LOW..HIGH for doublings.
+    """NAME=VALUES to both: numbers and names with commas, LOW:HIGH:STEP for steps, LOW..HIGH for doublings.
 
     Raises:
         InputError: if it is not of that form.
@@ -192,7 +201,10 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def _values(part: str, text: str) -> Iterator[Any]:
-    """One value, every step of a range, or doublings; decimal arithmetic, so that steps of 0.05 stay what they are."""
+    """One value, every step of a range, or doublings.
+
+    Decimal arithmetic, so that steps of 0.05 stay what they are.
+    """
     import re
     from decimal import Decimal
 
@@ -278,7 +290,10 @@ def _set_parameters(function: Callable[..., None], parameters: list[inspect.Para
 
 
 def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | None]:
-    """A scenario file, a bundle or a model, and flags, to a scenario and the name that stands for it in errors; and the bundle, if it is one."""
+    """A scenario file, a bundle or a model, and flags, to a scenario.
+
+    Also the name that stands for it in errors; and the bundle, if it is one.
+    """
     from mantile.library.scenario import merge_fields, parse_scenario
 
     suffix = Path(what).suffix.lower()

@@ -68,7 +68,9 @@ def _hardware_diff(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by figure."""
+    """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by
+    figure.
+    """
     identifier, _, named = left.partition("@")
     if version is not None and named:
         raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
@@ -95,7 +97,9 @@ def _add(
         bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")
     ] = False,
 ) -> None:
-    """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks. Exit status 1 if anything."""
+    """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks.
+    Exit status 1 if anything.
+    """
     from mantile.cli.output.tables import print_datasheet
     from mantile.library import datasheet
 

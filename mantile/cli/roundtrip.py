@@ -60,7 +60,9 @@ def compare(
     flags: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
-    """Compare inputs, formulas and results of two workbooks, scenarios, bundles or models; flags are for models. Exit status 1 if anything differs."""
+    """Compare inputs, formulas and results of two workbooks, scenarios, bundles or models; flags are for
+    models. Exit status 1 if anything differs.
+    """
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_comparison
     from mantile.roundtrip import compare as comparison
@@ -105,7 +107,9 @@ def audit(
         ),
     ],
 ) -> None:
-    """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides, edits, checks."""
+    """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides,
+    edits, checks.
+    """
     must_exist(file)
     for path in output:
         if path.suffix.lower() not in (".xlsx", ".csv", ".json"):

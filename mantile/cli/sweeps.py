@@ -36,7 +36,9 @@ def sweep(
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Work every combination of values out: a table of all points, and which of them no other beats. Variants of a scenario are left out."""
+    """Work every combination of values out: a table of all points, and which of them no other beats. Variants
+    of a scenario are left out.
+    """
     values: dict[str, tuple[Any, ...]] = {}
     for text in over:
         name, swept = swept_values(text)

@@ -19,7 +19,9 @@ def verify(
     ] = "formulas",
     as_json: AsJson = False,
 ) -> None:
-    """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything differs."""
+    """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything
+    differs.
+    """
     must_exist(file)
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_report

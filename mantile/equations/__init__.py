@@ -1,6 +1,9 @@
-"""The performance model, one subject per file. Everything here builds quantities; nothing is computed or printed.
+"""The performance model, one subject per file.
 
-A newcomer holding a cell finds its formula by its id: the first part of the id is the file, the second the function.
+Everything here builds quantities; nothing is computed or printed.
+
+A newcomer holding a cell finds its formula by its id: the first part of the id is the file, the second the
+function.
 
     first part of the id     file
     ----------------------   -----------------------------------------------------------------------
@@ -26,6 +29,6 @@ A newcomer holding a cell finds its formula by its id: the first part of the id 
       checks, stamp
     floor                    mantile/floors.py
 
-What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode workers.
-graph.py puts everything together.
+What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode
+workers. graph.py puts everything together.
 """

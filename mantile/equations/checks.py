@@ -378,7 +378,10 @@ def _total(parts: list[Quantity]) -> Node:
 
 
 def _with_copies(width: Node, workers: Workers) -> Node:
-    """What all TP ranks hold of a dimension: itself and copies of KV heads where it is split, else one each."""
+    """What all TP ranks hold of a dimension.
+
+    Itself and copies of KV heads where it is split, else one each.
+    """
     if workers.plan.splits_of(width):
         return substitute(width, workers.plan.copied)
     return width * workers.inputs.tp
@@ -641,7 +644,8 @@ class Verdict:
     """What all checks of a workbook say together.
 
     Args:
-        passed: error checks that hold, `clear` alerts that do, of each scenario; the rest is of all scenarios.
+        passed: error checks that hold, `clear` alerts that do, of each scenario; the rest is of all
+            scenarios.
         error_count: error checks of all scenarios, and `alert_count` alerts.
         master: 1 if no error check failed in any scenario.
         headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed.

@@ -1,9 +1,11 @@
-"""Messages between ranks in a pass: which collective a module needs, over which ranks, how often, and how long it takes.
+"""Messages between ranks in a pass.
 
-One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter and an
-all-gather. Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their results; with EP
-tokens are sent to the ranks of their experts and back instead. Between pipeline stages activations go from rank to
-rank.
+Which collective a module needs, over which ranks, how often, and how long it takes.
+
+One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter
+and an all-gather. Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their
+results; with EP tokens are sent to the ranks of their experts and back instead. Between pipeline stages
+activations go from rank to rank.
 """
 
 from __future__ import annotations
@@ -303,7 +305,10 @@ def to_experts(work: _Pass, layers: Node) -> list[Block]:
 
 
 def context(work: _Pass) -> list[Block]:
-    """What context parallelism passes around: keys and values of the prompt in prefill, partial results in decode."""
+    """What context parallelism passes around.
+
+    Keys and values of the prompt in prefill, partial results in decode.
+    """
     cores = _cores(work.ir)
     if not cores:
         return []
@@ -416,7 +421,7 @@ def _following(time: Quantity, sums: Block, size: Quantity, section: Section) ->
 
 
 def _ends(ir: ModelGraph) -> tuple[list[Module], list[Module], list[Module]]:
-    """Modules with partial sums on every rank: of mixers, of dense FFNs and shared experts, of routed experts."""
+    """Modules with partial sums on every rank: mixers, dense FFNs and shared experts, routed experts."""
     ends = sums_after(ir)
     mixers = [module for module in ends if scope(module) == "attention" and module.part != "experts"]
     routed = [module for module in ends if scope(module) == "experts"]
@@ -438,7 +443,7 @@ def sums_after(ir: ModelGraph) -> tuple[Module, ...]:
 
 
 def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:
-    """Modules in the middle of a mixer that need a sum: norms over all heads, products from split channels."""
+    """Modules inside a mixer that need a sum: norms over all heads, products from split channels."""
     hidden = ir.facts["hidden_size"]
 
     def needs_sum(module: Module) -> bool:

@@ -97,7 +97,10 @@ class Efficiency:
 
     @cached_property
     def factors(self) -> dict[str, Quantity]:
-        """The factors by name; those that differ by class of matrices as the class with most of them has them."""
+        """The factors by name.
+
+        Those that differ by class of matrices as the class with most of them has them.
+        """
         return {name: factor.main for name, factor in self.in_use.items()}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Small streaming kernels: norms with residual, RoPE with KV write, activations, gates, routing, embedding."""
+"""Small streaming kernels: norms with residual, RoPE and KV write, activations, gates, routing, embedding."""
 
 from __future__ import annotations
 

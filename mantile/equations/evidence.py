@@ -33,8 +33,8 @@ class Evidence:
     """Ranges that hold 80 % of measured runs, as tenth and ninetieth percentile of a result.
 
     Args:
-        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if prefill
-            and decode have workers of their own.
+        level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if
+            prefill and decode have workers of their own.
         name: the level in words.
         bands: by metric, the result at its tenth, fiftieth and ninetieth percentile.
     """

@@ -24,8 +24,8 @@ CONDITIONS: dict[Condition | None, str] = {"format": "kernel format", "kv": "KV 
 class FactorKind:
     """A kind of efficiency factor.
 
-    A factor that differs by kernel format is worked out for every class of matrices that uses it; one that differs
-    by number of ranks for the groups of ranks that use it.
+    A factor that differs by kernel format is worked out for every class of matrices that uses it; one that
+    differs by number of ranks for the groups of ranks that use it.
 
     Args:
         label, unit, note: of its block on the Efficiency sheet.

@@ -1,8 +1,8 @@
 """Which efficiency profile holds, rows "efficiency.chain", "efficiency.profile" and "efficiency.choice".
 
 A profile holds for everything, a generation or an accelerator, with or without a framework, or for how
-accelerators are linked. Of the profiles that hold for a scenario and have a factor, the one of the highest level is
-used.
+accelerators are linked. Of the profiles that hold for a scenario and have a factor, the one of the highest
+level is used.
 """
 
 from __future__ import annotations

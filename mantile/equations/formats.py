@@ -128,8 +128,8 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
 def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, types: DataTypes) -> Rows:
     """The data type that activations have by default, in the last row.
 
-    They follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a peak
-    for that format; else they are bf16.
+    They follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a
+    peak for that format; else they are bf16.
     """
     choices = ir.model.architecture.choices
     weights: Node = inputs.weights_dtype

@@ -1,4 +1,7 @@
-"""What the library states of serving frameworks, rows "framework": whose chips they run on, how they schedule."""
+"""What the library states of serving frameworks, rows "framework".
+
+Whose chips they run on, how they schedule.
+"""
 
 from __future__ import annotations
 

@@ -202,8 +202,9 @@ def build_graph(
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
-    """All blocks, by sheet. Serving begins with the step with all slots taken and ends with the concurrency that follows
-    from a request rate, where there may be one."""
+    """All blocks, by sheet. Serving begins with the step with all slots taken and ends with the concurrency
+    that follows from a request rate, where there may be one.
+    """
     sheets = _blocks(graph)
     if graph.concurrency is None or graph.steps is None:
         return sheets

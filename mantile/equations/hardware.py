@@ -36,8 +36,8 @@ _SI = {"GiB": ("B", GIBI), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 class Hardware:
     """Facts of the chosen accelerator and of the system it stands in.
 
-    Peaks are in FLOP/s, by name; bandwidths in B/s and per direction; sizes in B, power in W, prices in USD. What
-    an accelerator or system does not have is 0.
+    Peaks are in FLOP/s, by name; bandwidths in B/s and per direction; sizes in B, power in W, prices in USD.
+    What an accelerator or system does not have is 0.
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.

@@ -1,6 +1,7 @@
-"""What is asked: the deployment, how a model is spread over it, the data types and the workload of one scenario.
+"""What is asked: the deployment, how a model is spread over it, the data types and the workload.
 
-Each input is a field of the table in `mantile.library.scenario`: label, unit, range, choices and meaning are stated there.
+Each input is a field of the table in `mantile.library.scenario`: label, unit, range, choices and meaning are
+stated there.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _NOTES = {
 class Workload:
     """The inputs of a scenario. Names are the fields of a scenario file and the `in_` names of a workbook.
 
-    None where the model has no use for an input: experts in a dense model, images without a vision tower; and the inputs of
-    decode workers in a workbook where the same accelerators prefill and decode.
+    None where the model has no use for an input: experts in a dense model, images without a vision tower; and
+    the inputs of decode workers in a workbook where the same accelerators prefill and decode.
     """
 
     accelerator: Input
@@ -103,7 +104,7 @@ class Workload:
         }
 
     def set_default(self, name: str, figure: Named) -> None:
-        """State the figure that an input follows until somebody types over it: it is worked out from other inputs.
+        """State the figure, worked out from other inputs, that an input follows until somebody types over it.
 
         Once, while the graph is built, for an input whose field says what it follows from.
         """
@@ -142,8 +143,8 @@ def workload(
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
-    Inputs that follow what is worked out from others, such as the data type of activations, follow nothing yet: whoever
-    builds the graph states it with `Workload.set_default`.
+    Inputs that follow what is worked out from others, such as the data type of activations, follow nothing
+    yet: whoever builds the graph states it with `Workload.set_default`.
 
     Args:
         disaggregated: whether decode workers get inputs of their own.
@@ -217,8 +218,9 @@ def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
 
 
 def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, Input]:
-    """Inputs of decode workers: each follows the deployment's until somebody types over it. The system follows only on
-    the same accelerator: another one comes in its usual system."""
+    """Inputs of decode workers: each follows the deployment's until somebody types over it. The system
+    follows only on the same accelerator: another one comes in its usual system.
+    """
     decode = {
         name: scenario_input(
             SCENARIO_FIELDS[name], library, _always(shared[name]), id_prefix=DECODE, label_suffix=", decode"
@@ -290,7 +292,7 @@ def _ranks(inputs: Workload) -> Ranks:
 
 
 def _sections(inputs: Workload, ranks: Ranks) -> tuple[Section, ...]:
-    """The blocks of the Inputs sheet, in the order of the table; decode workers stand below the deployment."""
+    """The blocks of the Inputs sheet, in the order of the table, decode workers below the deployment."""
     named = inputs.named()
     rows: dict[str, list[Named]] = {group: [] for group in _NOTES}
     for field in SCENARIO_FIELDS.values():

@@ -1,8 +1,10 @@
-"""Requests that arrive at a rate of their own: how many are in flight, how loaded the deployment is, how long they wait.
+"""Requests that arrive at a rate of their own.
 
-A decode step is taken as a line between one request and the batch of the Decode sheet. Arrivals are random (Poisson), and
-prompts are served one after the other: waits are those of a single server with fixed service times. Beyond a load of 0.8
-these forms no longer hold.
+How many are in flight, how loaded the deployment is, how long they wait.
+
+A decode step is taken as a line between one request and the batch of the Decode sheet. Arrivals are random
+(Poisson), and prompts are served one after the other: waits are those of a single server with fixed service
+times. Beyond a load of 0.8 these forms no longer hold.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ class RoutedExperts:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Seconds of a decode step between whose batches a request rate lies: with one request, and with all slots taken.
+    """Seconds of a decode step between whose batches a request rate lies.
+
+    With one request, and with all slots taken.
 
     Args:
         most: batch slots of a replica.
@@ -327,8 +331,8 @@ def _at_rate(
 def _lines(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
     """Lines through the step of the Decode sheet: for fewer requests, and for more.
 
-    Experts apart, each goes to the step with one request, or with all slots taken. What more experts take grows as it
-    does at the batch.
+    Experts apart, each goes to the step with one request, or with all slots taken. What more experts take
+    grows as it does at the batch.
     """
     fewer: Node = full - steps.single
     more: Node = steps.all_slots - full
@@ -380,7 +384,10 @@ def _start(full: Quantity, memory: Memory, slope: Node) -> Node:
 
 
 def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving) -> Quantity:
-    """Seconds per token if steps lie on a line: steps have the time that prompts and further requests leave."""
+    """Seconds per token if steps lie on a line.
+
+    Steps have the time that prompts and further requests leave.
+    """
     work = rows(
         f"work{suffix}",
         f"Time a request adds to the steps of others, {place}",
@@ -456,10 +463,11 @@ def concurrency(
 ) -> Concurrency:
     """The requests in flight that follow from a request rate, in closed form and without a circle.
 
-    Little's law needs the time of a request, which needs the batch. The step time is taken as a line over the batch, and
-    beside it the reading of routed experts, which follows the share of them that the batch touches. On a line, the batch
-    at which requests arrive as fast as they leave has a closed form. With experts it is taken three times: with the share that
-    all slots touch, then twice with the share at the estimate before and how fast it grows there, which is Newton's method.
+    Little's law needs the time of a request, which needs the batch. The step time is taken as a line over the
+    batch, and beside it the reading of routed experts, which follows the share of them that the batch
+    touches. On a line, the batch at which requests arrive as fast as they leave has a closed form. With
+    experts it is taken three times: with the share that all slots touch, then twice with the share at the
+    estimate before and how fast it grows there, which is Newton's method.
 
     Args:
         before_decode: seconds of a prompt through prefill, and to the workers that decode.

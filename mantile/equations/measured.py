@@ -28,7 +28,7 @@ MEASURABLE = {
     "tpot_ms": TPOT,
     "output_tokens_per_s": OUTPUT_TOKENS_PER_S,
 }
-"""What may be measured of a scenario, by the field of its `measured`, in the unit in which people quote it."""
+"""What may be measured of a scenario, by the field of its `measured`, in the unit that people quote."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class _Result:
-    """A result that may have been measured: its field in a scenario, what it is called, and its prediction."""
+    """A result that may have been measured: its field in a scenario, its name, and its prediction."""
 
     field: str
     metric: Metric

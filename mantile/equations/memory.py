@@ -551,7 +551,10 @@ def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> list[Quantity]:
 
 
 def _candidates(rows: Rows, name: str, channels: list[tuple[Module, Node]]) -> list[Node]:
-    """Widths of projections; in rows of their own where a formula would have more references than one can read."""
+    """Widths of projections.
+
+    In rows of their own where a formula would have more references than one can read.
+    """
     bodies = [body for _, body in channels]
     if sum(map(is_named, expression(*bodies))) <= _READABLE:
         return bodies

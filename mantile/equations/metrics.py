@@ -1,7 +1,7 @@
 """The headline metrics: what an estimate is asked for, declared once.
 
-Results of Python and of `mantile estimate --json`, columns of sweeps, defined names, front sheets and the terminal follow from this
-list.
+Results of Python and of `mantile estimate --json`, columns of sweeps, defined names, front sheets and the
+terminal follow from this list.
 """
 
 from __future__ import annotations
@@ -538,7 +538,9 @@ METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) 
 
 
 def metrics_of(figures: Mapping[str, Named]) -> Iterator[Metric]:
-    """The metrics that a graph has: a load where requests may arrive at a rate, a ratio where workers are apart.
+    """The metrics that a graph has.
+
+    A load where requests may arrive at a rate, a ratio where workers are apart.
 
     Args:
         figures: of the graph by id.

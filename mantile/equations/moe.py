@@ -38,7 +38,10 @@ def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGrap
 
 
 def coverage_growth(share: Quantity, spread: Node) -> Node:
-    """By how much the share of the experts touched grows per relative growth of the tokens: T x its derivative by T."""
+    """How much the share of the experts touched grows per relative growth of the tokens.
+
+    T x its derivative by T.
+    """
     untouched = maximum(SMALLEST, 1 - share)
     return -spread * untouched * logarithm(untouched)
 

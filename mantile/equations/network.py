@@ -1,8 +1,9 @@
 """What a message costs: every algorithm of every collective as a fixed time and a time per byte.
 
-A collective takes latency + bytes × time per byte; a pass works all algorithms out for its message and takes the
-cheapest. Forms: NCCL's tuner and performance notes for rings, in-switch sums and hierarchies; the TPU scaling book
-for tori; one read of all peers (one-shot) and scatter-and-gather at once (two-shot) as TensorRT-LLM and vLLM do it.
+A collective takes latency + bytes × time per byte; a pass works all algorithms out for its message and takes
+the cheapest. Forms: NCCL's tuner and performance notes for rings, in-switch sums and hierarchies; the TPU
+scaling book for tori; one read of all peers (one-shot) and scatter-and-gather at once (two-shot) as
+TensorRT-LLM and vLLM do it.
 
     id behind "network"                                        function
     --------------------------------------------------------   ----------------------------------

@@ -1,7 +1,8 @@
 """What factors and hardware come to: rows "efficiency.fraction" and "efficiency.rate".
 
-A fraction is a factor times its scale, the share of a peak that is reached: what the checks look at. A rate is
-a fraction times the datasheet figure, in FLOP/s or B/s, worked out once for all blocks; so are launch times.
+A fraction is a factor times its scale, the share of a peak that is reached: what the checks look at. A rate
+is a fraction times the datasheet figure, in FLOP/s or B/s, worked out once for all blocks; so are launch
+times.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How requests get their turn: the prefill that other requests' steps carry, and the wait for a first token.
 
-Three schedulers: mixed (chunks of prompts ride in decode steps), prefill first (decode stops for prompts), whole
-prompts (prompts join decode steps undivided). The closed forms were fitted to a step-by-step simulation of each
-under a closed loop, thousands of settings.
+Three schedulers: mixed (chunks of prompts ride in decode steps), prefill first (decode stops for prompts),
+whole prompts (prompts join decode steps undivided). The closed forms were fitted to a step-by-step simulation
+of each under a closed loop, thousands of settings.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def scheduler(library: Library, inputs: Workload) -> Scheduler:
 def _wait(
     statistic: str, place: Quantity
 ) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
-    """The three figures of a closed form for the scheduler in use, and their rows with those of all schedulers."""
+    """The three figures of a closed form for the scheduler in use, and their rows for all schedulers."""
     label, error, fitted = _WAITS[statistic]
     rows: list[Input | Quantity] = []
     in_use: list[Quantity] = []

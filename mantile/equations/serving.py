@@ -38,7 +38,8 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        before_decode: what a prompt takes before it decodes, waits left out: through prefill, and to the workers that decode.
+        before_decode: what a prompt takes before it decodes, waits left out: through prefill, and to the
+            workers that decode.
         load: the state under a request rate; None where none may be given.
     """
 

@@ -24,7 +24,10 @@ from mantile.library.scenario import (
 
 
 class Column(Strict):
-    """One scenario: `values` of all fields but those that follow from others until stated; `given` are those it states."""
+    """One scenario.
+
+    `values` has all fields but those that follow from others until stated; `given` those it states.
+    """
 
     name: str
     values: dict[str, str | int | float]
@@ -39,7 +42,8 @@ def columns(
     """The columns of a scenario with every default filled in and every name checked.
 
     Args:
-        disaggregated: whether decode workers have inputs of their own though no column of this scenario asks for them.
+        disaggregated: whether decode workers have inputs of their own though no column of this scenario asks
+            for them.
 
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
@@ -85,7 +89,10 @@ def _require_use(given: Iterable[str], model: Model, where: str) -> None:
 
 
 def _given(case: Case) -> dict[str, Any]:
-    """The fields a column states itself. Decode workers of its own make it disaggregated unless it says otherwise."""
+    """The fields a column states itself.
+
+    Decode workers of its own make it disaggregated unless it says otherwise.
+    """
     given = {name: value for name in SCENARIO_FIELDS if (value := getattr(case, name)) is not None}
     if case.decode is not None:
         given |= {
@@ -98,7 +105,10 @@ def _given(case: Case) -> dict[str, Any]:
 
 
 def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
-    """The data types of the checkpoint. Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays."""
+    """The data types of the checkpoint.
+
+    Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays.
+    """
     stored = {
         field: choice.value
         for field, choice in model.architecture.choices.items()
@@ -119,7 +129,10 @@ def _merge(
 
 
 def _check(values: dict[str, Any], library: Library, where: str) -> None:
-    """Every name is known and gets the spelling of the library. Whether a plan is possible is said by the checks."""
+    """Every name is known and gets the spelling of the library.
+
+    Whether a plan is possible is said by the checks.
+    """
     for name in INPUT_NAMES:
         field = SCENARIO_FIELDS[name.removeprefix(DECODE)]
         stands_for_itself = field.default in (DEFAULT_SYSTEM, SAME) and values.get(name) == field.default

@@ -1,8 +1,8 @@
 """What is said of a field of a scenario, all in one place.
 
-The classes of `scenario` are the table of fields: each field of theirs is declared with `field`, once. From it follow what a
-file may hold, the flags of the command line, the rows of the Inputs sheet with their ranges and dropdowns, the defaults, and
-the reference page workbooks/scenario.md.
+The classes of `scenario` are the table of fields: each field of theirs is declared with `field`, once. From
+it follow what a file may hold, the flags of the command line, the rows of the Inputs sheet with their ranges
+and dropdowns, the defaults, and the reference page workbooks/scenario.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class ScenarioField:
         kind: int, float or str.
         least, most: the range of a number.
         choices: the texts it may be.
-        listed, role: instead of `choices`, the list of the library whose ids it may be; of data types those with that role.
+        listed, role: instead of `choices`, the list of the library whose ids it may be; of data types those
+            with that role.
         term: what sentences call it; the label where empty.
         aliases: what serving engines call it.
         former: what it was called in earlier versions.
@@ -97,7 +98,8 @@ def field(
 ) -> Any:
     """Declare a field of a scenario in the body of a class; the arguments are those of `ScenarioField`.
 
-    Name, kind and choices are read off the annotation: `batching: Literal["continuous", "static"] | None = field(...)`.
+    Name, kind and choices are read off the annotation:
+    `batching: Literal["continuous", "static"] | None = field(...)`.
     """
     declared = ScenarioField(
         label, meaning, group, aliases=aliases, former=former, least=least, most=most, **facts

@@ -1,4 +1,7 @@
-"""Hardware, data types and frameworks, as they stand in profiles/, and the library of them and of all other profiles."""
+"""Hardware, data types and frameworks, as they stand in profiles/.
+
+Also the library of them and of all other profiles.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ SCHEDULERS: dict[str, str] = {
 class Accelerator(Profile):
     """A chip. Peaks are dense, without sparsity; None means that there is no native path.
 
-    `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the host, per direction;
-    None where memory is one.
+    `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
+    host, per direction; None where memory is one.
     """
 
     name: str
@@ -86,15 +89,17 @@ class System(Profile):
     """Accelerators of one kind and the links between them.
 
     Args:
-        topology: how the accelerators of a domain are linked: through a switch, each pair by a link of its own (mesh), over
-            PCIe, in a torus, over a network, or not at all (single).
+        topology: how the accelerators of a domain are linked: through a switch, each pair by a link of its
+            own (mesh), over PCIe, in a torus, over a network, or not at all (single).
         link: kind of link, where efficiency profiles tell it from others of the topology.
         accelerators: of one scale-up domain: all that share `link_bandwidth`.
-        link_bandwidth: of one accelerator with all its links, per direction; `pair_bandwidth` that between two in a mesh.
+        link_bandwidth: of one accelerator with all its links, per direction; `pair_bandwidth` that between
+            two in a mesh.
         torus_axes: of a torus; each axis has two links.
         in_switch_reduction: whether the switch can sum.
         peer_to_peer: whether accelerators read one another's memory without the host.
-        whole_machine: whether its accelerators are sold as whole machines, whose purchase price holds the host.
+        whole_machine: whether its accelerators are sold as whole machines, whose purchase price holds the
+            host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
         node_power: nameplate of a whole domain with hosts and fans.
     """
@@ -178,8 +183,8 @@ class Framework(Strict):
 class DataType(Strict):
     """A number format: what it costs to store, which peak it computes at, whose kernels it runs on.
 
-    `kernels_bf16` are the kernels used when activations are 16 bit, `kernels_native` when they have their own peak.
-    `aliases` are other names for the format of weights; neither case nor - or _ matter.
+    `kernels_bf16` are the kernels used when activations are 16 bit, `kernels_native` when they have their own
+    peak. `aliases` are other names for the format of weights; neither case nor - or _ matter.
     """
 
     id: str
@@ -269,7 +274,10 @@ class Library(Strict):
         return _pick("framework", name, self.frameworks)
 
     def datatype(self, name: str, role: str) -> DataType:
-        """A number format by id, which must be usable for weights, activations or kv; weights also go by other names."""
+        """A number format by id, which must be usable for weights, activations or kv.
+
+        Weights also go by other names.
+        """
         usable = [kind for kind in self.datatypes if role in kind.roles]
         if role == "weights":
             called = {_spelling(other): kind.id for kind in usable for other in (kind.id, *kind.aliases)}
@@ -304,10 +312,12 @@ def alone(chip: Accelerator) -> System:
 def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator]:
     """The library with somebody's own accelerator in it, read from a file, and that accelerator.
 
-    The system it names is read from a file of that name beside it, or in ../systems; without one it works alone.
+    The system it names is read from a file of that name beside it, or in ../systems; without one it works
+    alone.
 
     Raises:
-        InputError: naming the file, if it or its system is wrong, or if the library has another accelerator of that id.
+        InputError: naming the file, if it or its system is wrong, or if the library has another accelerator
+            of that id.
     """
     chip = load(Accelerator, path)
     if chip in library.accelerators:
@@ -352,7 +362,10 @@ def _require_units(holder: Strict, expected: dict[str, str]) -> None:
 
 
 def data_folder(name: str) -> Path:
-    """Where profiles/, models/ and templates/ lie: inside an installed wheel or beside the package in a checkout."""
+    """Where profiles/, models/ and templates/ lie.
+
+    Inside an installed wheel or beside the package in a checkout.
+    """
     package = Path(__file__).resolve().parents[1]
     return next(
         (folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name
@@ -372,8 +385,8 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
     """All profiles we ship.
 
     Args:
-        pins: profiles that are wanted in an older version, as folder/id@version: accelerators/h100-sxm@2026-11; or files of one's own
-            efficiency profiles.
+        pins: profiles that are wanted in an older version, as folder/id@version:
+            accelerators/h100-sxm@2026-11; or files of one's own efficiency profiles.
 
     Raises:
         InputError: naming the file and field that is wrong, or a version there is not.

@@ -90,8 +90,8 @@ def _renamed(data: Mapping[Any, Any], name_of: Callable[[Any], Any]) -> dict[Any
 class Override(Strict):
     """A figure that replaces the library's or the checkpoint's, and why.
 
-    `id` is that of the figure in use (efficiency.gemm_compute, hardware.memory_bandwidth) or of a fact (model.layers);
-    `value` is in the unit of its cell.
+    `id` is that of the figure in use (efficiency.gemm_compute, hardware.memory_bandwidth) or of a fact
+    (model.layers); `value` is in the unit of its cell.
     """
 
     id: Text
@@ -100,7 +100,10 @@ class Override(Strict):
 
 
 class Measured(Strict):
-    """What was measured of a column: means in ms unless they say otherwise, and tokens per second of the whole deployment."""
+    """What was measured of a column.
+
+    Means in ms unless they say otherwise, and tokens per second of the whole deployment.
+    """
 
     ttft_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
     ttft_p50_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
@@ -505,8 +508,8 @@ class Inputs(Deployment):
 class Case(Inputs):
     """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
-    `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is aggregated.
-    `without` are ids of overrides of the base that a variant does not follow.
+    `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
+    aggregated. `without` are ids of overrides of the base that a variant does not follow.
     """
 
     name: Text | None = None
@@ -538,7 +541,10 @@ FORMER_IDS: Mapping[str, str] = {
 
 
 class Version(Strict):
-    """A version of a workbook before this one: when it was made, what it was, why, and its results for the base scenario."""
+    """A version of a workbook before this one.
+
+    When it was made, what it was, why, and its results for the base scenario.
+    """
 
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     what: Text
@@ -562,9 +568,10 @@ class _Count:
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of templates/ or a file. `versions` came
-    before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs through; `sensitivity` percentages by which drivers
-    are taken lower and higher, by id.
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
+    templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
+    the Sweep sheet runs through; `sensitivity` percentages by which drivers are taken lower and higher, by
+    id.
 
     Example:
         scenario = mantile.Scenario(
@@ -639,7 +646,8 @@ class Scenario(Case):
             fields: by name or alias; those of decode workers as decode_<field>.
 
         Raises:
-            InputError: naming a field that there is not, with those that come near, or what was expected of a value.
+            InputError: naming a field that there is not, with those that come near, or what was expected of a
+                value.
         """
         data = self.model_dump(exclude_none=True)
         return validate(Scenario, merge_fields(data, fields, "scenario"), "scenario")
@@ -677,7 +685,10 @@ def parse_scenario(data: Any, name: str) -> Scenario:
 
 
 def field_name(spelling: str) -> str:
-    """Our name of a field that goes by several, those of workers as decode_<field> and prefill_<field>; what is no field stays as it is."""
+    """Our name of a field that goes by several.
+
+    Those of workers become decode_<field> and prefill_<field>; what is no field stays as it is.
+    """
     plain = plain_spelling(spelling)
     for prefix in (DECODE, PREFILL):
         if plain.startswith(prefix):
@@ -690,11 +701,13 @@ def field_name(spelling: str) -> str:
 def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The fields of a scenario with others in their place, whatever the spelling of either; not validated.
 
-    What decode workers are not given they follow from the deployment; what is given for prefill workers alone they do not.
+    What decode workers are not given they follow from the deployment; what is given for prefill workers alone
+    they do not.
 
     Args:
         data: as in a scenario file.
-        fields: as in `data`, those of decode workers as decode_<field>, of prefill workers as prefill_<field>.
+        fields: as in `data`, those of decode workers as decode_<field>, of prefill workers as
+            prefill_<field>.
         where: stands for the scenario in errors.
 
     Raises:
@@ -740,7 +753,7 @@ _Case = TypeVar("_Case", bound=Deployment)
 
 
 def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenario, Library]:
-    """A scenario with ids in place of accelerators given as files, and the library with those accelerators in it.
+    """A scenario with ids in place of accelerators given as files, and the library that holds those.
 
     Raises:
         InputError: naming the file.

@@ -1,4 +1,7 @@
-"""Templates, as they stand in templates/: which sheets and rows a workbook shows, in whose name and in which colours."""
+"""Templates, as they stand in templates/.
+
+Which sheets and rows a workbook shows, in whose name and in which colours.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ STANDARD = "standard"
 
 
 class Palette(Strict):
-    """Colours that differ from ours, as #RRGGBB: of heads, of the four limits as fills, and of an input's background."""
+    """Colours that differ from ours, as #RRGGBB.
+
+    Of heads, of the four limits as fills, and of an input's background.
+    """
 
     navy: Colour | None = None
     compute: Colour | None = None
@@ -42,7 +48,8 @@ class Template(Strict):
         about: what it is for.
         title: instead of the scenario's own.
         company: named on the Cover and in the footer.
-        sheets: those that readers are shown; sheets that their formulas need stay, all others are left out. Empty: all.
+        sheets: those that readers are shown; sheets that their formulas need stay, all others are left out.
+            Empty: all.
         drivers: how many figures are taken lower and higher on Sensitivity; `all` that move a result.
         currency: of money on the front sheets, with its rate; US dollars if none.
         formula_text: whether a column holds the formulas of the base scenario as text.

@@ -28,7 +28,8 @@ class ComparedMetric:
         field: of a run's `metrics`, in SI units; throughput in tokens per second and accelerator.
         label: in a heading.
         unit: that is shown; `scale` takes the SI value to it, `digits` are shown after the point.
-        metric: the headline metric; None for the prefill of a bench, which estimates do not have among theirs.
+        metric: the headline metric; None for the prefill of a bench, which estimates do not have among
+            theirs.
     """
 
     name: str
