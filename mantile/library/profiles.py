@@ -80,7 +80,8 @@ class Accelerator(Profile):
             figure = getattr(self, field)
             if field.startswith("peak_") and figure is not None and figure.value is None and not figure.note:
                 raise ValueError(
-                    f"{field}: value is null, no native path; expected a note that says what is computed instead"
+                    f"{field}: value is null, no native path; expected a note that says what is computed "
+                    "instead"
                 )
         return self
 
@@ -224,8 +225,8 @@ class Library(Strict):
             usual = self.usual_system(accelerator.id)
             if usual.id not in systems or usual.accelerator != accelerator.id:
                 raise ValueError(
-                    f"accelerator {accelerator.id}: field system: expected a system of profiles/systems with this accelerator, "
-                    f"found {accelerator.system!r}"
+                    f"accelerator {accelerator.id}: field system: expected a system of profiles/systems with "
+                    f"this accelerator, found {accelerator.system!r}"
                 )
         for system in self.systems:
             if system.accelerator not in accelerators:
@@ -246,7 +247,8 @@ class Library(Strict):
         names = [_spelling(name) for kind in self.datatypes for name in (kind.id, *kind.aliases)]
         if len(set(names)) < len(names):
             raise ValueError(
-                f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two formats"
+                f"datatypes: {next(name for name in names if names.count(name) > 1)} is the name of two "
+                "formats"
             )
         if "global" not in {profile.key for profile in self.efficiency}:
             raise ValueError("profiles/efficiency lacks global.yaml, the end of every fallback chain")
@@ -328,7 +330,8 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     place = next((place for place in places if place.is_file()), None)
     if chip.system and place is None:
         raise InputError(
-            f"{path}: field system: expected the system in {places[0]} or {places[1]}, or no system: it then works alone"
+            f"{path}: field system: expected the system in {places[0]} or {places[1]}, or no system: it then "
+            "works alone"
         )
     system = load(System, place) if chip.system and place is not None else alone(chip)
     if any(system.id == other.id for other in library.systems):
@@ -413,7 +416,8 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         name, _, wanted = pin.partition("/")
         if name not in FOLDERS or "@" not in wanted:
             raise InputError(
-                f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of an efficiency profile"
+                f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of "
+                "an efficiency profile"
             )
         item = load_version(name, wanted)
         found[name][item.id] = item
@@ -463,7 +467,8 @@ def load_version(folder: str, name: str) -> Any:
     known = versions(folder, identifier)
     if version and version not in known:
         raise InputError(
-            f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of {', '.join(known)}"
+            f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of "
+            f"{', '.join(known)}"
         )
     place = data_folder("profiles") / folder
     current = place / f"{identifier}.yaml"

@@ -183,7 +183,10 @@ class Deployment(Strict):
     )
     attention_dp: Whole | None = field(
         "Attention DP",
-        "groups that hold the attention weights each and share the requests; FFNs and experts are spread over all of them",
+        (
+            "groups that hold the attention weights each and share the requests; FFNs and experts are spread "
+            "over all of them"
+        ),
         group=DEPLOYMENT,
         unit="rank",
         default=1,
@@ -320,7 +323,10 @@ class Inputs(Deployment):
     )
     serving: Literal["aggregated", "disaggregated"] | None = field(
         "Serving",
-        "disaggregated: prefill and decode have workers of their own; aggregated: the same accelerators do both",
+        (
+            "disaggregated: prefill and decode have workers of their own; aggregated: the same accelerators "
+            "do both"
+        ),
         otherwise="disaggregated where decode workers are given",
         initial="disaggregated",
         needs="decode workers",
@@ -575,7 +581,12 @@ class Scenario(Case):
 
     Example:
         scenario = mantile.Scenario(
-            model="llama-3.1-8b", accelerator="h100-sxm", tp=2, input_tokens=1024, output_tokens=128, concurrency=8
+            model="llama-3.1-8b",
+            accelerator="h100-sxm",
+            tp=2,
+            input_tokens=1024,
+            output_tokens=128,
+            concurrency=8,
         )
         scenario.replace(tp=4, concurrency=64)    # checked as well
     """
@@ -621,7 +632,8 @@ class Scenario(Case):
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
                 raise ValueError(
-                    f"variants.{index}.overrides: a fact of the model is shared by all columns; override it in the base"
+                    f"variants.{index}.overrides: a fact of the model is shared by all columns; override it "
+                    "in the base"
                 )
         return self
 
