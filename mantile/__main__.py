@@ -9,7 +9,10 @@ from mantile.cli import main
 
 
 def run() -> None:
-    """One command, after which the process ends: the system takes back what it made, nothing looks for garbage before."""
+    """One command, after which the process ends.
+
+    The system takes back what it made, nothing looks for garbage before.
+    """
     atexit.register(gc.freeze)
     main()
 

@@ -191,7 +191,8 @@ def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
     parts = [part.strip() for part in values.split(",")]
     if not (name.strip() and equals and all(parts)):
         raise InputError(
-            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or efficiency.gemm_compute=0.5:0.9:0.1"
+            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or "
+            "efficiency.gemm_compute=0.5:0.9:0.1"
         )
     return name.strip(), tuple(value for part in parts for value in _values(part, text))
 
@@ -222,7 +223,8 @@ def _values(part: str, text: str) -> Iterator[Any]:
             )
         if (high - low) / step >= MOST_VALUES:
             raise InputError(
-                f"--over {text}: {part}: {int((high - low) / step) + 1:,} values; expected at most {MOST_VALUES:,}"
+                f"--over {text}: {part}: {int((high - low) / step) + 1:,} values; expected at most "
+                f"{MOST_VALUES:,}"
             )
         yield from (plain(low + place * step) for place in range(int((high - low) / step) + 1))
     elif match := re.fullmatch(r"(\d+)\.\.(\d+)", part):
@@ -234,7 +236,8 @@ def _values(part: str, text: str) -> Iterator[Any]:
         yield from (small << place for place in range((large // small).bit_length()))
         if small << (large // small).bit_length() - 1 != large:
             raise InputError(
-                f"--over {text}: {part}: {large} is no doubling of {small}; expected {small}..{small << (large // small).bit_length() - 1}"
+                f"--over {text}: {part}: {large} is no doubling of {small}; expected "
+                f"{small}..{small << (large // small).bit_length() - 1}"
             )
     elif re.fullmatch(r"[-+.:\d]+", part):
         raise InputError(f"--over {text}: {part}: expected a value, LOW:HIGH:STEP or LOW..HIGH")

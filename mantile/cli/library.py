@@ -76,7 +76,8 @@ def _hardware_diff(
         raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
     if not (version or named or right):
         raise InputError(
-            f"missing B: expected what to compare {left} with, or --version to compare it with an older version of itself"
+            f"missing B: expected what to compare {left} with, or --version to compare it with an older "
+            "version of itself"
         )
     _print_diff("hardware", f"{left}@{version}" if version else left, right or identifier, as_json)
 
@@ -108,7 +109,8 @@ def _add(
     if not check and not path.exists():
         datasheet.write_skeleton(path.stem, path)
         typer.echo(
-            f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it still lacks"
+            f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it "
+            "still lacks"
         )
         return
     problems, doubts = datasheet.check(path)

@@ -23,7 +23,8 @@ def sweep(
         typer.Option(
             metavar="NAME=VALUES",
             help="A field or figure and its values: tp=1,2,4..32 (doublings), input_tokens=512:8192:512, "
-            "accelerator=h100-sxm,b200-sxm or all, efficiency.gemm_bandwidth=0.6:0.9:0.05; repeatable, the last runs fastest.",
+            "accelerator=h100-sxm,b200-sxm or all, efficiency.gemm_bandwidth=0.6:0.9:0.05; repeatable, the "
+            "last runs fastest.",
         ),
     ],
     flags: dict[str, Any],

@@ -109,6 +109,7 @@ def print_built(estimate: Estimate, path: Path) -> None:
         )
         fits = "fits" if result["fits"] else "does not fit"
         console.print(
-            f"  {result['name']}: TTFT {ttft}, TPOT {tpot}, {rate}, {fits} ({used} of {capacity} per accelerator)"
+            f"  {result['name']}: TTFT {ttft}, TPOT {tpot}, {rate}, {fits} ({used} of {capacity} per "
+            "accelerator)"
         )
     print_checks(console, results)

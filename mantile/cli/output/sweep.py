@@ -50,7 +50,8 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
     if not everything and len(shown):
         thinned = f", {ROWS} of {number(len(shown))} shown" if len(shown) > ROWS else ""
         out.print(
-            f"Pareto front of interactivity against output tokens per second and accelerator{thinned}: no other point is better in both"
+            f"Pareto front of interactivity against output tokens per second and accelerator{thinned}: no "
+            "other point is better in both"
         )
         if len(shown) > ROWS:
             shown = shown.iloc[[round(place * (len(shown) - 1) / (ROWS - 1)) for place in range(ROWS)]]

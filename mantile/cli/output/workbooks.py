@@ -101,21 +101,25 @@ def print_audit(found: Audit, outputs: Sequence[Path]) -> None:
     """How much was written, and what an auditor would look at first."""
     console = open_console()
     console.print(
-        f"{', '.join(map(str, outputs))}: {len(found.rows):,} rows, {len(found.assumptions):,} assumptions, {len(found.overrides):,} overrides, "
-        f"{len(found.edits):,} edited cells, {len(found.checks):,} checks"
+        f"{', '.join(map(str, outputs))}: {len(found.rows):,} rows, {len(found.assumptions):,} assumptions, "
+        f"{len(found.overrides):,} overrides, {len(found.edits):,} edited cells, {len(found.checks):,} "
+        "checks"
     )
     failed = [check for check in found.checks if not check["passed"]]
     for check in failed:
         console.print(
-            f"  {check['kind']} {check['code']}, {check['scenario']}: {number(check['left'])} against {number(check['right'])}"
+            f"  {check['kind']} {check['code']}, {check['scenario']}: {number(check['left'])} against "
+            f"{number(check['right'])}"
         )
     for kind in ("formula", "overwritten"):
         for edit in [edit for edit in found.edits if edit["kind"] == kind][:_LISTED]:
             console.print(
-                f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of {number(edit['from'], _DIGITS)}"
+                f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of "
+                f"{number(edit['from'], _DIGITS)}"
             )
     console.print(
-        f"  bundle {found.facts['digest']}, made by {found.facts['generator']}, {found.facts['date'] or 'not dated'}"
+        f"  bundle {found.facts['digest']}, made by {found.facts['generator']}, "
+        f"{found.facts['date'] or 'not dated'}"
     )
 
 
