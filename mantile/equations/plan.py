@@ -465,9 +465,9 @@ def _layers(
 def _before_of_kind(
     ir: ModelGraph, before: tuple[Quantity, ...], rows: Rows
 ) -> dict[Input, tuple[Quantity, ...]]:
-    """Layers of each kind before each stage: of rare kinds by where their layers stand, of the last kind what
-    remains.
+    """Layers of each kind before each stage.
 
+    Of rare kinds by where their layers stand, of the last kind what remains.
     Where a count is edited, the last layers of that kind are left out, or more of them follow at the end.
     """
     order = ir.model.architecture.sequence()

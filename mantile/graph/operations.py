@@ -302,7 +302,6 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return compare
 
 
-# ruff: disable[E501]
 _TABLE = (
     #         name             NumPy                       Excel                  words                                 binds       unit
     Operation("add",           np.add,                     "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
@@ -341,7 +340,6 @@ _TABLE = (
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
-# ruff: enable[E501]
 
 OPERATIONS = {operation.name: operation for operation in _TABLE}
 
