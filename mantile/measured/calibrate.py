@@ -119,11 +119,7 @@ def calibrate(
         calibration.before["tpot_s"]["mape"], calibration.after["tpot_s"]["mape"]    # fractions
         calibration.profiles                                                         # new versions
     """
-    reported = {field for run in matched.runs for field in run.run.metrics.given()}
-    measured = reported | ({THROUGHPUT} if OUTPUT_TOKENS_PER_S.key in reported else set())
-    fitted = tuple(field for field in metrics if field in measured)
-    if not fitted:
-        raise InputError(f"{source}: expected runs with one of {', '.join(metrics)}")
+    fitted = _measured(matched, metrics, source)
     problem = FitProblem(matched, factors or usual_factors(matched, fitted), fitted)
     progress("fitting")
     fit = problem.fit(spread=spread, loss=loss)
@@ -154,6 +150,20 @@ def calibrate(
         after=after,
         out_of_sample=out_of_sample,
     )
+
+
+def _measured(matched: MatchedRuns, metrics: Sequence[str], source: str) -> tuple[str, ...]:
+    """Those of the metrics that were measured of any run.
+
+    Raises:
+        InputError: if none was.
+    """
+    reported = {field for run in matched.runs for field in run.run.metrics.given()}
+    measured = reported | ({THROUGHPUT} if OUTPUT_TOKENS_PER_S.key in reported else set())
+    fitted = tuple(field for field in metrics if field in measured)
+    if not fitted:
+        raise InputError(f"{source}: expected runs with one of {', '.join(metrics)}")
+    return fitted
 
 
 def usual_factors(matched: MatchedRuns, metrics: Sequence[str]) -> list[FittedFactor]:

@@ -72,12 +72,7 @@ def calibrate_workbook(
     target = _target(source, output)
     progress("reading")
     estimate = _read(source)
-    runs = _runs(estimate, source.name)
-    if not runs:
-        cells = ", ".join(figure.id for figure in estimate.equations.measured.values.values())
-        raise InputError(
-            f"{source}: sheet Calibration: no measured value is typed; expected one at least of {cells}"
-        )
+    runs = _runs(estimate, source)
     progress("predicting")
     calibration = calibrate(
         _matched(estimate, runs, source),
@@ -92,13 +87,8 @@ def calibrate_workbook(
         ),
     )
     progress("writing")
-    count = sum(len(run.metrics.given()) for run in runs)
-    why = f"calibrated to {count} measured values of {source.name}"[:120]
-    calibrated = estimate.again(
-        estimate.scenario.model_copy(update={"why": why}),
-        _with_profiles(estimate.library, calibration.profiles, str(source)),
-        str(source),
-    )
+    values = sum(len(run.metrics.given()) for run in runs)
+    calibrated = _calibrated(estimate, calibration, values, source)
     with replacing(target, overwrite=False) as temporary:
         build_workbook(calibrated, temporary)
     return calibration
@@ -127,8 +117,13 @@ def _read(path: Path) -> Estimate:
     return file.book.estimate.again(now.scenario, now.library, str(path))
 
 
-def _runs(estimate: Estimate, source: str) -> list[Run]:
-    """A run for every scenario with measured values."""
+def _runs(estimate: Estimate, path: Path) -> list[Run]:
+    """A run for every scenario with measured values.
+
+    Raises:
+        InputError: if no value was measured.
+    """
+    source = path.name
     runs = []
     for letter, column in zip(LETTERS, estimate.columns, strict=False):
         measured = column.measured.given()
@@ -150,6 +145,11 @@ def _runs(estimate: Estimate, source: str) -> list[Run]:
             "date": estimate.scenario.date,
         }
         runs.append(validate(Run, fields, f"{source}: scenario {column.name}"))
+    if not runs:
+        cells = ", ".join(figure.id for figure in estimate.equations.measured.values.values())
+        raise InputError(
+            f"{path}: sheet Calibration: no measured value is typed; expected one at least of {cells}"
+        )
     return runs
 
 
@@ -185,6 +185,16 @@ def _matched(estimate: Estimate, runs: Sequence[Run], path: Path) -> MatchedRuns
                 if metric in run.run.metrics.given() and not math.isfinite(float(values[node][place])):
                     raise InputError(f"{path}: {run.run.id}: {metric} cannot be predicted")
     return matched
+
+
+def _calibrated(estimate: Estimate, calibration: Calibration, values: int, path: Path) -> Estimate:
+    """The same scenarios on the new versions of the profiles, fitted to so many measured values."""
+    why = f"calibrated to {values} measured values of {path.name}"[:120]
+    return estimate.again(
+        estimate.scenario.model_copy(update={"why": why}),
+        _with_profiles(estimate.library, calibration.profiles, str(path)),
+        str(path),
+    )
 
 
 def _with_profiles(library: Library, profiles: Sequence[EfficiencyProfile], name: str) -> Library:

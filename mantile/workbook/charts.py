@@ -217,42 +217,6 @@ def roofline(
         roof: x, y, colour and whether dashed.
         points: label (None for none), x, y, colour, marker, label position.
     """
-    series: list[dict[str, Any]] = [
-        {
-            "categories": cells(x),
-            "values": cells(y),
-            "marker": {"type": "none"},
-            "line": {
-                "color": colour,
-                "width": 1.5 if not dashed else 1,
-                **({"dash_type": "dash"} if dashed else {}),
-            },
-        }
-        for x, y, colour, dashed in roof
-    ]
-    for label, x, y, colour, marker, position in points:
-        one: dict[str, Any] = {
-            "categories": cells(x),
-            "values": cells(y),
-            "line": {"none": True},
-            "marker": {"type": marker, "size": 8, "fill": {"color": colour}, "border": {"color": colour}},
-        }
-        if label is not None:
-            one |= {
-                "name": label,
-                "data_labels": {
-                    "series_name": True,
-                    "value": False,
-                    "position": position,
-                    "font": {
-                        "name": "Calibri",
-                        "size": 8.5,
-                        "bold": True,
-                        "color": style.MEMORY_TEXT if colour == style.MEMORY else colour,
-                    },
-                },
-            }
-        series.append(one)
     axis = {
         "log_base": 10,
         "crossing": 1,
@@ -267,10 +231,36 @@ def roofline(
         alt,
         size,
         plot,
-        series,
+        [*(_roof(*line) for line in roof), *(_point(*point) for point in points)],
         x_axis=axis | {"min": 1, "max": 10_000, "name": "arithmetic intensity, FLOP per byte"},
         y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"},
     )
+
+
+def _roof(x: Range, y: Range, colour: str, dashed: bool) -> dict[str, Any]:
+    """A series that is a line without markers."""
+    line = {"color": colour, "width": 1, "dash_type": "dash"} if dashed else {"color": colour, "width": 1.5}
+    return {"categories": cells(x), "values": cells(y), "marker": {"type": "none"}, "line": line}
+
+
+def _point(label: str | None, x: Range, y: Range, colour: str, marker: str, position: str) -> dict[str, Any]:
+    """A series of one marker, with its label beside it if it has one."""
+    series: dict[str, Any] = {
+        "categories": cells(x),
+        "values": cells(y),
+        "line": {"none": True},
+        "marker": {"type": marker, "size": 8, "fill": {"color": colour}, "border": {"color": colour}},
+    }
+    if label is None:
+        return series
+    font = {
+        "name": "Calibri",
+        "size": 8.5,
+        "bold": True,
+        "color": style.MEMORY_TEXT if colour == style.MEMORY else colour,
+    }
+    data_labels = {"series_name": True, "value": False, "position": position, "font": font}
+    return series | {"name": label, "data_labels": data_labels}
 
 
 def lines(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.metrics import METRICS
-from mantile.equations.stamp import stamp
+from mantile.equations.stamp import Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
-from mantile.graph.quantity import Quantity
-from mantile.workbook.book import Sheet, reference
+from mantile.graph.quantity import Quantity, Section
+from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.assumptions import assumptions_sheet
@@ -26,6 +28,57 @@ from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import workings
 from mantile.workbook.templates import leave_out, show_formulas
 
+# Sheets of workings: family, and what stands under the title.
+_WORKINGS: dict[str, tuple[Family, str]] = {
+    "Inputs": (
+        "inputs",
+        "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
+        "typed on Summary.",
+    ),
+    "Hardware": (
+        "inputs",
+        "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
+        "offers.",
+    ),
+    "Efficiency": (
+        "inputs",
+        "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
+        "level is used.",
+    ),
+    "Model": ("inputs", "Architecture of {model} ({model_type}), each fact with where it comes from."),
+    "Tensors": (
+        "inputs",
+        "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
+    ),
+    "Memory": (
+        "workings",
+        "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
+    ),
+    "Network": (
+        "workings",
+        "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
+    ),
+    "Prefill": (
+        "workings",
+        "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
+        "ms and us.",
+    ),
+    "Decode": (
+        "workings",
+        "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
+        "as ms and us.",
+    ),
+    "Serving": (
+        "workings",
+        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
+    ),
+    "Cost": (
+        "outputs",
+        "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
+        "utilisation stated.",
+    ),
+}
+
 
 def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """The workbook of an estimate, ready to be written or verified.
@@ -35,116 +88,20 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
-    made = stamp(equations)
-    for stamps, values in zip(book.stamps, book.estimate_values, strict=True):
-        stamps |= {
-            then.id: float(values[figure]) for figure, then in zip(made.figures, made.stored, strict=True)
-        }
-    says = verdict(equations.checks.checks, made.unchanged, book.columns)
-    master = says.headline
-    sheets = equations.sheets
+    headline_stamp = stamp(equations)
+    _store_headlines(book, headline_stamp)
+    check_verdict = verdict(equations.checks.checks, headline_stamp.unchanged, book.columns)
+    master = check_verdict.headline
+    sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
 
     cover_sheet(book)
     select(book)
     book.add_sheet(Sheet("Checks", "front"))
-    workings(
-        book,
-        "Inputs",
-        "inputs",
-        "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
-        "typed on Summary.",
-        sheets["Inputs"],
-        master,
-        linked=False,
-    )
-    workings(
-        book,
-        "Hardware",
-        "inputs",
-        "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
-        "offers.",
-        sheets["Hardware"],
-        master,
-    )
-    workings(
-        book,
-        "Efficiency",
-        "inputs",
-        "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
-        "level is used.",
-        sheets["Efficiency"],
-        master,
-    )
-    workings(
-        book,
-        "Model",
-        "inputs",
-        f"Architecture of {estimate.model.name} ({estimate.model.architecture.model_type}), each fact with "
-        "where it comes from.",
-        sheets["Model"],
-        master,
-    )
-    workings(
-        book,
-        "Tensors",
-        "inputs",
-        "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
-        sheets["Tensors"],
-        master,
-    )
+    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
     plan_sheet(book, master)
-    workings(
-        book,
-        "Memory",
-        "workings",
-        "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
-        sheets["Memory"],
-        master,
-    )
-    workings(
-        book,
-        "Network",
-        "workings",
-        "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
-        sheets["Network"],
-        master,
-    )
-    workings(
-        book,
-        "Prefill",
-        "workings",
-        "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
-        "ms and us.",
-        sheets["Prefill"],
-        master,
-    )
-    workings(
-        book,
-        "Decode",
-        "workings",
-        "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
-        "as ms and us.",
-        sheets["Decode"],
-        master,
-    )
+    _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
     layers_sheet(book, master)
-    workings(
-        book,
-        "Serving",
-        "workings",
-        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
-        sheets["Serving"],
-        master,
-    )
-    workings(
-        book,
-        "Cost",
-        "outputs",
-        "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
-        "utilisation stated.",
-        (*sheets["Cost"], made.section),
-        master,
-    )
+    _add_workings(book, sections, master, "Serving", "Cost")
     if book.columns > 1:
         compare_sheet(book, master)
     effects = sensitivity(estimate)
@@ -152,16 +109,36 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
-    checks_sheet(book, says)
-    summary_sheet(book, says, made, sensitivity_sheet, sweep_sheet)
-    log_sheet(book, made, master)
-    book.names = _names(book, equations.inputs, says.master, error)
+    checks_sheet(book, check_verdict)
+    summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
+    log_sheet(book, headline_stamp, master)
+    book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)
-    fill_cover(book, says)
+    fill_cover(book, check_verdict)
     if estimate.template.formula_text:
         show_formulas(book)
     return book
+
+
+def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:
+    """Store the headline results as they are now; the live ones are compared with them."""
+    for stamps, values in zip(book.stamps, book.estimate_values, strict=True):
+        stamps |= {
+            stored.id: float(values[figure])
+            for figure, stored in zip(headline_stamp.figures, headline_stamp.stored, strict=True)
+        }
+
+
+def _add_workings(
+    book: EstimateBook, sections: Mapping[str, tuple[Section, ...]], master: Quantity, *names: str
+) -> None:
+    """Add sheets of workings, in the order of their names. Inputs stands first and has nothing to link in."""
+    model = book.estimate.model
+    for name in names:
+        family, purpose = _WORKINGS[name]
+        purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
+        workings(book, name, family, purpose, sections[name], master, linked=name != "Inputs")
 
 
 def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:

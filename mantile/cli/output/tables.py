@@ -213,11 +213,38 @@ def print_description(description: dict[str, Any]) -> None:
         Text(description["id"], style="bold"),
         f"({description['model_type']}, {description['layers']} layers)",
     )
-    counts, kv = description["parameters"], description["kv_bytes_per_token"]
+    console.print(_counts(description))
+    table = new_table("fact", "value", "origin", "source", right=(1,))
+    vision = {f"vision.{name}": fact for name, fact in description.get("vision", {}).items()}
+    for name, fact in (description["facts"] | vision).items():
+        table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
+    console.print(table)
+    if len(description["layer_groups"]) > 1:
+        table = new_table("kind of layer", "times", right=(1,))
+        for group in description["layer_groups"]:
+            table.add_row(" + ".join(group["blocks"]), number(group["count"]))
+        console.print(table)
+    console.print(_caches(description["caches"]))
+    table = new_table("module", "kind", "times", right=(2,))
+    for module in description["modules"]:
+        table.add_row(module["label"], module["kind"], number(module["count"]))
+    console.print(table)
+    if "tensors" in description:
+        table = new_table("tensor", "shape", "times", right=(2,))
+        for tensor in description["tensors"]:
+            table.add_row(
+                tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"])
+            )
+        console.print(table)
+
+
+def _counts(description: dict[str, Any]) -> Table:
+    """Parameters, KV bytes per token and FLOPs of a model."""
+    kv = description["kv_bytes_per_token"]
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
     grid.add_column(justify="right")
-    for name, value in counts.items():
+    for name, value in description["parameters"].items():
         grid.add_row(f"parameters, {name.replace('_', ' ')}", number(value))
     grid.add_row("KV bytes per token at 2 B", number(kv["all_layers"]))
     if "multi_token_prediction" in description:
@@ -231,21 +258,15 @@ def print_description(description: dict[str, Any]) -> None:
     tokens = flops.pop("tokens", 0)
     for name, value in flops.items():
         grid.add_row(f"FLOPs of {number(tokens)} tokens, {name.replace('_', ' ')}", number(value))
-    console.print(grid)
-    table = new_table("fact", "value", "origin", "source", right=(1,))
-    vision = {f"vision.{name}": fact for name, fact in description.get("vision", {}).items()}
-    for name, fact in (description["facts"] | vision).items():
-        table.add_row(name, number(fact["value"]), fact["origin"], fact["source"])
-    console.print(table)
-    if len(description["layer_groups"]) > 1:
-        table = new_table("kind of layer", "times", right=(1,))
-        for group in description["layer_groups"]:
-            table.add_row(" + ".join(group["blocks"]), number(group["count"]))
-        console.print(table)
+    return grid
+
+
+def _caches(caches: Sequence[dict[str, Any]]) -> Table:
+    """Every cache of a model: what it holds per token or request, and how far it looks back."""
     table = new_table(
         "cache of", "layout", "values", "per", "looks back", "shared by", "layers", right=(2, 6)
     )
-    for cache in description["caches"]:
+    for cache in caches:
         per = "token" if "values_per_token" in cache else "request"
         limits = [
             f"{kind} {number(cache[kind])}" for kind in ("sliding", "chunked", "selected") if kind in cache
@@ -259,18 +280,7 @@ def print_description(description: dict[str, Any]) -> None:
             cache["shared_by"],
             number(cache["layers"]),
         )
-    console.print(table)
-    table = new_table("module", "kind", "times", right=(2,))
-    for module in description["modules"]:
-        table.add_row(module["label"], module["kind"], number(module["count"]))
-    console.print(table)
-    if "tensors" in description:
-        table = new_table("tensor", "shape", "times", right=(2,))
-        for tensor in description["tensors"]:
-            table.add_row(
-                tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"])
-            )
-        console.print(table)
+    return table
 
 
 def print_differences(found: dict[str, Any]) -> None:
