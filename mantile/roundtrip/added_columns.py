@@ -1,8 +1,8 @@
 """Scenario columns that somebody typed to the right of those there are.
 
-On Inputs the next free column takes a heading and values; a cell left empty follows the base. Override cells stand in the
-same column of Efficiency and Hardware, measured values in that of Calibration. Formulas may have been copied across from
-the column before: they follow as it does.
+On Inputs the next free column takes a heading and values; a cell left empty follows the base. Override cells
+stand in the same column of Efficiency and Hardware, measured values in that of Calibration. Formulas may have
+been copied across from the column before: they follow as it does.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[AddedC
         typed: inputs as they stand in the file, for each scenario there is.
 
     Raises:
-        InputError: naming the cell, for a column without heading, one too many, or a cell that is neither an input nor a
-            formula copied across.
+        InputError: naming the cell, for a column without heading, one too many, or a cell that is neither an
+            input nor a formula copied across.
     """
     if file.book.estimate.template.formula_text:
         _require_nothing_behind_texts(file)
@@ -78,7 +78,10 @@ def _require_nothing_behind_texts(file: File) -> None:
 
 
 def _sheets(file: File) -> tuple[str, ...]:
-    """The sheets on which a column is a scenario, but for those that the template or another version leaves out."""
+    """The sheets on which a column is a scenario.
+
+    Those that the template or another version leaves out are not among them.
+    """
     names = file.book.estimate.equations.sheets
     return tuple(name for name in names if name in file.book.sheets and name in file.contents)
 
@@ -165,8 +168,8 @@ class _Column:
         name = "" if content is None or is_formula(content) else _name(content)
         if not name or (before is not None and name == _name(before)):
             raise InputError(
-                f"{self.file.path}: {cell}: holds {content!r:.60}; expected a heading of its own for the scenario "
-                "that is typed in this column"
+                f"{self.file.path}: {cell}: holds {content!r:.60}; expected a heading of its own for the "
+                "scenario that is typed in this column"
             )
         return name
 
@@ -183,7 +186,8 @@ class _Column:
         """A value, or as a pair the input and scenario whose value it takes; of its own scenario its default.
 
         Args:
-            computed: whether the sheet works the column out: an empty override then means the library's figure.
+            computed: whether the sheet works the column out: an empty override then means the library's
+                figure.
         """
         if content is None:
             if figure.id in self.measured or (figure.id.endswith(OVERRIDE) and computed):

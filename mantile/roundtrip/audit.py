@@ -1,4 +1,7 @@
-"""What an auditor asks of a workbook, in flat lists: every figure with its cell, origin and value, every assumption, override, edit and check."""
+"""What an auditor asks of a workbook, in flat lists.
+
+Every figure with its cell, origin and value, every assumption, override, edit and check.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +46,23 @@ ROW = (
 
 @dataclass(frozen=True)
 class Audit:
-    """A workbook taken apart. Values are worked out anew from the inputs in its cells, in the units of the cells.
+    """A workbook taken apart.
+
+    Values are worked out anew from the inputs in its cells, in the units of the cells.
 
     Args:
-        facts: workbook, title, model, date, generator, audited_with, bundle_format, digest (SHA-256), and what effects mean.
+        facts: workbook, title, model, date, generator, audited_with, bundle_format, digest (SHA-256), and
+            what effects mean.
         scenarios: their names, base first, each behind the letter of its column.
-        rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario (None where it has none), `formula` the text in
-            the first cell, `edited` what stood in the cells of the row that were changed.
+        rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario
+            (None where it has none), `formula` the text in the first cell, `edited` what stood in the cells
+            of the row that were changed.
         assumptions: `number`, `statement`, `id`, `value`, `unit`, `default` (without an override),
             `as_generated`, `changed`, `source`, `status`,
-            `range_percent`, and the relative change of `ttft`, `tpot` and `usd`, the cost per token, from the low to the high end
-            of that range, as generated.
-        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`, and
-            the relative change of `ttft`, `tpot` and `usd` from what it replaces to its value.
+            `range_percent`, and the relative change of `ttft`, `tpot` and `usd`, the cost per token, from the
+            low to the high end of that range, as generated.
+        overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`,
+            and the relative change of `ttft`, `tpot` and `usd` from what it replaces to its value.
         edits: every cell that was changed: `kind` (input, formula, overwritten, label, note; of another
             version also worked out otherwise, not compared), `cell`, `id`, `from` and `to`.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
@@ -137,7 +144,8 @@ class Audit:
         """Write all of it as .xlsx or .json, or the table of rows as .csv.
 
         Raises:
-            InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays behind.
+            InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays
+                behind.
         """
         path = Path(path)
         match path.suffix.lower():
@@ -180,7 +188,8 @@ def audit(path: str | Path) -> Audit:
     """Take a workbook apart, edited or not.
 
     Raises:
-        InputError: naming file and cell, if the file is no workbook of ours or an input cell holds what it cannot be.
+        InputError: naming file and cell, if the file is no workbook of ours or an input cell holds what it
+            cannot be.
 
     Example:
         mantile.audit("run.xlsx").write("audit.csv")    # every row of every sheet
@@ -240,7 +249,10 @@ def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 
 
 class _Rows:
-    """The rows of all sheets: figures in their columns of scenarios, then every other cell that holds a number or a formula."""
+    """The rows of all sheets.
+
+    Figures in their columns of scenarios, then every other cell that holds a number or a formula.
+    """
 
     def __init__(
         self,
@@ -350,7 +362,10 @@ def _named(cell: Cell) -> Named | None:
 
 
 def _words(sheet: Sheet, row: int, column: int) -> tuple[str, str]:
-    """The section of a row and what it is called: on sheets of workings as their columns say, elsewhere the nearest labels above and to the left."""
+    """The section of a row and what it is called.
+
+    On sheets of workings as their columns say, elsewhere the nearest labels above and to the left.
+    """
 
     def label(place: tuple[int, int]) -> str:
         cell = sheet.cells.get(place)
@@ -395,7 +410,7 @@ def _assumptions(
 
 
 def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Figures that a scenario states itself: those of the bundle with their reasons, and those typed since."""
+    """Figures that a scenario states itself: those of the bundle with reasons, and those typed since."""
     book = file.book
     for item in shared_overrides(book.estimate, inputs[0]):
         address = book.addresses[item.cell]

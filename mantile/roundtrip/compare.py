@@ -30,9 +30,12 @@ class Comparison:
 
     Args:
         a, b: what they are called.
-        inputs: `id`, `scenario` (None where all share it), `a` and `b`; None on the side that has no such input or scenario.
-        formulas: `id`, `cell` where somebody typed it, `a` and `b` as formulas over ids; None on the side that has no such figure.
-        headlines, results: `id`, `scenario`, `unit`, `a`, `b` and `relative`, which is b ÷ a − 1, None for texts and where a is 0.
+        inputs: `id`, `scenario` (None where all share it), `a` and `b`; None on the side that has no such
+            input or scenario.
+        formulas: `id`, `cell` where somebody typed it, `a` and `b` as formulas over ids; None on the side
+            that has no such figure.
+        headlines, results: `id`, `scenario`, `unit`, `a`, `b` and `relative`, which is b ÷ a − 1, None for
+            texts and where a is 0.
     """
 
     a: str
@@ -61,10 +64,12 @@ class _Side:
 
 
 def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
-    """Compare two workbooks, scenario files, bundles or estimates. Scenarios are matched by their place: base with base, and so on.
+    """Compare two workbooks, scenario files, bundles or estimates.
 
-    Of a workbook the inputs in its cells count; its results are worked out from them by the formulas of its bundle, and a formula that somebody
-    edited is listed with its cell.
+    Scenarios are matched by their place: base with base, and so on.
+
+    Of a workbook the inputs in its cells count; its results are worked out from them by the formulas of its
+    bundle, and a formula that somebody edited is listed with its cell.
 
     Raises:
         InputError: naming file and field or cell, for what cannot be read.

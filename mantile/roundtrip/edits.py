@@ -29,7 +29,8 @@ class Edits:
     """What a workbook stands for now.
 
     Args:
-        scenario, library: with every edit; figures of the library that were typed over are in new versions of their profiles.
+        scenario, library: with every edit; figures of the library that were typed over are in new versions of
+            their profiles.
         changes: the inputs that were edited, as `typed_inputs` lists them, columns that were added included.
         library_cells: those of them that the library holds and a scenario cannot.
         added: names of the scenarios in columns that were added.
@@ -74,7 +75,10 @@ def edited(file: File) -> Edits:
 
 
 def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File) -> list[dict[str, Any]]:
-    """Figures that all scenarios share as overrides of the base; those of the library are returned instead."""
+    """Figures that all scenarios share as overrides of the base.
+
+    Those of the library are returned instead.
+    """
     inputs = {figure.id: figure for figure in file.book.estimate.equations.all_inputs()}
     shared = [edit for edit in changes if edit["id"] in inputs and inputs[edit["id"]].shared]
     for edit in shared:
@@ -131,14 +135,17 @@ def _of_sheets(
         values = {field: [point[field] for point in found] for field in figures}
     elif found != grid(values):
         raise InputError(
-            f"{file.path}: {typed[0]['cell']} ({typed[0]['id']}): holds {typed[0]['found']}; points of two inputs are all combinations of "
-            "their values: change the value wherever it stands"
+            f"{file.path}: {typed[0]['cell']} ({typed[0]['id']}): holds {typed[0]['found']}; points of two "
+            "inputs are all combinations of their values: change the value wherever it stands"
         )
     data["sweep"] = values
 
 
 def _require_possible(changes: Sequence[Mapping[str, Any]], file: File) -> None:
-    """Refuse numbers outside the range that the cell's own validation allows: other programs do not keep to it."""
+    """Refuse numbers outside the range that the cell's own validation allows.
+
+    Other programs do not keep to it.
+    """
     for edit in changes:
         found = edit["found"]
         wrong = file.inputs[edit["id"]].outside(found) if isinstance(found, int | float) else ""
@@ -156,8 +163,9 @@ def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], 
 
 
 def _own(file: File, number: int, typed: Mapping[str, Any]) -> set[str]:
-    """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula that were
-    typed over."""
+    """Ids of inputs that a column states itself, though it may be what it would follow: cells with a formula
+    that were typed over.
+    """
     book = file.book
     return {
         identifier

@@ -1,4 +1,7 @@
-"""An edited workbook back to what builds it anew: a scenario, or a bundle where figures of the library were edited too."""
+"""An edited workbook back to what builds it anew.
+
+A scenario, or a bundle where figures of the library were edited too.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,14 @@ class Imported:
         estimate: of its scenario and library, edits included.
         changes: the edited inputs: `id`, `cell`, `scenario`, `from` and `to`, in the unit of the cell.
         added: names of the scenarios in columns that were added.
-        left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They stay in the workbook.
+        left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They
+            stay in the workbook.
         library_cells: those of the changes that only a bundle can carry.
         made_by: the program that made the workbook, with its version.
         unknown: ids of the workbook that this version does not have.
         lacking: ids of this version that the workbook does not have; their inputs are as by default.
-        worked_out_otherwise: figures that the version that made it worked out by another formula: `cell`, `id`, `why`.
+        worked_out_otherwise: figures that the version that made it worked out by another formula: `cell`,
+            `id`, `why`.
     """
 
     path: Path
@@ -60,11 +65,13 @@ class Imported:
         return self.estimate.scenario
 
     def write(self, path: str | Path, bundle: bool = False) -> Path:
-        """Write what `mantile build` takes: a scenario as .yaml, or with `bundle` model and library as well, as .json or .yaml.
+        """Write what `mantile build` takes.
+
+        A scenario as .yaml, or with `bundle` model and library as well, as .json or .yaml.
 
         Raises:
-            InputError: if a scenario alone would not give the numbers of the workbook, saying why, or the file cannot be written.
-                Nothing half-written stays behind.
+            InputError: if a scenario alone would not give the numbers of the workbook, saying why, or the
+                file cannot be written. Nothing half-written stays behind.
         """
         path = Path(path)
         if bundle:
@@ -86,13 +93,15 @@ class Imported:
             cells = ", ".join(f"{change['cell']} ({change['id']})" for change in self.library_cells[:_NAMED])
             more = f" and {len(self.library_cells) - _NAMED} more" if len(self.library_cells) > _NAMED else ""
             raise InputError(
-                f"{path}: figures of the library were edited in {self.path}: {cells}{more}; a scenario does not hold them: expected --bundle"
+                f"{path}: figures of the library were edited in {self.path}: {cells}{more}; a scenario does "
+                "not hold them: expected --bundle"
             )
         try:
             alone = estimate(self.scenario, name=str(self.path))
         except InputError as error:
             raise InputError(
-                f"{error}\n{path}: a scenario does not hold what the workbook was made from: expected --bundle"
+                f"{error}\n{path}: a scenario does not hold what the workbook was made from: expected "
+                "--bundle"
             ) from error
         if (alone.model, alone.library) == (self.estimate.model, self.estimate.library):
             return
@@ -100,8 +109,8 @@ class Imported:
             wrong = _first_difference(self.estimate, alone, number)
             if wrong is not None:
                 raise InputError(
-                    f"{path}: the models and profiles installed here are not those of {self.path}: {wrong} of scenario {column.name} would "
-                    "be another: expected --bundle"
+                    f"{path}: the models and profiles installed here are not those of {self.path}: {wrong} "
+                    f"of scenario {column.name} would be another: expected --bundle"
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,11 +129,13 @@ class Imported:
 
 
 def import_workbook(path: str | Path) -> Imported:
-    """Read a workbook as Excel, LibreOffice or openpyxl saved it: every input, dropdown, override, measured value and added scenario column.
+    """Read a workbook as Excel, LibreOffice or openpyxl saved it.
+
+    Every input, dropdown, override, measured value and added scenario column is read.
 
     Raises:
-        InputError: naming file, cell and id, for what cannot be carried over: an edited formula, a constant typed over one, a value that its input
-            cannot have; or if the file is no workbook of ours.
+        InputError: naming file, cell and id, for what cannot be carried over: an edited formula, a constant
+            typed over one, a value that its input cannot have; or if the file is no workbook of ours.
 
     Example:
         edited = mantile.import_workbook("run.xlsx")
@@ -193,7 +204,10 @@ def _change(edit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _first_difference(left: Estimate, right: Estimate, column: int) -> str | None:
-    """The id of the first figure that two estimates of one scenario have with different values; None if there is none."""
+    """The id of the first figure that two estimates of one scenario have with different values.
+
+    None if there is none.
+    """
     mine, theirs = left.values(column), right.values(column)
     for figure in left.equations.quantities():
         other = right.equations.figures.get(figure.id)
