@@ -1,7 +1,8 @@
 """The `formulas` package with each distinct formula pattern compiled once.
 
-A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. Uses parts of the
-package that are not its public API, which is why its version is pinned; tests hold the results against its own model.
+A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. Uses
+parts of the package that are not its public API, which is why its version is pinned; tests hold the results
+against its own model.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         return super().pushes(*worksheets, context=context)
 
     def push(self, worksheet: Any, context: Any) -> Any:
-        """As the package does, but only cells that compute or are computed with: most of a sheet is labels."""
+        """As the package does, but only cells that compute or are computed with: most cells are labels."""
         worksheet, context = self.add_sheet(worksheet, context)
         references, formula_references = self.references, self.formula_references(context)
         context = {"external_links": self.external_links(context)} | context
@@ -79,7 +80,7 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         return self
 
     def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
-        """As the package does, but for formulas whose pattern is known, and numbers are not rounded to 15 decimals."""
+        """As the package does, but for formulas of a known pattern, and without rounding to 15 decimals."""
         text = cell.value
         if cell.data_type == "n" and isinstance(text, float):
             return self._compile_cell(cell.coordinate, text, context, True, references)
@@ -112,15 +113,18 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         return made
 
 
-# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and extra inputs are among the inputs.
+# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and
+# extra inputs are among the inputs.
 _KNOWN = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
 
 
 def _straight(pipe: Any) -> Callable[..., Any]:
-    """The steps of a compiled formula one after the other, without the package's scheduler, which takes most of the time.
+    """The steps of a compiled formula one after the other.
 
-    A formula is a handful of calls of the package's own functions whose order never changes. If one raises, or a step is
-    not a plain call, the package runs the formula itself.
+    The package's scheduler, which takes most of the time, is left out.
+
+    A formula is a handful of calls of the package's own functions whose order never changes. If one raises,
+    or a step is not a plain call, the package runs the formula itself.
     """
     if not isinstance(pipe, DispatchPipe):
         return pipe  # type: ignore[no-any-return]

@@ -40,7 +40,8 @@ def with_formulas(
     Args:
         cells: the workbook as read; the package would read it again, and follow names and links.
         sheets: names of the sheets to work out, whose capitals the package does not keep.
-        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells` too.
+        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells`
+            too.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
     for sheet, row, column in without:
@@ -64,7 +65,10 @@ def with_formulas(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings, progress bars and log lines of the package and of what it is built on; afterwards all is as before."""
+    """No warnings, progress bars and log lines of the package and of what it is built on.
+
+    Afterwards all is as before.
+    """
     logger = logging.getLogger("schedula")
     level = logger.level
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):

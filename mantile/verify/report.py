@@ -29,9 +29,11 @@ class OtherVersion:
         made_by: the program that made it, with its version.
         unknown: ids of the file that this version does not have; their formulas are recomputed, not compared.
         lacking: ids of this version that the file does not have.
-        worked_out_otherwise: `cell`, `id`, `generated` (the formula of this version), `found`, `why` it was changed, and
-            where it can be said the `value` in the file and what this version makes of the same precedents, `expected`.
-        not_compared: cells of sheets without ids that stand otherwise: recomputed, not compared with this version.
+        worked_out_otherwise: `cell`, `id`, `generated` (the formula of this version), `found`, `why` it was
+            changed, and where it can be said the `value` in the file and what this version makes of the same
+            precedents, `expected`.
+        not_compared: cells of sheets without ids that stand otherwise: recomputed, not compared with this
+            version.
     """
 
     made_by: str
@@ -66,9 +68,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Edited inputs are fine, and names and sheets added in the open, and what an older version worked out otherwise.
+        """Edited inputs are fine, and names and sheets added in the open.
 
-        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden sheets are not.
+        So is what an older version worked out otherwise.
+
+        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden
+        sheets are not.
         """
         led_astray = [item for item in self.names if item["generated"] is not None]
         hidden = [item for item in self.visibility if item["found"] != "visible"]

@@ -26,7 +26,7 @@ _TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
 
 
 def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formulas") -> Report:
-    """Recompute a workbook with another engine and compare it, cell by cell, with ours on the inputs in the file.
+    """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
 
     A file that another version made is compared by the ids of its rows; see `Report.other_version`.
 
@@ -92,9 +92,9 @@ class _Verification:
             if strange:
                 sheet, row, column = strange[0]
                 raise InputError(
-                    f"{file.path}: {place_of(*strange[0])}: holds {file.contents[sheet][row, column]!r:.80}, which is "
-                    "no formula of this workbook and may reach out of it; LibreOffice is not given the file. Verify it "
-                    "with formulas"
+                    f"{file.path}: {place_of(*strange[0])}: holds {file.contents[sheet][row, column]!r:.80}, "
+                    "which is no formula of this workbook and may reach out of it; LibreOffice is not given "
+                    "the file. Verify it with formulas"
                 )
             return with_libreoffice(file.path)
         names = [name for name in file.contents if name in self.sheets or file.other_version]
@@ -119,7 +119,10 @@ class _Verification:
         return here is not None and sheet is not None and here[1:] in sheet.cells
 
     def _holds_values(self) -> bool:
-        """Whether the program that saved the file calculates: openpyxl stores no values, but for a few cells with links."""
+        """Whether the program that saved the file calculates.
+
+        What openpyxl writes has no values, but for a few cells with links.
+        """
         formulas = [place for place in self._formula_places()]
         stored = self.file.cells.stored
         return 2 * sum(stored[name].get((row, column)) is not None for name, row, column in formulas) > len(
@@ -150,7 +153,10 @@ class _Verification:
                 self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
 
     def _compare_by_id(self, recomputed: Values) -> None:
-        """A file of another version: each formula against what ours makes of the file's own values of its precedents."""
+        """A file of another version.
+
+        Each formula against what ours makes of the file's own values of its precedents.
+        """
         places, book = self.file.places, self.book
         results, values = self._results_on(recomputed)
         otherwise = {item["cell"]: item for item in self.diff.worked_out_otherwise}
@@ -187,7 +193,7 @@ class _Verification:
         )
 
     def _results_on(self, recomputed: Values) -> tuple[list[dict[Node, Any]], list[dict[Node, Any]]]:
-        """What our formulas make of the values in the file, and these values, of each scenario and further case."""
+        """What our formulas make of the values in the file, and these values, by scenario or further case."""
         *programs, across = self.book.program
         results: list[dict[Node, Any]] = []
         values: list[dict[Node, Any]] = []
@@ -203,7 +209,7 @@ class _Verification:
         return [*results, made], [*values, held]
 
     def _held(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
-        """The file's own values in one scenario or further case: of our quantities, and of constants by their ids."""
+        """The file's own values in one scenario or case: of our quantities, and of constants by their ids."""
         quantities: dict[Node, Any] = {}
         constants: dict[str, Any] = {}
         for figure, address in self.book.addresses.items():
@@ -247,7 +253,10 @@ class _Verification:
 
 
 def edited_names(file: File) -> list[dict[str, Any]]:
-    """Defined names against those of the bundle: those that lead elsewhere, are gone, belong to one sheet, or are new."""
+    """Defined names against those of the bundle.
+
+    Those that lead elsewhere, are gone, belong to one sheet, or are new.
+    """
     edits = []
     left = {name.lower(): name for name in file.book.names}
     for name, scope, text in file.cells.package.names:
