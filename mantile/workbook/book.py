@@ -1,6 +1,7 @@
 """A workbook before it is written: sheets of cells, each formula cell holding the expression it shows.
 
-The writer prints these expressions, the native engine computes them, and verification compares a file with both.
+The writer prints these expressions, the native engine computes them, and verification compares a file with
+both.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ class CellAddress:
 
 @dataclass(frozen=True)
 class Case:
-    """A further column of the base scenario on a sheet of its own, in which some figures are worked out again: where it stands, and its own inputs."""
+    """A further column of the base scenario on a sheet of its own, where some figures are worked out again.
+
+    It says where the column stands, and has the inputs of its own.
+    """
 
     sheet: str
     column: int
@@ -50,11 +54,12 @@ class Case:
 class Cell:
     """What stands in a cell.
 
-    `expression` is printed and computed for `scenario`: one of the columns, behind them a further case, or ACROSS, which
-    looks across all of them. `entry` is the input that a user may type here. `reference` is printed instead of the
-    expression where a cell repeats the cell in which the input is typed: the selector on Summary, or the base's column,
-    until somebody types over it; `follows` says which input of which scenario that is. `note` shows when the pointer
-    rests on the cell. A `number` that nobody knows is NaN, and stands in the file as `NOT_AVAILABLE`.
+    `expression` is printed and computed for `scenario`: one of the columns, behind them a further case, or
+    ACROSS, which looks across all of them. `entry` is the input that a user may type here. `reference` is
+    printed instead of the expression where a cell repeats the cell in which the input is typed: the selector
+    on Summary, or the base's column, until somebody types over it; `follows` says which input of which
+    scenario that is. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
+    and stands in the file as `NOT_AVAILABLE`.
     """
 
     style: Style
@@ -218,7 +223,10 @@ class Book:
         )
 
     def add_input(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:
-        """A cell in which an input of the workbook itself is typed: of all scenarios, or of a further case, whose value it then has."""
+        """A cell in which an input of the workbook itself is typed.
+
+        It is of all scenarios, or of a further case, whose value it then has.
+        """
         value = figure.value if case is None else self.inputs(case)[figure.id]
         look = value_style(figure.unit, is_text=isinstance(value, str), role="input", integer=figure.integer)
         sheet.set_cell(
@@ -240,10 +248,17 @@ class Book:
     def link_to(self, figure: Named, column: int = 0) -> str:
         """A link to a figure's row."""
         address = self.addresses[figure]
-        return f"internal:'{address.sheet}'!{xl_col_to_name(address.column if address.column is not None else FIRST + column)}{address.row + 1}"
+        return (
+            f"internal:'{address.sheet}'!"
+            f"{xl_col_to_name(address.column if address.column is not None else FIRST + column)}"
+            f"{address.row + 1}"
+        )
 
     def reference_to(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
-        """The reference to a figure from a sheet, for one scenario; absolute with a sheet name where `sheet` is None."""
+        """The reference to a figure from a sheet, for one scenario.
+
+        Absolute with a sheet name where `sheet` is None.
+        """
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
         address = local or self.addresses.get(figure)
         if address is None:
@@ -256,7 +271,10 @@ class Book:
         return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
 
     def column_letter(self, address: CellAddress, column: int) -> str:
-        """The column of a figure as a scenario or further case sees it, as letters; the base's as seen by a case stays."""
+        """The column of a figure as a scenario or further case sees it, as letters.
+
+        The base's as seen by a case stays.
+        """
         letter = str(xl_col_to_name(self.column_of(address, column)))
         is_base = address.column is None and column >= self.columns
         return (
@@ -276,7 +294,10 @@ class Book:
         return case.column if address.sheet == case.sheet else FIRST
 
     def block(self, members: Span) -> tuple[CellAddress, CellAddress]:
-        """Where the first and the last figure of a span stand, the others between them, below or beside each other."""
+        """Where the first and the last figure of a span stand.
+
+        The others are between them, below or beside each other.
+        """
         if members not in self._blocks:
             addresses = [self.addresses[member] for member in members.members]
             first = addresses[0]
@@ -334,7 +355,10 @@ class Book:
         return [*values, across.run({}, values)]
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """All that the values of each scenario and further case follow from: a case has the base's inputs, but for its own."""
+        """All that the values of each scenario and further case follow from.
+
+        A case has the base's inputs, but for its own.
+        """
         cases = inputs[self.columns :] or [case.inputs for case in self.cases]
         return [*inputs[: self.columns], *(inputs[0] | case for case in cases)]
 

@@ -1,6 +1,7 @@
 """A bundle: everything an estimate was made from, in one document with a digest of its content.
 
-It travels inside every workbook, and by itself as .json or .yaml: what is built from it needs neither models nor profiles.
+It travels inside every workbook, and by itself as .json or .yaml: what is built from it needs neither models
+nor profiles.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Bundle:
         """Plain objects to a bundle.
 
         Raises:
-            InputError: if parts are missing, the format is newer than ours, or the content is not that of the digest.
+            InputError: if parts are missing, the format is newer than ours, or the content is not that of the
+                digest.
         """
         if not isinstance(data, dict) or not {"format", *_PARTS} <= set(data):
             raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
@@ -77,14 +79,14 @@ class Bundle:
         generator = content.get("generator", "another program")
         if content["format"] not in range(1, FORMAT + 1):
             raise InputError(
-                f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, which reads formats "
-                f"1 to {FORMAT}: expected the version that made it, or a later one"
+                f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, "
+                f"which reads formats 1 to {FORMAT}: expected the version that made it, or a later one"
             )
         found = cls(content, name)
         if content["format"] > 1 and data.get("digest") != found.digest:
             raise InputError(
-                f"{name}: the bundle was changed or damaged since it was made: its content has the digest {found.digest}, "
-                f"but field digest says {data.get('digest')!r:.80}"
+                f"{name}: the bundle was changed or damaged since it was made: its content has the digest "
+                f"{found.digest}, but field digest says {data.get('digest')!r:.80}"
             )
         return found
 
@@ -151,7 +153,7 @@ def read_bundle(path: str | Path) -> Bundle:
 
 
 def read_document(path: str | Path) -> tuple[Any, Bundle | None]:
-    """The fields of a scenario as plain objects, from a scenario file or a bundle; and the bundle, if it is one.
+    """The fields of a scenario as plain objects, from a scenario file or a bundle; and the bundle, if any.
 
     Raises:
         InputError: naming the file and what is wrong with it.
@@ -167,7 +169,8 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
     """Write a bundle as .json or .yaml; the scenario comes first, as a scenario file would have it.
 
     Raises:
-        InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays behind.
+        InputError: if the name ends otherwise or the file cannot be written; nothing half-written stays
+            behind.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
@@ -182,6 +185,9 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
             text = json.dumps(head | parts, ensure_ascii=False, indent=1) + "\n"
         else:
             scenario = re.sub("^(?=.)", "  ", dump_scenario(bundle.data["scenario"]), flags=re.MULTILINE)
-            text = f"{dump_yaml(head)}scenario:\n{scenario}{dump_yaml({key: part for key, part in parts.items() if key != 'scenario'})}"
+            text = (
+                f"{dump_yaml(head)}scenario:\n{scenario}"
+                f"{dump_yaml({key: part for key, part in parts.items() if key != 'scenario'})}"
+            )
         temporary.write_text(text, encoding="utf-8")
     return path

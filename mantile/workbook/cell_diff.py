@@ -1,7 +1,7 @@
 """What a file's cells say beside what its bundle would emit.
 
-Formulas that differ, constants typed over them, notes typed where nothing is worked out. Of a file that another version made
-also what that version worked out otherwise.
+Formulas that differ, constants typed over them, notes typed where nothing is worked out. Of a file that
+another version made also what that version worked out otherwise.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class _Differ:
         return diff.formulas if changed else diff.labels if is_label else diff.overwritten
 
     def _is_other_copy(self, name: str, item: dict[str, Any]) -> bool:
-        """Whether a formula of a further case differs in no more than which figures have a copy for the case."""
+        """Whether a formula of a further case differs only in which figures have a copy for the case."""
         if name in self.book.estimate.equations.sheets or not is_formula(item["found"]):
             return False
         found = self.places.as_of_base(self.places.found(name, item["found"]))
@@ -189,7 +189,10 @@ class _Differ:
             self.diff.notes.append(item)
 
     def _other_formula(self, place: Place, item: dict[str, Any]) -> None:
-        """A formula of another version where the book has none: a link that it needed, or a figure in another column."""
+        """A formula of another version where the book has none.
+
+        A link that it needed, or a figure in another column.
+        """
         entry = self.places.file_ids.get(place[:2])
         if entry is None:
             needs_id = place[0] in self.book.estimate.equations.sheets and place[1] > HEAD_ROW
@@ -198,7 +201,10 @@ class _Differ:
             self._judged(place[0], item, self.diff.formulas).append(item)
 
     def _judged(self, name: str, item: dict[str, Any], edited: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Where a cell with an id belongs that another version filled otherwise: changed on purpose since, or edited."""
+        """Where a cell with an id belongs that another version filled otherwise.
+
+        Changed on purpose since, or edited.
+        """
         generator = self.book.bundle.generator
         why = why_changed(item["id"], self.places.found(name, str(item["found"])), generator)
         if item["id"].startswith(STAMP) and isinstance(item["found"], int | float):

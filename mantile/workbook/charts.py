@@ -17,7 +17,8 @@ Range = tuple[str, int, int, int, int]
 class Chart:
     """What XlsxWriter needs for one chart.
 
-    The finding stands in the cell above the chart, where it is live; `series` and axes are XlsxWriter's own words.
+    The finding stands in the cell above the chart, where it is live; `series` and axes are XlsxWriter's own
+    words.
     """
 
     kind: dict[str, str]
@@ -112,7 +113,10 @@ def singled_out(
     size: tuple[int, int],
     plot: tuple[float, float, float, float],
 ) -> Chart:
-    """Horizontal bars with their values at the ends and no value axis, one of them in colour; 0 where the bar is of the other series."""
+    """Horizontal bars with their values at the ends and no value axis, one of them in colour.
+
+    A value is 0 where the bar is of the other series.
+    """
     form = form if form.startswith("[") else f"{form};;"  # nothing where the bar is of the other series
     label = {
         "value": True,
@@ -298,7 +302,10 @@ def curves(
     size: tuple[int, int],
     plot: tuple[float, float, float, float],
 ) -> Chart:
-    """Points joined by lines, the first curve in colour; some points carry a name; a large mark for the live scenario."""
+    """Points joined by lines, the first curve in colour.
+
+    Some points carry a name; a large mark is the live scenario.
+    """
     made: list[dict[str, Any]] = [
         {"categories": cells(x), "values": cells(y), **_stroke(place)} for place, (x, y) in enumerate(series)
     ]
@@ -364,7 +371,10 @@ def tornado(
     room: list[Range],
     size: tuple[int, int],
 ) -> Chart:
-    """Signed changes to both sides of 0, largest first: colour of bars, colour of their labels, values; and unseen bars that keep room for labels."""
+    """Signed changes to both sides of 0, largest first.
+
+    Colour of bars, colour of their labels, values; and unseen bars that keep room for labels.
+    """
     form = '+0.0%;"−"0.0%;""'
     return Chart(
         {"type": "bar", "subtype": "clustered"},
@@ -413,7 +423,7 @@ def timeline(
     plot: tuple[float, float, float, float],
     unit: str = "us",
 ) -> Chart:
-    """Steps one after the other: an invisible bar up to the start, then the step in the colour of its limit."""
+    """Steps one after the other: an unseen bar up to the start, then the step in the colour of its limit."""
     made = bars(alt, categories, series, unit, size, plot, gap=20)
     made.series.insert(
         0,

@@ -1,4 +1,7 @@
-"""The book of an estimate: its sheets have a column for each scenario, and a file of it holds what it was made from."""
+"""The book of an estimate.
+
+Its sheets have a column for each scenario, and a file of it holds what it was made from.
+"""
 
 from __future__ import annotations
 

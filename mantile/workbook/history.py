@@ -1,8 +1,10 @@
-"""What was changed on purpose since older versions: ids of rows, and formulas by the id of their row and the version.
+"""What was changed on purpose since older versions.
 
-A workbook of an older version is read with the formulas of today. Where one of its formulas is another, this list says
-whether the version that made the file printed that formula, and why it was changed. A formula that is other and not listed
-was edited by hand. Inputs that were renamed are found under their former ids.
+Ids of rows, and formulas by the id of their row and the version.
+
+A workbook of an older version is read with the formulas of today. Where one of its formulas is another, this
+list says whether the version that made the file printed that formula, and why it was changed. A formula that
+is other and not listed was edited by hand. Inputs that were renamed are found under their former ids.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ class Change:
 
     Args:
         since: the first version that has the new formulas, as major and minor number.
-        ids: a regular expression that the id of a changed figure matches, without what copies of it and the decode
-            workers' have in front.
+        ids: a regular expression that the id of a changed figure matches, without what copies of it and the
+            decode workers' have in front.
         formula: a regular expression of the formula before, with ids in place of cells.
         why: what was changed, and why.
     """
@@ -44,8 +46,9 @@ class Change:
 
 
 _LOAD = (
-    "at a request rate the batch follows by Little's law in a formula, from step times that are lines over the batch, beside "
-    "which the reading of experts follows what the batch touches; 0.6.0 took one line through a batch that it had searched for"
+    "at a request rate the batch follows by Little's law in a formula, from step times that are lines over "
+    "the batch, beside which the reading of experts follows what the batch touches; 0.6.0 took one line "
+    "through a batch that it had searched for"
 )
 _WIDEST = (
     "the widest projection is the largest of its candidates, a formula; 0.6.0 chose it when it made the file"
@@ -102,7 +105,9 @@ def present_name(name: str) -> str:
 
 
 def why_changed(identifier: str, formula: str, generator: str) -> str | None:
-    """Why a figure is worked out otherwise now than by the version that made a file; None if that version did not do so.
+    """Why a figure is worked out otherwise now than by the version that made a file.
+
+    None if that version did not do so.
 
     Args:
         formula: of the file, with ids in place of cells.

@@ -1,4 +1,4 @@
-"""An estimate laid out as a workbook: which sheets, in which order, and the handles of its headline figures."""
+"""An estimate laid out as a workbook: which sheets, in which order, and where its headline figures are."""
 
 from __future__ import annotations
 

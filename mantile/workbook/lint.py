@@ -96,8 +96,11 @@ _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
     r"^(load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
-    r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
-    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
+    r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
+    r"|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
+    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
+    r"|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
 )
 # Of a model of states only, without caches and FFNs.
@@ -115,7 +118,8 @@ STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural}
     f"model.vision.{name}" for name in VISION_FACTS
 }
 _CELL = re.compile(
-    r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$"
+    r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?"
+    r"\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$"
 )
 
 VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"}
@@ -125,7 +129,9 @@ RULES = {
     "refers-down": "A formula of workings refers to rows above its own, never below.",
     "refers-right": "A formula of workings refers to sheets to the left of its own, never to the right.",
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
-    "no-frozen-panes": "The heads of a sheet of workings stay on the screen and are repeated on each printed page.",
+    "no-frozen-panes": (
+        "The heads of a sheet of workings stay on the screen and are repeated on each printed page."
+    ),
     "inconsistent-formula": "A row has the same formula in every scenario.",
     "missing-unit": "Every row has a unit, also where it is 1.",
     "duplicate-id": "An id stands on one row only.",
@@ -133,7 +139,9 @@ RULES = {
     "merged-cells": "No cells are merged.",
     "hidden-sheet": "No sheet is hidden, except the one of the bundle.",
     "hidden-cells": "No row or column is hidden.",
-    "bundle-sheet": f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters.",
+    "bundle-sheet": (
+        f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
+    ),
     "long-formula": f"A formula has at most {MAX_LENGTH} characters.",
     "too-many-references": f"A formula has at most {MAX_REFERENCES} references.",
     "nested-if": "No IF stands inside an IF.",
@@ -148,7 +156,9 @@ RULES = {
     "unused-row": "Every row is used by another one, unless it is a result.",
     "missing-name": "The name master_check leads to the result of all checks.",
     "not-a-cell": "A formula refers to cells, not to names.",
-    "page-setup": "A sheet prints in landscape, scaled to its pages, with the digest of the bundle in the footer.",
+    "page-setup": (
+        "A sheet prints in landscape, scaled to its pages, with the digest of the bundle in the footer."
+    ),
     "missing-validation": "Every cell for an input has data validation.",
     "large-validation": f"Data validation covers at most {MAX_AREA:,} cells of a sheet.",
     "unprotected-sheet": "Every sheet is protected; only inputs can be typed over.",
@@ -351,8 +361,8 @@ def _cells_of(match: re.Match[str]) -> int:
 def calculable(formula: str, sheets: Container[str]) -> bool:
     """Whether an engine is handed a formula that is not as generated.
 
-    Only functions, references to cells and sizes that a workbook of ours may have: others could call programs, open files
-    or take all memory there is.
+    Only functions, references to cells and sizes that a workbook of ours may have: others could call
+    programs, open files or take all memory there is.
     """
     if not formula.startswith("="):
         return False

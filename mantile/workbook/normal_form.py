@@ -8,7 +8,7 @@ from typing import Any
 
 _TOKEN = re.compile(
     r"""(?P<text>"(?:[^"]|"")*")
-    | (?P<cell>(?:\[[^\]]*\]\$?[A-Z]*(?::\[[^\]]*\]\$?[A-Z]*)?|\{[^}]*\}))           # as `Places` writes references
+    | (?P<cell>(?:\[[^\]]*\]\$?[A-Z]*(?::\[[^\]]*\]\$?[A-Z]*)?|\{[^}]*\}))  # as `Places` writes references
     | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
     | (?P<function>[A-Z]+\()
     | (?P<sign><=|>=|<>|[-+*/^&=<>(),])""",
@@ -24,10 +24,12 @@ Form = tuple[Any, ...]
 
 
 def normal_form(formula: str) -> Form | None:
-    """A formula whose references are ids, without the order and the brackets that change nothing; None if it is none.
+    """A formula whose references are ids, without the order and the brackets that change nothing.
 
-    Sums and products become lists of their terms and factors, in one order; so do the arguments of functions that take
-    them in any order.
+    None if it is none.
+
+    Sums and products become lists of their terms and factors, in one order; so do the arguments of functions
+    that take them in any order.
     """
     try:
         return _Parser(list(_tokens(formula.removeprefix("=")))).whole()
@@ -123,7 +125,9 @@ def _operation(sign: str, left: Form, right: Form) -> Form:
 
 
 def _flat(operator: str, parts: list[tuple[str, Form]]) -> Form:
-    """An operation whose order does not matter: parts that are the same operation are taken apart, then all are sorted.
+    """An operation whose order does not matter.
+
+    Parts that are the same operation are taken apart, then all are sorted.
 
     Args:
         parts: each with the sign of the inverse operation, or nothing before it.

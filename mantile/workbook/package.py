@@ -1,7 +1,7 @@
 """The zip file that a workbook is, looked through as a stream before anything builds objects of it.
 
-A file comes from anywhere. Refused is what unpacks to more than it says or than a workbook has any use for, what runs code
-or reaches out to other files and programs, and what two programs would read in two ways.
+A file comes from anywhere. Refused is what unpacks to more than it says or than a workbook has any use for,
+what runs code or reaches out to other files and programs, and what two programs would read in two ways.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
 class Package:
     """What a look through the file found.
 
-    `sheets` are names and whether they show, `names` the defined names (name, sheet they are limited to, text), and
-    `stored` the values saved beside formulas, by sheet and by row and column from 0.
+    `sheets` are names and whether they show, `names` the defined names (name, sheet they are limited to,
+    text), and `stored` the values saved beside formulas, by sheet and by row and column from 0.
     """
 
     sheets: dict[str, str] = field(default_factory=dict)
@@ -95,8 +95,8 @@ def open_package(path: Path) -> Package:
         with path.open("rb") as file:
             if file.read(8) == bytes.fromhex("D0CF11E0A1B11AE1"):
                 raise InputError(
-                    f"{path}: expected an .xlsx workbook, found one that is encrypted with a password, or of Excel 97: "
-                    "save it as .xlsx without a password"
+                    f"{path}: expected an .xlsx workbook, found one that is encrypted with a password, or of "
+                    "Excel 97: save it as .xlsx without a password"
                 )
         with zipfile.ZipFile(path) as archive:
             return _Reader(path, archive).read()
@@ -131,7 +131,8 @@ class _Reader:
             raise self.refuse(f"{len(items):,} parts; expected at most {MAX_PARTS:,}")
         if sum(item.file_size for item in items) > MAX_UNPACKED:
             raise self.refuse(
-                f"unpacks to {sum(item.file_size for item in items):,} bytes; expected at most {MAX_UNPACKED:,}"
+                f"unpacks to {sum(item.file_size for item in items):,} bytes; expected at most "
+                f"{MAX_UNPACKED:,}"
             )
         names: set[str] = set()
         end, before = 0, ""
@@ -155,7 +156,10 @@ class _Reader:
             raise self.refuse("expected an .xlsx workbook, found another kind of zip file")
 
     def _chunks(self, item: zipfile.ZipInfo) -> Generator[bytes, None, None]:
-        """A part as it really unpacks. Zipfile believes the size in the header, so it is given a size that no part has."""
+        """A part as it really unpacks.
+
+        Zipfile believes the size in the header, so it is given a size that no part has.
+        """
         believed = copy.copy(item)
         believed.file_size = 2 * MAX_PART
         found = 0
@@ -165,13 +169,14 @@ class _Reader:
                 self.unpacked += len(chunk)
                 if found > MAX_PART or self.unpacked > MAX_UNPACKED:
                     raise self.refuse(
-                        f"part {item.filename} unpacks to more than {min(MAX_PART, MAX_UNPACKED):,} bytes, or with the others to "
-                        f"more than {MAX_UNPACKED:,}"
+                        f"part {item.filename} unpacks to more than {min(MAX_PART, MAX_UNPACKED):,} bytes, "
+                        f"or with the others to more than {MAX_UNPACKED:,}"
                     )
                 yield chunk
         if found != item.file_size:
             raise self.refuse(
-                f"part {item.filename} unpacks to {found:,} bytes and not to the {item.file_size:,} that the file says"
+                f"part {item.filename} unpacks to {found:,} bytes and not to the {item.file_size:,} that the "
+                "file says"
             )
 
     def _part(self, item: zipfile.ZipInfo) -> _Part:
@@ -198,7 +203,8 @@ class _Reader:
                 word = kind.rpartition("/")[2]
                 if word in _REFUSED or (external and word != "hyperlink"):
                     raise self.refuse(
-                        f"part {name}: {_REFUSED.get(word, 'a link to another file')} ({target!r:.80}); expected a workbook without"
+                        f"part {name}: {_REFUSED.get(word, 'a link to another file')} ({target!r:.80}); "
+                        "expected a workbook without"
                     )
         books = (
             [
@@ -214,7 +220,8 @@ class _Reader:
             raise self.refuse("macros (xl/vbaProject.bin, as in an .xlsm file); expected a workbook without")
         if books != [_WORKBOOK] or any(kind == _MAIN and name != f"/{_WORKBOOK}" for name, kind in types):
             raise self.refuse(
-                f"the workbook is said to be {', '.join(books) or 'nowhere'}; expected {_WORKBOOK} and no other"
+                f"the workbook is said to be {', '.join(books) or 'nowhere'}; expected {_WORKBOOK} and no "
+                "other"
             )
         book = parts[_WORKBOOK]
         relations = (
@@ -283,7 +290,8 @@ class _Part:
     def _area(self, what: str) -> None:
         if self.reader.area > MAX_AREA:
             raise self.refuse(
-                f"{what} make an area of {self.reader.area:,} cells; expected at most {MAX_AREA:,} in all sheets together"
+                f"{what} make an area of {self.reader.area:,} cells; expected at most {MAX_AREA:,} in all "
+                "sheets together"
             )
 
     def _doctype(self, *_: Any) -> None:
@@ -307,8 +315,8 @@ class _Part:
                 )
         if reader.elements > MAX_ELEMENTS or reader.others > MAX_OTHERS or self.depth > MAX_DEPTH:
             raise self.refuse(
-                f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, {self.depth:,} deep; expected at most "
-                f"{MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
+                f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, "
+                f"{self.depth:,} deep; expected at most {MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
             )
         self.text = []
 
@@ -392,11 +400,13 @@ class _Part:
         self.text = []
         if len(text) > _TEXTS.get(tag, _MAX_TEXT):
             raise self.refuse(
-                f"{self._at(tag)}: a text of {len(text):,} characters; expected at most {_TEXTS.get(tag, _MAX_TEXT):,}"
+                f"{self._at(tag)}: a text of {len(text):,} characters; expected at most "
+                f"{_TEXTS.get(tag, _MAX_TEXT):,}"
             )
         if tag in _FORMULAS and reaches_out(text):
             raise self.refuse(
-                f"{self._at(tag)}: {text!r:.80} refers to another file or program; expected a workbook without links"
+                f"{self._at(tag)}: {text!r:.80} refers to another file or program; expected a workbook "
+                "without links"
             )
         if tag == "v" and self.cell is not None:
             value = self._value(text)

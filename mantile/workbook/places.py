@@ -1,7 +1,7 @@
 """Where the cells of a book stand in a file whose rows may have moved.
 
-Rows of workings are found by the id in their id column, other rows by their labels. So a workbook is read in which somebody
-inserted rows, or which another version laid out otherwise.
+Rows of workings are found by the id in their id column, other rows by their labels. So a workbook is read in
+which somebody inserted rows, or which another version laid out otherwise.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Places:
         book: what the file should hold.
         contents: what it holds.
         names: its defined names and what they lead to.
-        other_version: it was made by another version: what it lacks is not taken for what stands in its place.
+        other_version: it was made by another version: what it lacks is not taken for what stands in its
+            place.
     """
 
     def __init__(
@@ -133,11 +134,14 @@ class Places:
         return with_references(formula, sheet, self._book_reference)
 
     def found(self, sheet: str, formula: str) -> str:
-        """A formula of the file with ids in place of rows; the same as `expected` gives where both read the same cells."""
+        """A formula of the file with ids in place of rows.
+
+        The same as `expected` gives where both read the same cells.
+        """
         return with_references(formula, sheet, self._file_reference)
 
     def as_of_base(self, text: str) -> str:
-        """A formula with ids in which copies of figures, as cases have them, are the figures of the base themselves."""
+        """A formula with ids, in which copies of figures, as cases have them, are those of the base."""
         figures = self.book.estimate.equations.figures
 
         def base(match: re.Match[str]) -> str:
@@ -159,7 +163,10 @@ class Places:
         return self.found(sheet, formula) in (f"={identifier}", f"={identifier}{xl_col_to_name(column)}")
 
     def _unmoved(self) -> bool:
-        """Whether every id that the book knows, and every label of sheets without ids, stands where the book has it."""
+        """Whether every id that the book knows stands where the book has it.
+
+        So must every label of sheets without ids.
+        """
         known = {(sheet, entry) for (sheet, _), entry in self.book_ids.items()}
         with_ids = {sheet for sheet, _ in self.book_ids}
         return all(
@@ -201,7 +208,10 @@ class Places:
         return rows
 
     def _rows_by_label(self, name: str, sheet: Sheet, by_id: Mapping[Row, Row]) -> dict[Row, Row]:
-        """Rows without an id: by the figures that they repeat and their labels, the others in the order in which they stand."""
+        """Rows without an id, by the figures that they repeat and their labels.
+
+        The others go by the order in which they stand.
+        """
         taken = {row for other, row in by_id.values() if other == name}
         ours = {
             row: labels
@@ -259,7 +269,10 @@ class Places:
         return None if entry is None else entry.id
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
-        """Cells of sheets without ids in which inputs are typed: where the row of the input leads, or its defined name."""
+        """Cells of sheets without ids in which inputs are typed.
+
+        Where the row of the input leads, or its defined name.
+        """
         fields = {
             figure.id: f"in_{field}" for field, figure in self.book.estimate.equations.inputs.named().items()
         }

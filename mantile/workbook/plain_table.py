@@ -27,7 +27,9 @@ class Table:
 
 
 def write_csv(table: Table, path: Path) -> Path:
-    """Write a table as .csv in UTF-8; a text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """Write a table as .csv in UTF-8.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
 
     Raises:
         InputError: if the file cannot be written; nothing half-written stays behind.
@@ -48,7 +50,8 @@ def write_tables(tables: Mapping[str, Table], path: Path, title: str, footer: st
         footer: stands on each page, before its number.
 
     Raises:
-        InputError: if the path does not end in .xlsx or the file cannot be written; nothing half-written stays behind.
+        InputError: if the path does not end in .xlsx or the file cannot be written; nothing half-written
+            stays behind.
     """
     book = Book(Document(title=title, comment="", footer=footer))
     for name, table in tables.items():

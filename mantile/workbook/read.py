@@ -1,7 +1,7 @@
 """A workbook file back to what it was made from: bundle, inputs as they stand now, texts of its formulas.
 
-Reads files as XlsxWriter, LibreOffice and openpyxl leave them, of this version and of older ones. Nothing in a file is
-executed.
+Reads files as XlsxWriter, LibreOffice and openpyxl leave them, of this version and of older ones. Nothing in
+a file is executed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Contents = dict[str, dict[tuple[int, int], Any]]
 
 @dataclass
 class Cells:
-    """What a file holds, whatever it is of: formulas or constants by sheet and cell, and the values as stored."""
+    """What a file holds: formulas or constants by sheet and cell, and the values as stored."""
 
     contents: Contents
     stored: Contents
@@ -48,7 +48,8 @@ class Cells:
 class File:
     """An opened workbook and the book it should be.
 
-    Methods take the sheet, row and column at which a cell stands in the book, and find it in the file by its id.
+    Methods take the sheet, row and column at which a cell stands in the book, and find it in the file by its
+    id.
     """
 
     path: Path
@@ -84,11 +85,14 @@ class File:
         return place_of(*(self.places.in_file(sheet, row, column) or (sheet, row, column)))
 
     def is_as_printed(self, sheet: Sheet, cell: Cell, content: Formula) -> bool:
-        """Whether a formula is the one the book has there: it reads the same figures and does the same with them."""
+        """Whether a formula is the one the book has there.
+
+        It reads the same figures and does the same with them.
+        """
         return self._same(sheet.name, self.book.formula_text(sheet, cell), content)
 
     def follows(self, sheet: Sheet, cell: Cell, content: Any) -> tuple[str, int] | None:
-        """The input, and its scenario, whose value a cell takes because it repeats it; None if it does not."""
+        """The input, and its scenario, whose value a cell takes because it repeats it; None if not."""
         if not isinstance(content, Formula):
             return None
         if cell.follows is not None and self.is_as_printed(sheet, cell, content):
@@ -154,7 +158,8 @@ def open_file(path: Path) -> File:
     contents = cells.contents
     if BUNDLE_SHEET not in contents:
         raise InputError(
-            f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was removed"
+            f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was "
+            "removed"
         )
     bundle = _bundle(contents.pop(BUNDLE_SHEET), path)
     file = File(path, lay_out(bundle.estimate(), bundle), cells)
@@ -221,9 +226,12 @@ _SEARCHED = 0.25  # a concurrency that 0.6.0 searched for lies no further from t
 
 
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Inputs as they stand in the file, per scenario and then per further case, and a list of those that were edited.
+    """Inputs as they stand in the file, per scenario and then per further case.
 
-    An input that follows its default has no value here. One that the file of another version does not have is as by default.
+    Also a list of those that were edited.
+
+    An input that follows its default has no value here. One that the file of another version does not have is
+    as by default.
 
     Raises:
         InputError: for a cell whose content its input cannot be, such as a text where a number belongs.
@@ -279,9 +287,10 @@ def _typed(
 def _without_defaults(
     file: File, scenario: int, typed: dict[str, Any], edits: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What another version wrote as a value where this one has a formula is no edit if both come to the same, or nearly.
+    """A value that another version wrote where this one has a formula is no edit if both nearly agree.
 
-    Where both come to the same the input follows. Else it keeps the value, so that the rest of the file is what it says.
+    Where both come to the same the input follows. Else it keeps the value, so that the rest of the file is
+    what it says.
     """
     stated = {edit["id"]: edit for edit in edits}
     defaults = {
@@ -306,7 +315,7 @@ def _without_defaults(
 def followed_inputs(
     file: File, values: Sequence[Mapping[str, Any]], edits: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Inputs without those that follow their default in this version and were neither stated nor edited in the file."""
+    """Inputs that do not follow their default in this version, or that were stated or edited in the file."""
     edited = {edit["id"] for edit in edits}
     following = {
         figure.id
@@ -331,7 +340,7 @@ def _is_default(figure: Input, value: Any, default: Any) -> bool:
 
 
 def plain(text: str) -> str:
-    """A formula without the spaces and quotes round sheet names that other programs add, outside its texts."""
+    """A formula without the spaces, and quotes round sheet names, that other programs add outside texts."""
     parts = text.split('"')
     return '"'.join(
         part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts)

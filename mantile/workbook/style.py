@@ -100,7 +100,8 @@ def _air(form: str) -> str:
     return ";".join(section + _AIR for section in form.split(";"))
 
 
-# Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the value.
+# Formats of the front sheets by name, in the unit people quote; the unit stands in the format, never in the
+# value.
 FRONT = {
     "whole": _WHOLE,
     "one": "#,##0.0",
@@ -134,7 +135,8 @@ FRONT = {
     "layers": '#,##0" layers"',
     "text": "@",
     "share": "[>=0.07]0%;;",
-    # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the figure.
+    # Numbers of a table, whose units stand in a column: 0 is a dash where it means that nobody states the
+    # figure.
     "percent1": "0.0%",
     "percent1_signed": '+0.0%;"−"0.0%;0.0%',
     "rate": "[<10]0.00;#,##0",

@@ -42,7 +42,7 @@ def leave_out(book: EstimateBook, shown: tuple[str, ...]) -> None:
 
 
 def show_formulas(book: EstimateBook) -> None:
-    """On sheets with a column for each scenario, the formulas of the base scenario as text, behind the last of them."""
+    """On sheets with a column for each scenario, the formulas of the base as text, behind the last column."""
     column = FIRST + book.columns
     for sheet in book.sheets.values():
         rows = [
@@ -80,7 +80,10 @@ def _homes(book: EstimateBook, node: Node) -> Iterator[str]:
 
 
 def _mentioned(thing: Any) -> Iterator[str]:
-    """Every text in the description of a chart, of references their sheet: more than names of sheets, but all of those."""
+    """Every text in the description of a chart, of references their sheet.
+
+    These are more than names of sheets, but all of those.
+    """
     if isinstance(thing, str):
         yield _sheet_of(thing)
     elif isinstance(thing, dict | list | tuple):

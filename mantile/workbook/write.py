@@ -65,8 +65,8 @@ def write_workbook(book: Book, path: Path) -> Path:
 class _Worksheet(Worksheet):  # type: ignore[misc]
     """A sheet whose formulas are written as they are.
 
-    XlsxWriter searches each formula for 29 functions that files name otherwise than users do, which takes a tenth of a
-    build. None of ours uses one: the linter sees to it.
+    XlsxWriter searches each formula for 29 functions that files name otherwise than users do, which takes a
+    tenth of a build. None of ours uses one: the linter sees to it.
     """
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
@@ -184,7 +184,10 @@ class _Writer:
         return [self._recoloured(part) for part in thing] if isinstance(thing, list) else thing
 
     def _conditional(self, rule: dict[str, Any]) -> dict[str, Any]:
-        """A rule of conditional formatting, its style as XlsxWriter takes it: only what differs from the cell's own."""
+        """A rule of conditional formatting, its style as XlsxWriter takes it.
+
+        Only what differs from the cell's own.
+        """
         look = rule.get("format")
         if look is None:
             return dict(self._recoloured(rule))

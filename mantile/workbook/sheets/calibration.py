@@ -1,4 +1,7 @@
-"""The Calibration sheet: measured values are typed beside predictions; one figure says how far off these are."""
+"""The Calibration sheet: measured values are typed beside predictions.
+
+One figure says how far off these are.
+"""
 
 from __future__ import annotations
 

@@ -301,7 +301,10 @@ def _column(scenario: int) -> int:
 
 
 def _look(line: Line) -> style.Style:
-    """The look of a line's values; that of inputs follows from what they are, that of metrics from their digits."""
+    """The look of a line's values.
+
+    That of inputs follows from what they are, that of metrics from their digits.
+    """
     if line.key in _FORMS:
         return style.table(_FORMS[line.key])
     if line.metric is not None:

@@ -1,7 +1,7 @@
 """Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
 
-Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then one per
-scenario. Figures of other sheets are linked in once, at the top.
+Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then
+one per scenario. Figures of other sheets are linked in once, at the top.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def workings(
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
-        linked: whether figures of other sheets get a block of links; without it formulas refer to them directly.
+        linked: whether figures of other sheets get a block of links; without it formulas refer to them
+            directly.
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = any(_has_shared(section) for section in sections)
@@ -227,8 +228,9 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
 def typed(
     book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style
 ) -> None:
-    """The cell in which an input of a scenario is typed. Until then it may hold a formula: what the base states holds for
-    a variant, and an input with a default follows that."""
+    """The cell in which an input of a scenario is typed. Until then it may hold a formula: what the base
+    states holds for a variant, and an input with a default follows that.
+    """
     scenario, base = book.estimate.columns[of], book.estimate.columns[0]
     value = book.estimate.inputs(of).get(figure.id, figure.value)
     name = figure.id.removeprefix("inputs.")
