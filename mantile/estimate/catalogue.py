@@ -1,4 +1,4 @@
-"""What the library ships: models, hardware and efficiency profiles, listed, shown entry by entry, and compared."""
+"""What the library ships: models, hardware and profiles, listed, shown entry by entry, and compared."""
 
 from __future__ import annotations
 
@@ -171,7 +171,10 @@ def _hardware() -> list[dict[str, Any]]:
 
 
 def _accelerator_or_system(name: str) -> dict[str, Any]:
-    """An accelerator with its usual system and its prices, or a system; by id, or id@version in any version there has been."""
+    """An accelerator with its usual system and its prices, or a system.
+
+    By id, or id@version in any version there has been.
+    """
     identifier, _, version = name.partition("@")
     library = load_library()
     systems = {system.id: system for system in library.systems}

@@ -47,8 +47,8 @@ _FRAME_HEADS = ("label", "unit")
 class Estimate:
     """A scenario worked out.
 
-    Every headline metric of the base scenario is an attribute: a number in SI units, None where nobody knows it and where the plan
-    cannot be. `estimate["serving.tpot"]` explains a figure.
+    Every headline metric of the base scenario is an attribute: a number in SI units, None where nobody knows
+    it and where the plan cannot be. `estimate["serving.tpot"]` explains a figure.
 
     Args:
         scenario: as given, with ids in place of accelerators given as files.
@@ -58,7 +58,9 @@ class Estimate:
         template: how its workbook is laid out.
 
     Example:
-        estimate = mantile.estimate(model="llama-3.1-8b", accelerator="h100-sxm", input_tokens=1024, output_tokens=128, concurrency=8)
+        estimate = mantile.estimate(
+            model="llama-3.1-8b", accelerator="h100-sxm", input_tokens=1024, output_tokens=128, concurrency=8
+        )
         estimate.tpot, estimate.usd_per_million_output_tokens    # seconds, US dollars
         estimate["serving.tpot"].formula                         # =serving.decode_step+serving.stall
         estimate.to_frame()                                      # metrics as rows, scenarios as columns
@@ -73,7 +75,10 @@ class Estimate:
     template: Template
 
     def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
-        """Another scenario on the same model, with the same template, and the same library unless another is given."""
+        """Another scenario on the same model, with the same template.
+
+        The library is the same unless another is given.
+        """
         return estimate(scenario, self.model, library or self.library, name, self.template)
 
     def __getattr__(self, name: str) -> float | None:
@@ -89,7 +94,9 @@ class Estimate:
         return sorted({*super().__dir__(), *(metric.attribute for metric in METRICS)})
 
     def __getitem__(self, identifier: str) -> Explanation:
-        """A figure of the base scenario explained. Its value is that of the workbook's cell, also where the plan cannot be.
+        """A figure of the base scenario explained.
+
+        Its value is that of the workbook's cell, also where the plan cannot be.
 
         Raises:
             InputError: if there is no such figure, with the nearest ids.
@@ -124,11 +131,17 @@ class Estimate:
         return [f"{letter} · {name}" for letter, name in zip(LETTERS, names, strict=False)]
 
     def metrics(self, column: int = 0) -> dict[Metric, float | None]:
-        """The headline metrics of one column in SI units; None where nobody knows one or the plan cannot be."""
+        """The headline metrics of one column in SI units.
+
+        None where nobody knows one or the plan cannot be.
+        """
         return metric_values(self.equations, self.values(column))
 
     def to_dict(self) -> dict[str, Any]:
-        """What `mantile estimate --json` prints: results of the base scenario, those of variants under `variants`."""
+        """What `mantile estimate --json` prints.
+
+        Results of the base scenario, those of variants under `variants`.
+        """
         base, *variants = (self.results(column) for column in range(len(self.columns)))
         return cast("dict[str, Any]", json_data(base | {"variants": variants} if variants else base))
 
@@ -281,7 +294,8 @@ def estimate(
 
     Args:
         scenario: what is asked; or its fields by name, those of decode workers as decode_<field>.
-        model: instead of loading the model the scenario names; with fields, its id, or the path of a config.json.
+        model: instead of loading the model the scenario names; with fields, its id, or the path of a
+            config.json.
         library: instead of the profiles we ship.
         name: stands for the scenario in errors; with fields, its name.
         template: instead of the one the scenario names; with fields, its name.
@@ -292,7 +306,12 @@ def estimate(
     Example:
         estimate = mantile.estimate(mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml"))
         estimate = mantile.estimate(
-            model="llama-3.1-8b", accelerator="h100-sxm", tp=2, input_tokens=1024, output_tokens=128, concurrency=8
+            model="llama-3.1-8b",
+            accelerator="h100-sxm",
+            tp=2,
+            input_tokens=1024,
+            output_tokens=128,
+            concurrency=8,
         )
         estimate.tpot    # seconds
     """
@@ -330,7 +349,8 @@ def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: s
         for identifier in (*(override.id for override in variant.overrides), *variant.without):
             if identifier in replaceable and replaceable[identifier].shared:
                 raise InputError(
-                    f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the base"
+                    f"{name}: variants.{number}: {identifier} is shared by all columns; override it in the "
+                    "base"
                 )
 
 

@@ -50,8 +50,9 @@ TABLE = 8  # a block of more figures is shown as one line
 
 @dataclass(frozen=True)
 class Term:
-    """A figure with its value; or several figures: then `members` are their ids, `id` is that of their factor or
-    first:last of a table, and there is no value."""
+    """A figure with its value; or several figures: then `members` are their ids, `id` is that of their factor
+    or first:last of a table, and there is no value.
+    """
 
     id: str
     label: str
@@ -72,7 +73,8 @@ class Explanation:
     Args:
         figure: its id, label, unit and value.
         how: how it is worked out, in words.
-        formula: the same as in Excel, with ids in place of cells; empty where the figure is stated, not worked out.
+        formula: the same as in Excel, with ids in place of cells; empty where the figure is stated, not
+            worked out.
         precedents: what it follows from directly.
         dependents: what follows from it directly.
 
@@ -134,7 +136,10 @@ class Explanation:
 
 @dataclass(frozen=True, repr=False)
 class Branch:
-    """A figure in a trace. `repeated` says that it is expanded elsewhere, `deeper` that the depth asked for cuts it off."""
+    """A figure in a trace.
+
+    `repeated` says that it is expanded elsewhere, `deeper` that the depth asked for cuts it off.
+    """
 
     term: Term
     branches: tuple[Branch, ...] = ()
@@ -181,7 +186,8 @@ def trace(
     """What a figure follows from, all the way to what is stated; every figure is expanded once.
 
     Args:
-        identifier: of a figure; or of a factor that has a figure for each use: these are then the first branches.
+        identifier: of a figure; or of a factor that has a figure for each use: these are then the first
+            branches.
         depth: levels to show, all if None.
         forward: what follows from the figure instead.
 
@@ -202,7 +208,8 @@ def trace(
         around = next_to(figure)
         if not around:
             return Branch(term(figure))
-        # A figure is expanded where the tree first reaches it at its shortest distance, so that a depth cuts nothing twice.
+        # A figure is expanded where the tree first reaches it at its shortest distance, so that a depth cuts
+        # nothing twice.
         if figure in expanded or level > distance[figure]:
             return Branch(term(figure), repeated=True)
         expanded.add(figure)

@@ -10,7 +10,10 @@ def html_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) 
     """A table with a title, its texts escaped; all columns but the first are aligned to the right."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     body = "".join(_row(cells) for cells in rows)
-    return f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f"<table><caption>{escape(title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def _row(cells: Sequence[str]) -> str:

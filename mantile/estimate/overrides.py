@@ -65,7 +65,9 @@ def source(reason: str) -> str:
 def overrides(
     estimate: Estimate, column: int = 0, inputs: Mapping[str, Any] | None = None
 ) -> list[OverrideInUse]:
-    """The overrides of library figures that a scenario has: those it states in its order, then those typed since.
+    """The overrides of library figures that a scenario has.
+
+    Those it states in its order, then those typed since.
 
     Args:
         column: of the scenario.

@@ -21,8 +21,8 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         values: of all figures of one scenario.
 
     Returns:
-        numbers in SI units and texts under their keys; None for a figure that nobody knows, and for the metrics of a plan that cannot
-        be.
+        numbers in SI units and texts under their keys; None for a figure that nobody knows, and for the
+        metrics of a plan that cannot be.
     """
     return {
         **{name: _plain(figure, values[figure]) for name, figure in graph.inputs.named().items()},
@@ -56,7 +56,10 @@ def metric_values(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[Metr
 
 
 def headline(graph: EstimateGraph) -> dict[str, Named]:
-    """The figures that are results by themselves, words and metrics, under their keys; a dot leads into a nested object."""
+    """The figures that are results by themselves, words and metrics, under their keys.
+
+    A dot leads into a nested object.
+    """
     return texts(graph) | {metric.key: metric.of(graph.figures) for metric in metrics_of(graph.figures)}
 
 

@@ -85,11 +85,12 @@ def sensitivity(estimate: Estimate) -> list[InputEffects]:
 
 
 def drivers(estimate: Estimate) -> pd.DataFrame:
-    """What the results of the base scenario follow from, as a table: those inputs first that move a result most.
+    """What the results of the base scenario follow from, as a table: first the inputs that move one most.
 
     Returns:
-        A row for each input, by id: label, status, source, the percentage by which it is taken lower and higher, and the relative change
-        of TTFT, TPOT and USD per million output tokens from the low to the high end.
+        A row for each input, by id: label, status, source, the percentage by which it is taken lower and
+        higher, and the relative change of TTFT, TPOT and USD per million output tokens from the low to the
+        high end.
 
     Example:
         mantile.drivers(estimate).head(5)

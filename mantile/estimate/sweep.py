@@ -1,7 +1,8 @@
 """Sweeps: every combination of values of fields and figures of a scenario, worked out at once.
 
-Each parameter is an axis of the arrays, and arrays broadcast: what follows from two parameters of five is computed for the combinations
-of those two. A point is what `mantile estimate` says of the scenario with these values.
+Each parameter is an axis of the arrays, and arrays broadcast: what follows from two parameters of five is
+computed for the combinations of those two. A point is what `mantile estimate` says of the scenario with these
+values.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Grid:
     Args:
         over: values by parameter: a field of a scenario, or the id of a figure that is overridden.
         inputs: of the graph, at the first point.
-        arrays: inputs that vary: an axis for each parameter, of length 1 where the input does not follow from it.
+        arrays: inputs that vary: an axis for each parameter, of length 1 where the input does not follow from
+            it.
     """
 
     equations: EstimateGraph
@@ -99,8 +101,9 @@ class Grid:
     def tables(self, feasible: bool = False) -> Iterator[pd.DataFrame]:
         """All points in order, a row each, some hundred thousand at a time.
 
-        Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _, without a number where nobody knows one
-        or the plan cannot be; and `reasons`, the codes of error checks that do not hold.
+        Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _, without a
+        number where nobody knows one or the plan cannot be; and `reasons`, the codes of error checks that do
+        not hold.
 
         Args:
             feasible: only points that fit.
@@ -259,7 +262,10 @@ class _Asked:
     name: str
 
     def resolved(self, **fields: Any) -> Column:
-        """The scenario with values of some parameters and the first ones of the others, and every default that follows."""
+        """The scenario with values of some parameters and the first ones of the others.
+
+        Also every default that follows.
+        """
         first = {key: values[0] for key, values in self.over.items()}
         values = {key: value for key, value in (first | fields).items() if key not in self.swept}
         where = f"{self.name} with {', '.join(f'{key} {value}' for key, value in (fields or values).items())}"
@@ -284,8 +290,9 @@ def grid(
 
     Args:
         scenario: its base column holds for all that is not swept; variants are left out.
-        over: values by parameter: a field of a scenario file (those of decode workers as decode_tp and so on), or the id of a figure of
-            the library that is overridden. The last parameter runs fastest. `all` stands for all accelerators or frameworks.
+        over: values by parameter: a field of a scenario file (those of decode workers as decode_tp and so
+            on), or the id of a figure of the library that is overridden. The last parameter runs fastest.
+            `all` stands for all accelerators or frameworks.
         model: instead of loading the model the scenario names.
         library: instead of the profiles we ship.
         name: stands for the scenario in errors.
@@ -324,8 +331,8 @@ def _asked(
     count = prod(len(values) for values in axes.values())
     if count > MOST_POINTS:
         raise InputError(
-            f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in axes.items())}: {count:,} points; "
-            f"expected at most {MOST_POINTS:,}"
+            f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in axes.items())}: {count:,} "
+            f"points; expected at most {MOST_POINTS:,}"
         )
     swept = frozenset(key for key in axes if "." in key)
     kept = tuple(override for override in scenario.overrides if override.id not in swept)
@@ -385,14 +392,18 @@ def _varied_fields(asked: _Asked, equations: EstimateGraph, group: tuple[str, ..
 def _axes(
     over: Mapping[str, Iterable[Any]], scenario: Scenario, library: Library, name: str
 ) -> tuple[dict[str, tuple[Any, ...]], Library]:
-    """Values by parameter in our spelling, each once; and the library with accelerators of one's own that are among them."""
+    """Values by parameter in our spelling, each once.
+
+    And the library with accelerators of one's own that are among them.
+    """
     found: dict[str, tuple[Any, ...]] = {}
     for given, listed in over.items():
         values = [listed] if isinstance(listed, str | int | float) else [*listed]
         key = field_name(given)
         if key.startswith("model."):
             raise InputError(
-                f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or a figure of the library"
+                f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or "
+                "a figure of the library"
             )
         if "." not in key and key not in INPUT_NAMES:
             raise InputError(
@@ -424,7 +435,10 @@ def _axes(
 
 
 def _groups(asked: Iterable[str]) -> list[tuple[str, ...]]:
-    """Parameters that are resolved together: all from which another field may follow, and every other by itself."""
+    """Parameters that are resolved together.
+
+    All from which another field may follow, and every other by itself.
+    """
     leaders = tuple(key for key in asked if key in LEADERS)
     return [*([leaders] if leaders else []), *((key,) for key in asked if key not in leaders)]
 
@@ -434,7 +448,10 @@ def _combinations(group: tuple[str, ...], asked: Mapping[str, tuple[Any, ...]]) 
 
 
 def _ends(key: str, numbers: Sequence[int | float]) -> list[dict[str, Any]]:
-    """What says of all numbers whether they may be asked for: the ends, as fields have ranges, and one that is no whole number."""
+    """What says of all numbers whether they may be asked for.
+
+    The ends, as fields have ranges, and one that is no whole number.
+    """
     return [
         {key: value}
         for value in (min(numbers), max(numbers), *[each for each in numbers if isinstance(each, float)][:1])
@@ -464,8 +481,8 @@ def sweep(
         fields: more values by field, behind those of `over`.
 
     Returns:
-        A row for each point, the last parameter running fastest; columns as in `Grid.tables`, texts as categories. Some 300 bytes a
-        point: for many millions write the tables of a grid to a file instead.
+        A row for each point, the last parameter running fastest; columns as in `Grid.tables`, texts as
+        categories. Some 300 bytes a point: for many millions write the tables of a grid to a file instead.
 
     Raises:
         InputError: naming the parameter and value that is wrong and what was expected.
@@ -488,7 +505,9 @@ def sweep(
 
 
 class Digest:
-    """What is remembered of tables that pass by: how many points, how many of them fit, the best of these and their Pareto front.
+    """What is remembered of tables that pass by.
+
+    How many points, how many of them fit, the best of these and their Pareto front.
 
     Args:
         shown: so many points are kept as they come.
@@ -531,7 +550,10 @@ def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame, by: tuple[str, str] = FRONT) -> pd.DataFrame:
-    """The points of a table that no other beats in both figures at once, the largest of the first figure first; of equal points the first."""
+    """The points of a table that no other beats in both figures at once.
+
+    The largest of the first figure comes first; of equal points the first stays.
+    """
     known = table[np.isfinite(table[by[0]]) & np.isfinite(table[by[1]])]
     order = np.lexsort((-known[by[1]].to_numpy(), -known[by[0]].to_numpy()))
     second = known[by[1]].to_numpy()[order]

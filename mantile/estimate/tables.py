@@ -1,4 +1,7 @@
-"""Tables to files, a piece at a time: CSV without formulas in it, or Parquet with a row group for each piece."""
+"""Tables to files, a piece at a time.
+
+CSV without formulas in it, or Parquet with a row group for each piece.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ def table_file(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
         path: ends in .csv or .parquet.
 
     Raises:
-        InputError: naming the file, if it is of another kind, cannot be written, or needs a package that is absent.
+        InputError: naming the file, if it is of another kind, cannot be written, or needs a package that is
+            absent.
     """
     if path.suffix not in (".csv", ".parquet"):
         raise InputError(f"{path}: expected a file name that ends in .csv or .parquet")
@@ -51,7 +55,10 @@ def _csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
 
 
 def _as_texts(column: pd.Series) -> Any:
-    """A column for CSV: no text that is read as a formula, and texts where values repeat, as formatting numbers is slow."""
+    """A column for CSV.
+
+    No text is read as a formula. Values that repeat become texts once, as formatting numbers is slow.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.rename_categories(_harmless)
     if not pd.api.types.is_numeric_dtype(column):
