@@ -1,7 +1,7 @@
 """How fast Mantile is on this machine: `python .ci/benchmarks.py`. A script, not a test; it asserts nothing.
 
-Every line is the median of several runs, with the fastest and the slowest beside it. Runs that are compared with each
-other take turns, so that a machine that gets busy slows both. The first run of each is discarded.
+Every line is the median of several runs, with the fastest and the slowest beside it. Runs that are compared
+with each other take turns, so that a machine that gets busy slows both. The first run of each is discarded.
 
     --cases 200000      cases of the sweep
     --runs 5            runs of each line; the stock model of `formulas` runs at most three times
@@ -114,7 +114,8 @@ def main() -> None:
     quantities = made.equations.quantities()
 
     print(
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start"
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f} at the start"
     )
     print(f"llama-3.3-70b: {len(quantities):,} worked-out quantities\n")
     line("", "median", "fastest to slowest")

@@ -1,4 +1,4 @@
-"""Keeps profiles/versions.txt: a line for each version of a profile there has been, with a digest of what it holds.
+"""Keeps profiles/versions.txt: a line for each version of a profile there has been, with its digest.
 
     python .ci/lock_profiles.py            after a profile or a version was added
     python .ci/lock_profiles.py --force    where a version nobody has used yet may still change
@@ -41,7 +41,8 @@ def found(profiles: Path) -> Digests:
                 raise ValueError(f"{path}: holds {data['id']} in version {data['version']}; call it so")
             if key in digests:
                 raise ValueError(
-                    f"{path}: another file holds {key[0]} in version {key[1]} as well; raise the version of the newer one"
+                    f"{path}: another file holds {key[0]} in version {key[1]} as well; raise the version of "
+                    "the newer one"
                 )
             digests[key] = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12]
     return digests
@@ -66,18 +67,19 @@ def problems(profiles: Path) -> list[str]:
             told.append(f"{name} version {version} is not listed: run {COMMAND}")
         elif (name, version) not in now:
             told.append(
-                f"{name} version {version} is listed but its file is gone: put it back as {older}, from `git show`"
+                f"{name} version {version} is listed but its file is gone: put it back as {older}, from `git "
+                "show`"
             )
         elif now[name, version] != then[name, version]:
             told.append(
-                f"{name} changed but is still version {version}: copy the file as it was to {older} (git show "
-                f"HEAD:profiles/{name}.yaml), raise the version, run {COMMAND}"
+                f"{name} changed but is still version {version}: copy the file as it was to {older} (git "
+                f"show HEAD:profiles/{name}.yaml), raise the version, run {COMMAND}"
             )
     return told
 
 
 def main(arguments: list[str], profiles: Path) -> int:
-    """Write the list anew; refuse, with exit status 1, where that would change the digest of a version in it."""
+    """Write the list anew; refuse, with exit status 1, where that changes the digest of a version in it."""
     file = profiles / "versions.txt"
     now, then = found(profiles), listed(file) if file.exists() else {}
     if "--force" not in arguments and any(now.get(key, digest) != digest for key, digest in then.items()):

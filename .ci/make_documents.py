@@ -1,9 +1,11 @@
-"""Write those tables of documents that follow from the code: commands, reason codes, model types, profiles, scenario fields.
+"""Write those tables of documents that follow from the code.
+
+Commands, reason codes, model types, profiles and scenario fields.
 
     python .ci/make_documents.py
 
-Each stands between the marks `<!-- NAME: begin -->` and `<!-- NAME: end -->`; a test compares them. The tables of
-accuracy are written by public_accuracy.py.
+Each stands between the marks `<!-- NAME: begin -->` and `<!-- NAME: end -->`; a test compares them. The
+tables of accuracy are written by public_accuracy.py.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ def model_type_table() -> list[str]:
 
 
 def status_table() -> list[str]:
-    """How many figures of the profiles have which status, a low confidence, and statements of other sources."""
+    """How many figures of the profiles have which status, a low confidence, and other sources."""
     library = load_library()
     kinds = {
         "accelerators": library.accelerators,

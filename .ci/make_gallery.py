@@ -2,7 +2,8 @@
 
     python .ci/make_gallery.py [--pictures] [--into FOLDER] [NAME ...]
 
-A file with measured runs becomes their report, any other a workbook. A picture needs LibreOffice and poppler (pdftotext, pdftoppm).
+A file with measured runs becomes their report, any other a workbook. A picture needs LibreOffice and poppler
+(pdftotext, pdftoppm).
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def build(scenario: Path, workbook: Path) -> Path:
 
 
 def picture(workbook: Path, into: Path) -> Path:
-    """The page of the workbook's most telling sheet as a picture: Compare where there is something to compare, else Summary."""
+    """The page of the workbook's most telling sheet as a picture.
+
+    Compare where there is something to compare, else Summary.
+    """
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
         sys.exit("LibreOffice is not here: no pictures")

@@ -3,7 +3,7 @@ what each part is worth.
 
     python .ci/public_accuracy.py FILE.csv            all of it, about a quarter of an hour
     python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft, ranges
-    python .ci/public_accuracy.py FILE.csv page       the generated tables of workbooks/accuracy.md and README.md
+    python .ci/public_accuracy.py FILE.csv page       generated tables of workbooks/accuracy.md and README.md
 
 A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they
 were timed (@kernels).
@@ -131,7 +131,7 @@ class Bench:
         return problem
 
     def page(self) -> None:
-        """Write the generated tables of workbooks/accuracy.md, and the five rows of it that README.md repeats."""
+        """Write the generated tables of workbooks/accuracy.md, and its five rows that README.md repeats."""
         selection = load_measurements(PAGE.with_suffix(".yaml"))
         page = accuracy_page(
             PAGE.read_text(encoding="utf-8"), reconcile(selection), reconcile(self.everything)

@@ -15,7 +15,9 @@ OTHERS = {
     "date": "Date of the workbook, YYYY-MM-DD.",
     "why": "Why this version was made; the Log tells it.",
     "decode": "Workers that only decode: a mapping of the fields above.",
-    "variants": "Up to seven further columns: mappings of fields. What a variant leaves out follows the base.",
+    "variants": (
+        "Up to seven further columns: mappings of fields. What a variant leaves out follows the base."
+    ),
     "overrides": "Figures that replace those of the library: a list of `{id, value, reason}`.",
     "without": "Ids of overrides of the base that a variant does not follow.",
     "measured": "What was measured: `ttft_ms`, `ttft_p50_ms`, `tpot_ms`, `output_tokens_per_s`.",

@@ -1,4 +1,4 @@
-"""From Python: build a workbook, change the scenario, build again, verify, compare, read the results into pandas.
+"""From Python: build a workbook, change the scenario, build again, verify, compare, read into pandas.
 
 python workbooks/from_python.py [FOLDER]
 """
