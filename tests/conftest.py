@@ -1,4 +1,4 @@
-"""What several test files need: the library, a factory of estimates, and the reference tables where they lie nearby."""
+"""What several test files need: the library, a factory of estimates, and the reference tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ Make = Callable[..., Estimate]
 
 
 def pytest_configure() -> None:
-    """Python looks for garbage seldom: objects are many and most of them stay, so that searches took a third of the time."""
+    """Python looks for garbage seldom.
+
+    Objects are many and most of them stay, so that searches took a third of the time.
+    """
     gc.set_threshold(YOUNG, 3, 10)
 
 
@@ -57,7 +60,10 @@ Graphs = OrderedDict[tuple[Any, ...], tuple[Library, EstimateGraph]]
 
 @pytest.fixture(scope="session", autouse=True)
 def graphs() -> Iterator[Graphs]:
-    """One graph for all estimates of a model with the same library: graphs are immutable and hold no plan and no workload."""
+    """One graph for all estimates of a model with the same library.
+
+    Graphs are immutable and hold no plan and no workload.
+    """
     graphs: Graphs = OrderedDict()
 
     def shared(ir: ModelGraph, library: Library, *apart: bool) -> EstimateGraph:
@@ -82,7 +88,10 @@ def library() -> Library:
 
 @pytest.fixture(scope="session")
 def make() -> Make:
-    """Scenario fields to an estimate; what is left out is a 70B chat service on eight H100. Estimates are immutable: reuse."""
+    """Scenario fields to an estimate; what is left out is a 70B chat service on eight H100.
+
+    Estimates are immutable: reuse.
+    """
 
     @lru_cache(ESTIMATES)
     def made(fields: str) -> Estimate:
@@ -100,7 +109,9 @@ Sum = Callable[[Estimate, int, float], float]
 
 @pytest.fixture(scope="session")
 def all_reduce() -> Sum:
-    """Seconds of an all-reduce through a switch that can sum, by plain arithmetic: the cheapest of four algorithms.
+    """Seconds of an all-reduce through a switch that can sum, by plain arithmetic.
+
+    The cheapest of four algorithms.
 
     Of an estimate, its TP ranks and the bytes of a message.
     """
@@ -141,7 +152,10 @@ KINDS = (
     "qwen3-next-80b",
     "qwen3-vl-8b",
 )
-"""A model of every kind of layer: attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Mamba 2, gated delta, vision."""
+"""A model of every kind of layer.
+
+Attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Mamba 2, gated delta, vision.
+"""
 
 
 def few_of(values: Iterable[Any], *few: Any) -> list[Any]:

@@ -43,7 +43,10 @@ FEW = (
 
 @cache
 def few(ids: tuple[str, ...] = FEW) -> Library:
-    """The library with some of its accelerators, here of every topology, and what belongs to them: workbooks of half the size."""
+    """The library with some of its accelerators, here of every topology, and what belongs to them.
+
+    Workbooks are half the size.
+    """
     whole = load_library()
     chips = [chip for chip in whole.accelerators if chip.id in ids]
     systems = [system for system in whole.systems if system.accelerator in ids]
@@ -155,7 +158,7 @@ def random_value(figure: Input, dice: random.Random) -> Any:
 
 
 def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:
-    """Write a workbook, make sets of one to eight edits over all kinds of input, and compare every formula cell after each.
+    """Write a workbook, make sets of one to eight edits of all kinds, compare every formula after each.
 
     Returns:
         The inputs edited, and the kinds of input there are.
@@ -197,9 +200,16 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
             solution = model.calculate(inputs=keys)
             native = book.values([generated | edits])
             for sheet_, row, column, cell in book.formulas():
-                key = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+                key = (
+                    f"'[run.xlsx]{sheet_.name.upper()}'!"
+                    f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+                )
                 expected = native[cell.scenario][cell.expression]  # type: ignore[index]
                 found = solution[key].value.ravel()[0]
-                error = difference(expected, found, scale_of(cell.expression, native[cell.scenario]))  # type: ignore[arg-type]
+                error = difference(
+                    expected,
+                    found,
+                    scale_of(cell.expression, native[cell.scenario]),  # type: ignore[arg-type]
+                )
                 assert error <= TOLERANCE, (number, edits, sheet_.name, row + 1, column + 1, expected, found)
     return touched, set(groups)

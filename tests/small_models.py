@@ -1,4 +1,7 @@
-"""A small config.json of every family, for tests: none of a published model, with sizes that no two dimensions share."""
+"""A small config.json of every family, for tests.
+
+None is of a published model; no two dimensions have the same size.
+"""
 
 from __future__ import annotations
 
@@ -615,5 +618,6 @@ COUNTED: dict[str, tuple[int, int, int, int]] = {
     "glm4v_moe": (271_264, 182, 7_545_600, 960),
     "kimi_k25": (275_150, 200, 7_817_472, 260),
 }
-"""Counted on the model classes of transformers 5.23: parameters, tensors, FLOPs at 24 tokens without experts that are not chosen,
-and bytes by which the cache grows per token once every window is full."""
+"""Counted on the model classes of transformers 5.23: parameters, tensors, FLOPs at 24 tokens without experts
+that are not chosen, and bytes by which the cache grows per token once every window is full.
+"""

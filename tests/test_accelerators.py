@@ -1,4 +1,7 @@
-"""Every accelerator of the library: a workbook that builds, lints and verifies, and a dropdown that reaches all of them."""
+"""Every accelerator of the library.
+
+A workbook that builds, lints and verifies, and a dropdown that reaches all of them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ SAMPLE = (
     "m3-ultra",
     "xeon-6980p",
 )
-# What a chip needs to hold a model at all: gpt2 and no runtime reserve in 230 MB, four bits in the smaller ones.
+# What a chip needs to hold a model at all: gpt2 and no runtime reserve in 230 MB, four bits in the smaller
+# ones.
 SMALL: dict[str, dict[str, Any]] = {
     "groq-lpu-v1": {
         "model": "gpt2",
@@ -83,7 +87,8 @@ def test_a_model_that_fits_is_answered_without_an_error(accelerator: str) -> Non
     assert found["checks"]["errors"] == []
 
 
-# All 52 take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only: each holds the whole library.
+# All 52 take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only: each
+# holds the whole library.
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("accelerator", ALL if os.environ.get("MANTILE_EVERY") else SAMPLE[1::3])
 def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path) -> None:
@@ -103,7 +108,10 @@ def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path
 
 @pytest.mark.exhaustive
 def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
-    """One workbook, its accelerator cell set to each of a sample: all cells as the native engine has them, and the answers differ."""
+    """One workbook, its accelerator cell set to each of a sample.
+
+    All cells are as the native engine has them, and the answers differ.
+    """
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
     path = write_workbook(book, tmp_path / "run.xlsx")
     sheet, row, column = book.input_cells["inputs.accelerator", 0]
@@ -119,9 +127,19 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
             native = book.values([generated | {"inputs.accelerator": accelerator}])
             answers.add(round(float(native[0][tpot]), 9))
             for sheet_, row, column, cell in book.formulas():
-                place = f"'[run.xlsx]{sheet_.name.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                expected, found = native[cell.scenario][cell.expression], solution[place].value.ravel()[0]  # type: ignore[index]
-                error = difference(expected, found, scale_of(cell.expression, native[cell.scenario]))  # type: ignore[arg-type]
+                place = (
+                    f"'[run.xlsx]{sheet_.name.upper()}'!"
+                    f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+                )
+                expected, found = (
+                    native[cell.scenario][cell.expression],  # type: ignore[index]
+                    solution[place].value.ravel()[0],
+                )
+                error = difference(
+                    expected,
+                    found,
+                    scale_of(cell.expression, native[cell.scenario]),  # type: ignore[arg-type]
+                )
                 assert error <= TOLERANCE, (accelerator, sheet_.name, row + 1, column + 1, expected, found)
     assert len(answers) == len(SAMPLE)
 

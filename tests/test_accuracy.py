@@ -1,4 +1,7 @@
-"""The measured runs we ship: the page of accuracy is made from them, and they were not picked for being predicted well."""
+"""The measured runs we ship.
+
+The page of accuracy is made from them, and they were not picked for being predicted well.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def _combinations(runs: list[Run]) -> pd.Series:
     return pd.Series([_combination(run) for run in runs]).value_counts()
 
 
-# --- the file -----------------------------------------------------------------------------------------------------------------
+# --- the file -----------------------------------------------------------------------------------------------
 
 
 def test_every_record_is_read_and_says_where_it_comes_from(measured: Measurements) -> None:
@@ -84,7 +87,7 @@ def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
     assert (np.isnan(ratios) | (np.isfinite(ratios) & (ratios > 0))).all()
 
 
-# --- the page of accuracy -----------------------------------------------------------------------------------------------------
+# --- the page of accuracy -----------------------------------------------------------------------------------
 
 
 def test_the_page_says_what_the_runs_come_to(reconciled: Reconciliation) -> None:
@@ -148,7 +151,7 @@ def test_a_table_of_one_run_is_worked_out_by_hand() -> None:
     assert short_table(reconciled)[2:] == [row]
 
 
-# --- beside all public runs ---------------------------------------------------------------------------------------------------
+# --- beside all public runs ---------------------------------------------------------------------------------
 
 
 def _serving(table: pd.DataFrame) -> np.ndarray:

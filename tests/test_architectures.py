@@ -1,4 +1,7 @@
-"""The physics of every kind of layer by plain arithmetic: experts, latents, windows, states, images, data types by class."""
+"""The physics of every kind of layer by plain arithmetic.
+
+Experts, latents, windows, states, images, data types by class.
+"""
 
 from __future__ import annotations
 
@@ -142,10 +145,11 @@ def moved(one: SmallEstimate, other: SmallEstimate) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-# --- every architecture -----------------------------------------------------------------------------------------------------
+# --- every architecture -------------------------------------------------------------------------------------
 
 WIDE = {"weights_dtype": "bf16", "attention_dtype": "same", "head_dtype": "bf16", "activation_dtype": "bf16"}
-# Steps of which every rank holds all: routers and gates of one channel, latents and indexers, residual streams.
+# Steps of which every rank holds all: routers and gates of one channel, latents and indexers, residual
+# streams.
 REPEATED = {
     "router",
     "shared_weight",
@@ -185,7 +189,7 @@ def test_the_few_models_of_every_run_have_every_kind_of_layer() -> None:
 
 
 def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> None:
-    """In 16 bit: two bytes for every parameter of the checkpoint, vision tower included, and none for anything else."""
+    """In 16 bit: two bytes for every parameter of the checkpoint, vision tower too, none for all else."""
     made = make(**_wide(one_of_each), tp=1)
     values, counted = made.values(), parameters(made.equations.ir)
     assert values[made.equations.model.parameters] == counted["total"] - counted["vision"]
@@ -194,7 +198,10 @@ def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> No
 
 
 def test_one_rank_computes_every_product_once(make: Make, one_of_each: str) -> None:
-    """FLOPs of the products of a prefill are those of the independent count, but for the LM head, which sees one token."""
+    """FLOPs of the products of a prefill are those of the independent count.
+
+    But for the LM head, which sees one token.
+    """
     made = make(model=one_of_each, tp=1, batching="continuous", input_tokens=512)
     ir, values = made.equations.ir, made.values()
     products = [module for module in ir.modules if isinstance(module.operation, MatMul | GroupedMatMul)]
@@ -220,7 +227,10 @@ def test_one_rank_computes_every_product_once(make: Make, one_of_each: str) -> N
 
 @pytest.mark.parametrize("tp", [2, 4, 8])
 def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: str, tp: int) -> None:
-    """Each product is divided by the ranks; those that are not are known by name, and KV heads beyond the ranks are copied."""
+    """Each product is divided by the ranks.
+
+    Those that are not are known by name, and KV heads beyond the ranks are copied.
+    """
     one, many = make(model=one_of_each, tp=1), make(model=one_of_each, tp=tp)
     before, after = one.values(), many.values()
     copies = many.equations.prefill_workers.plan.kv_copies
@@ -252,8 +262,9 @@ def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: st
 
 
 def test_messages_are_one_for_every_mixer_and_ffn(make: Make, one_of_each: str) -> None:
-    """And one after the embedding; two where shared and routed experts are normed apart; inside mixers where a norm or a product
-    needs all ranks."""
+    """And one after the embedding; two where shared and routed experts are normed apart; inside mixers where
+    a norm or a product needs all ranks.
+    """
     made = make(model=one_of_each, tp=2)
     values, blocks = made.values(), made.model.architecture.sequence()
     kinds = made.model.architecture.blocks
@@ -274,7 +285,10 @@ def test_messages_are_one_for_every_mixer_and_ffn(make: Make, one_of_each: str) 
 def test_a_sum_inside_a_mixer_costs_a_message(
     make: Make, all_reduce: Callable[[Estimate, int, float], float]
 ) -> None:
-    """Jamba: step, B and C of 28 mixers in 256 + 2 x 16 channels; OLMo 2: one figure of 32 norms. Nothing on one rank."""
+    """Jamba: step, B and C of 28 mixers in 256 + 2 x 16 channels; OLMo 2: one figure of 32 norms.
+
+    Nothing on one rank.
+    """
     for model, count, width in (("jamba-v0.1", 28, 256 + 2 * 16), ("olmo-2-7b", 32, 1)):
         alone, four = make(model=model, tp=1), make(model=model, tp=4)
         values = four.values()
@@ -285,7 +299,7 @@ def test_a_sum_inside_a_mixer_costs_a_message(
             assert values[four.figure(f"{phase}.inner_reduce.time")] == pytest.approx(one, rel=1e-12)
 
 
-# --- experts ----------------------------------------------------------------------------------------------------------------
+# --- experts ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spread", [None, 1.0, 0.5])
@@ -293,7 +307,10 @@ def test_a_sum_inside_a_mixer_costs_a_message(
 def test_a_batch_touches_the_experts_its_tokens_choose(
     library: Library, batch: int, spread: float | None
 ) -> None:
-    """1 - (1 - k/E)^(T^spread): k experts for one token, all of them for many; the spread is that of the profile."""
+    """1 - (1 - k/E)^(T^spread).
+
+    K experts for one token, all of them for many; the spread is that of the profile.
+    """
     changed = {} if spread is None else overridden("efficiency.routing_spread", spread)
     at = SmallEstimate(MIXTURE, concurrency=batch, input_tokens=10, **changed)
     assert at["decode.tokens"] == batch
@@ -362,7 +379,10 @@ def test_the_busiest_rank_computes_more_and_reads_no_more() -> None:
 
 
 def test_shared_experts_are_an_ffn_every_token_goes_through() -> None:
-    """Two of 96 channels in each of three layers: read in full by one token, of the class of the FFN, no matter how many others."""
+    """Two of 96 channels in each of three layers.
+
+    Read in full by one token, of the class of the FFN, no matter how many others.
+    """
     one, many = SmallEstimate(LATENT, concurrency=1), SmallEstimate(LATENT, concurrency=64)
     size = 3 * 512 * 2 * 96
     for at, tokens in ((one, 1), (many, 64)):
@@ -376,7 +396,10 @@ def test_shared_experts_are_an_ffn_every_token_goes_through() -> None:
 
 
 def test_experts_in_a_latent_work_in_its_width(make: Make) -> None:
-    """Nemotron 3 Super: the experts of a layer see 1,024 channels of 4,096; what leads there and back stands on every rank."""
+    """Nemotron 3 Super: the experts of a layer see 1,024 channels of 4,096.
+
+    What leads there and back stands on every rank.
+    """
     made = make(model="nemotron-3-super-nvfp4", tp=8, accelerator="b200-sxm")
     values = made.values()
     facts = {name: values[figure] for name, figure in made.equations.ir.facts.items()}
@@ -390,12 +413,15 @@ def test_experts_in_a_latent_work_in_its_width(make: Make) -> None:
     )
 
 
-# --- latent attention -------------------------------------------------------------------------------------------------------
+# --- latent attention ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [1, 100, 5000])
 def test_latents_are_absorbed_in_decode(length: int) -> None:
-    """Per token and layer: 2H(d_nope r + (L+1)(r + d_rope) + (L+1) r + r d_v), not an expansion of the whole cache."""
+    """Per token and layer: 2H(d_nope r + (L+1)(r + d_rope) + (L+1) r + r d_v).
+
+    It is not an expansion of the whole cache.
+    """
     at = SmallEstimate(LATENT, input_tokens=length, concurrency=1)
     context = length + 1
     absorbed = 2 * HEADS * (NOPE * RANK + context * (RANK + ROPE) + context * RANK + RANK * VALUE)
@@ -414,7 +440,10 @@ def test_latents_are_expanded_in_prefill() -> None:
 
 
 def test_every_rank_holds_and_reads_all_latents() -> None:
-    """KV bytes of a rank do not fall with TP, the FLOPs of its heads do; that is no copy of KV heads, and no check fails."""
+    """KV bytes of a rank do not fall with TP, the FLOPs of its heads do.
+
+    That is no copy of KV heads, and no check fails.
+    """
     ranks = {tp: SmallEstimate(LATENT, tp=tp) for tp in (1, 2, 4, 8)}
     for tp, at in ranks.items():
         assert at["memory.kv_bytes_per_token"] == 4 * (RANK + ROPE) * 2
@@ -504,11 +533,14 @@ def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(
     assert values[made.figure("decode.time")] == pytest.approx(step, rel=1e-12)
 
 
-# --- how far attention looks ------------------------------------------------------------------------------------------------
+# --- how far attention looks --------------------------------------------------------------------------------
 
 
 def test_selected_tokens_are_read_and_all_of_them_are_scored() -> None:
-    """An indexer's keys of the whole context, latents of the best tokens only; both are kept for every token."""
+    """An indexer's keys of the whole context, latents of the best tokens only.
+
+    Both are kept for every token.
+    """
     length = 3000
     at = SmallEstimate(SPARSE, input_tokens=length, concurrency=5)
     context = length + 1
@@ -540,7 +572,7 @@ def test_every_rank_scores_all_tokens() -> None:
 
 
 def test_compressed_entries_stand_for_several_tokens() -> None:
-    """DeepSeek-V4: a window of tokens, beside it one entry for every four of them, of which an indexer leaves 64."""
+    """DeepSeek-V4: a window of tokens, one entry for every four of them, of which an indexer takes 64."""
     length = 4000
     at = SmallEstimate(ENTRIES, input_tokens=length, concurrency=1)
     context = length + 1
@@ -613,7 +645,7 @@ def test_a_wider_window_changes_its_own_layers_only(config: dict[str, Any], fiel
         assert narrow["memory.kv_bytes_per_request"] == wide["memory.kv_bytes_per_request"]
 
 
-# --- states -----------------------------------------------------------------------------------------------------------------
+# --- states -------------------------------------------------------------------------------------------------
 
 # Per layer and request: values of the state in 32 bit, and the last inputs of the convolution in 16 bit.
 STATES = {
@@ -627,7 +659,10 @@ STATES = {
 
 @pytest.mark.parametrize("model", STATES)
 def test_a_state_does_not_grow_with_the_context(make: Make, model: str) -> None:
-    """Bytes of a request's state by plain arithmetic, the same at any length, split over the ranks, read and written in a step."""
+    """Bytes of a request's state by plain arithmetic.
+
+    The same at any length, split over the ranks, read and written in a step.
+    """
     layers, state, conv = STATES[model]
     for tp, length in ((1, 100), (1, 100_000), (8, 3000)):
         made = make(model=model, tp=tp, input_tokens=length, batching="static", accelerator="b200-sxm")
@@ -651,7 +686,10 @@ def test_a_state_does_not_grow_with_the_context(make: Make, model: str) -> None:
 
 
 def test_a_model_of_states_only_decodes_at_any_length_alike(make: Make) -> None:
-    """No KV cache: neither the step nor the room a request takes depends on how long it is; prefill is linear in it."""
+    """No KV cache: neither the step nor the room a request takes depends on its length.
+
+    Prefill is linear in it.
+    """
     one, other, twice = (
         make(model="mamba-codestral-7b", tp=1, input_tokens=tokens, batching="static")
         for tokens in (100, 50_000, 100_000)
@@ -684,7 +722,10 @@ def test_only_attention_of_a_hybrid_grows_with_the_context(make: Make) -> None:
 
 
 def test_the_chunked_products_of_a_state_space_are_counted(make: Make) -> None:
-    """Mamba 2: C with B, scores with values, and two products with the state, for every token and head; and the convolution."""
+    """Mamba 2, for every token and head: C with B, scores with values, and two products with the state.
+
+    Then the convolution.
+    """
     made = make(model="mamba-codestral-7b", tp=1, input_tokens=4096, batching="continuous")
     values = made.values()
     heads, size, state, chunk, conv = 128, 64, 128, 256, 128 * 64 + 2 * 8 * 128
@@ -695,11 +736,14 @@ def test_the_chunked_products_of_a_state_space_are_counted(make: Make) -> None:
     assert values[made.figure("decode.mamba_core.flops")] == 2 * requests * (alone + 4 * conv)
 
 
-# --- images -----------------------------------------------------------------------------------------------------------------
+# --- images -------------------------------------------------------------------------------------------------
 
 
 def test_images_cost_a_pass_through_their_tower(make: Make) -> None:
-    """LLaVA: 576 patches, each a token, through 24 layers of 1,024 channels and two matrices; nothing without images."""
+    """LLaVA: 576 patches, each a token, through 24 layers of 1,024 channels and two matrices.
+
+    Nothing without images.
+    """
     image, none = (
         make(model="llava-1.5-7b", tp=2, batching="continuous", image_tokens=tokens) for tokens in (576, 0)
     )
@@ -723,7 +767,7 @@ def test_images_cost_a_pass_through_their_tower(make: Make) -> None:
     )
 
 
-# --- data types by class ----------------------------------------------------------------------------------------------------
+# --- data types by class ------------------------------------------------------------------------------------
 
 OF_CLASS = {
     "attention": {"latent_in", "query", "keys_values", "output"},
@@ -736,7 +780,10 @@ OF_CLASS = {
 @pytest.mark.parametrize("name", OF_CLASS)
 @pytest.mark.parametrize(("kind", "bits"), [("fp8", 8), ("int4", 4.25), ("mxfp4", 4.25)])
 def test_the_data_type_of_a_class_changes_its_bytes_only(name: str, kind: str, bits: float) -> None:
-    """In proportion to its bits; all other weights stay, to the last bit, and so do the caches and every FLOP."""
+    """In proportion to its bits.
+
+    All other weights stay, to the last bit, and so do the caches and every FLOP.
+    """
     wide, narrow = SmallEstimate(LATENT), SmallEstimate(LATENT, **{f"{name}_dtype": kind})
     for other, steps in OF_CLASS.items():
         for step in steps:
@@ -762,7 +809,10 @@ def test_the_data_type_of_a_class_changes_its_bytes_only(name: str, kind: str, b
 
 
 def test_classes_without_a_data_type_follow_the_weights() -> None:
-    """fp8 weights are those of every class, and the same as naming each; routers, norms, embedding and LM head stay in 16 bit."""
+    """fp8 weights are those of every class, and the same as naming each.
+
+    Routers, norms, embedding and LM head stay in 16 bit.
+    """
     plain, all_at_once = SmallEstimate(LATENT), SmallEstimate(LATENT, weights_dtype="fp8")
     one_by_one = SmallEstimate(
         LATENT, activation_dtype="fp8", attention_dtype="fp8", ffn_dtype="fp8", experts_dtype="fp8"
@@ -780,7 +830,7 @@ def test_classes_without_a_data_type_follow_the_weights() -> None:
 
 
 def test_each_class_runs_on_the_kernels_of_its_format() -> None:
-    """Experts in int4 under fp8 attention: three peaks and three rows of the efficiency tables in one model."""
+    """Experts in int4 under fp8 attention: three peaks and three rows of efficiency tables in one model."""
     at = SmallEstimate(LATENT, weights_dtype="fp8", experts_dtype="int4")
     values = at.quantities()
     kernels = {
@@ -812,7 +862,7 @@ def test_each_class_runs_on_the_kernels_of_its_format() -> None:
     assert everywhere["efficiency.moe_compute"] == at["efficiency.moe_compute"]
 
 
-# --- what the structural checks catch ---------------------------------------------------------------------------------------
+# --- what the structural checks catch -----------------------------------------------------------------------
 
 
 def _broken(

@@ -1,4 +1,7 @@
-"""Requests that arrive at a rate: what follows agrees with a closed loop of as many requests, and waits with a simulated single server."""
+"""Requests that arrive at a rate.
+
+What follows agrees with a closed loop of as many requests, and waits with a simulated single server.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def ask(**fields: Any) -> Estimate:
     ],
 )
 def test_as_many_in_flight_as_a_closed_loop_needs(fields: dict[str, Any], rate: float) -> None:
-    """A closed loop with the requests that follow from a rate serves that rate; its TPOT is the one stated."""
+    """A closed loop with the requests that follow from a rate serves that rate.
+
+    Its TPOT is the one stated.
+    """
     opened = ask(**fields, request_rate=rate).results()
     assert opened["requests_per_s"] == pytest.approx(rate)
     assert opened["load_state"] == "stable" and 0 < opened["load"] < 0.8
@@ -59,7 +65,7 @@ def test_as_many_in_flight_as_a_closed_loop_needs(fields: dict[str, Any], rate: 
     "fields", [{}, {"model": "gpt-oss-120b", "accelerator": "b200-sxm", "tp": 1}], ids=["dense", "experts"]
 )
 def test_the_step_at_a_rate_is_that_of_the_requests_that_decode(fields: dict[str, Any], share: float) -> None:
-    """The step time found in closed form is that of the Decode sheet with as many requests, found by typing them."""
+    """The step time in closed form is that of the Decode sheet with as many requests typed into it."""
     at_rate = ask(**fields, request_rate=1)
     limit = float(at_rate.values()[at_rate.figure("load.limit")])
     inputs = at_rate.inputs(0) | {"inputs.request_rate": share * limit}
@@ -73,7 +79,10 @@ def test_the_step_at_a_rate_is_that_of_the_requests_that_decode(fields: dict[str
 
 
 def test_more_requests_wait_longer_until_none_more_are_served() -> None:
-    """Load, TPOT and waits rise with the rate; beyond what can be served it is said so, and throughput stays."""
+    """Load, TPOT and waits rise with the rate.
+
+    Beyond what can be served it is said so, and throughput stays.
+    """
     rates = (0.5, 2, 4, 5, 20)
     found = [ask(request_rate=rate).results() for rate in rates]
     for name in ("load", "tpot_s", "ttft_s", "ttft_p95_s"):
@@ -85,7 +94,10 @@ def test_more_requests_wait_longer_until_none_more_are_served() -> None:
 
 @pytest.mark.parametrize("rate", [1.2, 2.4])
 def test_waits_are_those_of_a_single_server(rate: float) -> None:
-    """Mean and ninety-fifth percentile of the wait of random arrivals at a server that takes a prompt's time for each."""
+    """Mean and 95th percentile of the wait of random arrivals at a server.
+
+    The server takes a prompt's time for each.
+    """
     made = ask(input_tokens=8000, output_tokens=16, request_rate=rate, concurrency=4)
     values = made.values()
     service = float(values[made.figure("serving.prefill_service")])

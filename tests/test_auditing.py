@@ -1,4 +1,4 @@
-"""The audit of a workbook: nothing that is worked out is left out, and nothing in it is worked out any more."""
+"""The audit of a workbook: it leaves out nothing that is worked out, and works nothing out itself."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ def made() -> Estimate:
 
 @pytest.fixture(scope="module")
 def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its workbook, edited: an input, an override, a following cell, a formula, a constant over one, a signature."""
+    """Its workbook, edited.
+
+    An input, an override, a following cell, a formula, a constant over one, a signature.
+    """
     path = build_workbook(made, tmp_path_factory.mktemp("audit") / "run.xlsx")
     laid = lay_out(made)
     sign = next(row for (row, _), cell in laid.sheets["Log"].cells.items() if cell.text == "Prepared by")
@@ -97,7 +100,10 @@ def test_every_formula_has_a_row(workbook: Path, found: Audit) -> None:
 
 
 def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
-    """Values of both scenarios on the inputs as edited; labels, units, sections, sources and status; edits with what was there."""
+    """Values of both scenarios on the inputs as edited.
+
+    Labels, units, sections, sources and status; edits with what was there.
+    """
     file = open_file(workbook)
     values = [file.book.estimate.program.run(given) for given in typed_inputs(file)[0]]
     rows = {(row["sheet"], row["id"]): row for row in found.rows if row["section"] != "Linked in"}

@@ -68,7 +68,10 @@ def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
 
 @pytest.mark.exhaustive
 def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Model and profiles changed and one of them gone: the scenario gives another workbook, the bundle the same, in both forms."""
+    """Model and profiles changed and one of them gone.
+
+    The scenario gives another workbook, the bundle the same, in both forms.
+    """
     monkeypatch.chdir(tmp_path)
     Path("run.yaml").write_text(SCENARIO, encoding="utf-8")
     assert exit_status("build", "run.yaml", "-o", "run.xlsx") == 0
@@ -123,7 +126,8 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
     if form == "yaml":
         assert path.read_text(encoding="utf-8").startswith(
             f"format: {FORMAT}\ngenerator: mantile {mantile.__version__}\ndigest: {bundle.digest}\n"
-            "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: l40s\n"
+            "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: "
+            "l40s\n"
         )
 
 
@@ -138,7 +142,8 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
         (lambda data: data.pop("digest"), "field digest says None"),
         (
             lambda data: data.update(format=FORMAT + 1, generator="mantile 9.1.0"),
-            rf"format {FORMAT + 1}, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which reads "
+            rf"format {FORMAT + 1}, made by mantile 9\.1\.0; this is mantile {mantile.__version__}, which "
+            r"reads "
             f"formats 1 to {FORMAT}: expected the version that made it, or a later one",
         ),
         (lambda data: data.update(format="2"), "bundle format '2'"),

@@ -1,4 +1,7 @@
-"""Factors fitted to measured runs: known ones are found again, few runs move them little, profiles get new versions, and no model has a factor."""
+"""Factors fitted to measured runs.
+
+Known ones are found again, few runs move them little, profiles get new versions, and no model has a factor.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def asked(count: int = 24, models: Sequence[str] = ("llama-3.1-8b",), **more: An
 
 
 def figures(prepared: MatchedRuns, changes: Changes) -> list[dict[str, Any]]:
-    """Library figures of factors times changes, for each graph; `factor@profile` changes those of one profile only."""
+    """Library figures of factors times changes, for each graph.
+
+    `factor@profile` changes those of one profile only.
+    """
     found = []
     for batch in prepared.batches:
         known = batch.equations.prefill_workers.efficiency.figures
@@ -119,11 +125,14 @@ def replaced(library: Library, profiles: Sequence[EfficiencyProfile]) -> Library
     )
 
 
-# --- what is found ----------------------------------------------------------------------------------------------------------------
+# --- what is found ------------------------------------------------------------------------------------------
 
 
 def test_known_factors_are_found_again() -> None:
-    """Within 4 %, errors all but gone, each inside its range; and TPOT of models or configurations kept aside as well."""
+    """Within 4 %, errors all but gone, each inside its range.
+
+    And TPOT of models or configurations kept aside as well.
+    """
     made = fitted()
     moved = {
         choice.factor: (offset, deviation)
@@ -155,7 +164,10 @@ def test_known_factors_are_found_again() -> None:
 
 
 def test_factors_of_pairs_are_told_apart() -> None:
-    """Each accelerator with its framework has a factor of its own; a generation or a framework one for all its runs."""
+    """Each accelerator with its framework has a factor of its own.
+
+    A generation or a framework one for all its runs.
+    """
     places = (("h100-sxm", "vllm"), ("b200-sxm", "sglang"))
     runs = [
         run.model_copy(update={"id": f"{run.id}-{chip}", "accelerator": chip, "framework": framework})
@@ -193,7 +205,10 @@ def test_a_factor_of_a_condition_moves_alone() -> None:
 
 
 def test_few_runs_move_a_factor_little_and_say_so() -> None:
-    """Three runs: towards the truth, not all the way, in a wide range that holds it. A hundred: nearly there, in a narrow one. None: nowhere."""
+    """Three runs: towards the truth, not all the way, in a wide range that holds it.
+
+    A hundred: nearly there, in a narrow one. None: nowhere.
+    """
     truth, choices = np.log(0.75), [FittedFactor("gemm_bandwidth_scale")]
     few = FitProblem(measured(asked(3), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
     many = FitProblem(measured(asked(100), {"gemm_bandwidth_scale": 0.75}, noise=0.03), choices).fit()
@@ -231,7 +246,10 @@ def test_an_outlier_pulls_with_constant_force() -> None:
 
 
 def test_factors_end_at_their_bounds(library: Library) -> None:
-    """No figure leaves the range of its factor, however slow the runs; that it would have gone further is said."""
+    """No figure leaves the range of its factor, however slow the runs.
+
+    That it would have gone further is said.
+    """
     kinds = {kind.name: kind for kind in KINDS}
     shares = [
         factor.value
@@ -274,11 +292,14 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
     )  # at most ten times
 
 
-# --- what is written --------------------------------------------------------------------------------------------------------------
+# --- what is written ----------------------------------------------------------------------------------------
 
 
 def test_profiles_say_what_the_fit_does(library: Library) -> None:
-    """Predicted with the new profiles, the runs are what the fit says they are; nothing else in the library has changed."""
+    """Predicted with the new profiles, the runs are what the fit says they are.
+
+    Nothing else in the library has changed.
+    """
     for scope in get_args(Scope):
         made = calibrate(known(), [FittedFactor(name, scope=scope) for name in SCALES], on=DAY)
         problem = FitProblem(
@@ -303,7 +324,11 @@ def test_profiles_say_what_the_fit_does(library: Library) -> None:
 
 
 def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
-    """Runs on Hopper with vLLM: neither Blackwell's profiles, nor other frameworks', nor llama.cpp's; and only the factors that were fitted."""
+    """Runs on Hopper with vLLM.
+
+    Neither Blackwell's profiles, nor other frameworks', nor llama.cpp's; and only the factors that were
+    fitted.
+    """
     names = ("launch_scale", "first_token", "gemm_compute", "memory_usable")
     made = calibrate(known(), [FittedFactor(name) for name in names], on=DAY)
     old = {profile.id: profile for profile in library.efficiency}
@@ -346,7 +371,10 @@ def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
 
 
 def test_versions_are_new_and_files_are_never_overwritten(library: Library, tmp_path: Path) -> None:
-    """The next number, with the report of the fit in it; what we ship stays as it is; a file that is there stays, and nothing is half written."""
+    """The next number, with the report of the fit in it.
+
+    What we ship stays as it is; a file that is there stays, and nothing is half written.
+    """
 
     def shipped() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in data_folder("profiles").rglob("*.yaml")}
@@ -412,7 +440,7 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
     assert factor.value == pytest.approx(1.3 * wider, rel=0.05)
 
 
-# --- what is asked ----------------------------------------------------------------------------------------------------------------
+# --- what is asked ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -472,11 +500,14 @@ def test_nobody_is_predicted_by_a_fit_that_saw_him() -> None:
     assert aside[odd] == pytest.approx(-np.log(1.6), abs=0.02)  # by the others, which are as predicted
 
 
-# --- what a factor may depend on --------------------------------------------------------------------------------------------------
+# --- what a factor may depend on ----------------------------------------------------------------------------
 
 
 def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Library) -> None:
-    """Factors depend on accelerator, framework, data type, kind of module and number of ranks: there is no place for a model to be named."""
+    """Factors depend on accelerator, framework, data type, kind of module and number of ranks.
+
+    There is no place for a model to be named.
+    """
     assert set(EfficiencyProfile.model_fields) == {
         "id",
         "version",
@@ -527,7 +558,8 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
         assert place in (*places, "topology", "link") and (
             framework in ("", *frameworks) or place in ("topology", "link")
         )
-    # Two models of the same kinds of modules have the same figures, to the last one; and none is a fact of the model.
+    # Two models of the same kinds of modules have the same figures, to the last one; and none is a fact of
+    # the model.
     one, other = (
         {
             figure.id: figure.value
@@ -540,7 +572,7 @@ def test_no_factor_is_keyed_by_a_model(make: Callable[..., Any], library: Librar
     assert not [field.name for field in fields(Efficiency) if "model" in field.name]
 
 
-# --- public runs ------------------------------------------------------------------------------------------------------------------
+# --- public runs --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -553,14 +585,20 @@ def public(shared_data: Path) -> Measurements:
 def test_public_runs_are_predicted_as_well_as_we_say(
     public: Measurements, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Aggregated runs: nearly all answered; mean TPOT within 8 %, throughput 10.5 %, TTFT 16 % in half of them, 11 % where a median was measured."""
+    """Aggregated runs: nearly all answered.
+
+    Mean TPOT within 8 %, throughput 10.5 %, TTFT 16 % in half of them, 11 % where a median was measured.
+    """
     found = reconcile(public, ["mode=aggregated"])
     assert found.rows > 2000 and len(found.table) >= 0.99 * found.rows
     metrics, p50 = found.metrics(), found.table["ttft_p50_ratio"].notna()
     with capsys.disabled():
         for name, of in metrics.items():
             print(
-                f"\n{name}: MAPE {of['mape']:.1%}, median {of['median']:.1%}, p90 {of['p90']:.1%}, bias {of['bias']:+.1%}, n {of['n']}",
+                (
+                    f"\n{name}: MAPE {of['mape']:.1%}, median {of['median']:.1%}, p90 {of['p90']:.1%}, bias "
+                    f"{of['bias']:+.1%}, n {of['n']}"
+                ),
                 end="",
             )
     assert metrics["tpot"]["n"] == len(found.table) and p50.sum() > 300
@@ -571,14 +609,17 @@ def test_public_runs_are_predicted_as_well_as_we_say(
 
 @pytest.mark.exhaustive
 def test_measured_kernels_alone_come_near(public: Measurements) -> None:
-    """Profiles as kernels were timed, nothing fitted to serving runs: TPOT within 20 %, 15 % in half of them; worse than the fit."""
+    """Profiles as kernels were timed, nothing fitted to serving runs: TPOT within 20 %, 15 % in half of them.
+
+    That is worse than the fit.
+    """
     pins = tuple(f"efficiency/{name}@kernels" for name in ("global", "hopper", "blackwell", "cdna3", "cdna4"))
     found = reconcile(public, ["mode=aggregated"], load_library(pins)).metrics()["tpot"]
     assert 0.08 < found["mape"] <= 0.20 and 0.06 < found["median"] <= 0.15
 
 
 def test_every_pair_of_public_runs_has_evidence(public: Measurements, library: Library) -> None:
-    """What we say was measured is what was: each accelerator and framework of the table, with its number of runs."""
+    """What we say was measured was: each accelerator and framework of the table, with its number of runs."""
     counted: dict[tuple[str, str], int] = {}
     for run in public.runs:
         if run.decode is None:

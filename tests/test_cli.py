@@ -147,7 +147,7 @@ def test_public_names() -> None:
         mantile.nonsense  # noqa: B018
 
 
-# --- estimate ---------------------------------------------------------------------------------------------------------
+# --- estimate -----------------------------------------------------------------------------------------------
 
 
 def test_estimate_json(run: Any) -> None:
@@ -353,7 +353,7 @@ def test_config_json_and_folder(run: Any, tmp_path: Path) -> None:
     assert by_folder["model"] == "my-model"
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- what is refused ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -485,7 +485,7 @@ def test_processes_exit_as_promised(tmp_path: Path) -> None:
     assert fine.returncode == 0, fine.stderr
 
 
-# --- explain, trace, ir and the library -------------------------------------------------------------------------------
+# --- explain, trace, ir and the library ---------------------------------------------------------------------
 
 
 def test_explain(run: Any) -> None:
@@ -561,7 +561,10 @@ def test_trace(run: Any) -> None:
 
 
 def test_a_factor_with_a_figure_for_each_use_is_explained_and_traced(run: Any) -> None:
-    """An id that `--set` takes is known to `explain` and `trace` too, also where several figures stand for it."""
+    """An id that `--set` takes is known to `explain` and `trace` too.
+
+    Also where several figures stand for it.
+    """
     uses = [f"efficiency.gemm_compute.{use}" for use in ("attention", "ffn", "head")]
     explained = run("explain", "efficiency.gemm_compute", "--json").data
     assert [term["id"] for term in explained["precedents"]] == explained["members"] == uses
@@ -629,7 +632,10 @@ def test_library(run: Any, kind: str, identifier: str) -> None:
 
 
 def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
-    """Facts, layers, counts and tensors that differ, and none that do not; a config.json stands for a model."""
+    """Facts, layers, counts and tensors that differ, and none that do not.
+
+    A config.json stands for a model.
+    """
     found = run("models", "diff", "llama-3.1-8b", "mistral-7b", "--json").data
     assert (found["a"], found["b"]) == ("llama-3.1-8b", "mistral-7b")
     fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
@@ -684,7 +690,7 @@ def test_hardware_lists_si_and_quotes(run: Any) -> None:
     assert run("hardware", "show", "hgx-h100", "--json").data["id"] == "hgx-h100"
 
 
-# --- workbooks --------------------------------------------------------------------------------------------------------
+# --- workbooks ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""Messages: against measured all-reduces, gathers and all-to-alls, against published forms, and which algorithm is taken where."""
+"""Messages: against measured all-reduces, gathers and all-to-alls, and against published forms.
+
+Also which algorithm is taken where.
+"""
 
 from __future__ import annotations
 
@@ -98,9 +101,10 @@ class Values:
 net = cache(Net)
 
 
-# --- measured -----------------------------------------------------------------------------------------------------------------
+# --- measured -----------------------------------------------------------------------------------------------
 
-# All-reduce in us, captured in a graph, best of TensorRT-LLM, vLLM and SGLang: timings of ai-dynamo/aiconfigurator@095f58a.
+# All-reduce in us, captured in a graph, best of TensorRT-LLM, vLLM and SGLang: timings of
+# ai-dynamo/aiconfigurator@095f58a.
 SIZES = (4 * KIB, 32 * KIB, 256 * KIB, MIB, 16 * MIB, 256 * MIB)
 MEASURED: dict[str, dict[int, tuple[float, ...]]] = {
     "a100-80gb-sxm": {
@@ -135,7 +139,10 @@ KERNELS = {
 
 @pytest.mark.parametrize("system", MEASURED)
 def test_all_reduces_take_as_long_as_measured(system: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Over all sizes and ranks the median error of kernel timings is small, with the shipped scale still moderate, and none is far off."""
+    """Over all sizes and ranks the median error of kernel timings is small.
+
+    With the shipped scale it is still moderate, and none is far off.
+    """
     errors: dict[str, list[float]] = {"kernels": [], "shipped": []}
     for ranks, row in MEASURED[system].items():
         for kind, inputs in (("kernels", KERNELS), ("shipped", {})):
@@ -148,7 +155,8 @@ def test_all_reduces_take_as_long_as_measured(system: str, capsys: pytest.Captur
     worst = max(errors["kernels"], key=abs)
     with capsys.disabled():
         print(
-            f"\n{system}: all-reduce median error {found['kernels']:.1%}, with the shipped latency scale {found['shipped']:.1%}; worst {worst:+.0%}"
+            f"\n{system}: all-reduce median error {found['kernels']:.1%}, with the shipped latency scale "
+            f"{found['shipped']:.1%}; worst {worst:+.0%}"
         )
     assert found["kernels"] <= 0.10 and found["shipped"] <= 0.15
     assert abs(worst) <= 0.40
@@ -168,7 +176,10 @@ NCCL = (
 def test_gathers_and_all_to_alls_take_as_long_as_measured(
     system: str, kind: str, smallest: float, bandwidth: float
 ) -> None:
-    """NCCL counts (n - 1) / n of the message. Large ones within 20 %, small ones within 30 %: the start fits the middle sizes, too."""
+    """NCCL counts (n - 1) / n of the message.
+
+    Large ones within 20 %, small ones within 30 %: the start fits the middle sizes, too.
+    """
     values = net().at(system, 8)
     assert values.best(kind, 1 * KIB) * 1e6 == pytest.approx(smallest, rel=0.30)
     size = 512 * MIB
@@ -176,7 +187,10 @@ def test_gathers_and_all_to_alls_take_as_long_as_measured(
 
 
 def test_a_pair_of_a_mesh_has_one_link() -> None:
-    """MI300X: two see 64 GB/s, not 448; measured are 47.7 GB/s between two and 313 among eight (stas00/ml-engineering@744d01e1)."""
+    """MI300X: two see 64 GB/s, not 448.
+
+    Measured are 47.7 GB/s between two and 313 among eight (stas00/ml-engineering@744d01e1).
+    """
     for ranks, link, measured in ((2, 64e9, 47.7), (4, 3 * 64e9, None), (8, 448e9, 313)):
         values = net().at("mi300x", ranks)
         assert values["network.tp.bandwidth"] == link
@@ -188,13 +202,16 @@ def test_a_pair_of_a_mesh_has_one_link() -> None:
     assert net().at("mi300x", 1, pp=2)["network.p2p.inside"] < 64e9
 
 
-# --- published forms ----------------------------------------------------------------------------------------------------------
+# --- published forms ----------------------------------------------------------------------------------------
 
 
 def test_a_torus_is_that_of_the_scaling_book() -> None:
-    """Large messages: V / (W of both directions x axes) gathers, twice that sums, a quarter exchanges; small ones 1 us a hop.
+    """Large messages: V / (W of both directions x axes) gathers, twice that sums, a quarter exchanges.
 
-    TPU v5p: W = 2 x 90 GB/s (jax-ml/scaling-book@0819a7d8 sharding.md), 3 axes; 64 chips are 4 x 4 x 4: 2 hops along each.
+    Small ones take 1 us a hop.
+
+    TPU v5p: W = 2 x 90 GB/s (jax-ml/scaling-book@0819a7d8 sharding.md), 3 axes; 64 chips are 4 x 4 x 4: 2
+    hops along each.
     """
     ranks, size = 64, 1e11
     values = net().at("tpu-v5p", ranks, ep=ranks)
@@ -214,7 +231,10 @@ def test_a_torus_is_that_of_the_scaling_book() -> None:
 
 
 def test_across_nodes_is_inside_between_inside() -> None:
-    """16 ranks on two H100 nodes: scattered over 8 at the gather's rate, an eighth summed over the network, gathered; slower than one domain."""
+    """16 ranks on two H100 nodes: scattered over 8 at the gather's rate, an eighth summed, then gathered.
+
+    The eighth goes over the network. All of it is slower than one domain.
+    """
     values = net().at("h100-sxm", 16)
     reached = 0.75 * 50e9  # of the NIC's 50 GB/s
     large = 2 * (
@@ -239,7 +259,10 @@ def test_across_nodes_is_inside_between_inside() -> None:
     [("h100-sxm", 16), ("b200-sxm", 32), ("mi300x", 16), ("tpu-v5e", 512), ("m3-ultra", 2)],
 )
 def test_the_same_ranks_take_longer_across_domains(system: str, ranks: int) -> None:
-    """Were the domain as large as the group, every collective would be faster, whatever its size. Macs: Thunderbolt against 10 GbE."""
+    """Were the domain as large as the group, every collective would be faster, whatever its size.
+
+    Macs: Thunderbolt against 10 GbE.
+    """
     across = net().at(system, ranks, ep=ranks)
     linked = {"system": "mac-m3-ultra-tb5-rdma"} if system == "m3-ultra" else {}
     together = net().at(system, ranks, ep=ranks, **{"hardware.accelerators.override": ranks, **linked})
@@ -254,7 +277,10 @@ def test_the_same_ranks_take_longer_across_domains(system: str, ranks: int) -> N
 
 
 def test_context_parallel_prefill_passes_every_share_around_once() -> None:
-    """Ring attention: a rank sends keys and values of its 1 / CP of the prompt CP - 1 times; its own and received ones are never the whole prompt."""
+    """Ring attention: a rank sends keys and values of its 1 / CP of the prompt CP - 1 times.
+
+    Its own and received ones are never the whole prompt.
+    """
     per_token = 36 * 2 * 8 * 64 * 2  # layers x keys and values x KV heads x channels x bytes
     for ranks in (2, 4, 8):
         values = net().at("gb200-nvl72", 1, cp=ranks)
@@ -264,7 +290,10 @@ def test_context_parallel_prefill_passes_every_share_around_once() -> None:
 
 
 def test_tokens_go_to_each_rank_that_needs_them_once() -> None:
-    """8 ranks, 4 of 128 experts a token: 8 x (1 - (7/8)^4) ranks on average; as many bytes of results come back, in 16 bit."""
+    """8 ranks, 4 of 128 experts a token: 8 x (1 - (7/8)^4) ranks on average.
+
+    As many bytes of results come back, in 16 bit.
+    """
     values = net().at("b200-sxm", 1, attention_dp=8, ep=8)
     ranks = 8 * (1 - (7 / 8) ** 4)
     assert (
@@ -277,11 +306,14 @@ def test_tokens_go_to_each_rank_that_needs_them_once() -> None:
     assert both["prefill.dispatch.copies"] == pytest.approx(2 * 4 * (1 - (3 / 4) ** 4), rel=1e-12)
 
 
-# --- which algorithm, where ---------------------------------------------------------------------------------------------------
+# --- which algorithm, where ---------------------------------------------------------------------------------
 
 
 def test_only_what_the_links_allow_is_chosen_and_it_is_the_cheapest(library: Library) -> None:
-    """Every system, inside a domain and beyond it: the fastest of the algorithms that its topology has, by name and time."""
+    """Every system, inside a domain and beyond it.
+
+    It has the fastest of the algorithms of its topology, by name and time.
+    """
     chosen = set()
     for system in library.systems:
         size, domains = (
@@ -314,7 +346,10 @@ def test_only_what_the_links_allow_is_chosen_and_it_is_the_cheapest(library: Lib
 
 @pytest.mark.parametrize("system", ["a100-80gb-sxm", "b200-sxm", "l40s", "rtx-4090", "tpu-v6e", "mi355x"])
 def test_more_bytes_and_more_ranks_never_take_less(system: str) -> None:
-    """In bytes always; in ranks for what all ranks gather or exchange. (Sums in a switch and wider meshes do get faster.)"""
+    """In bytes always; in ranks for what all ranks gather or exchange.
+
+    (Sums in a switch and wider meshes do get faster.)
+    """
     sizes = [2.0**exponent for exponent in range(10, 31)]
     for kind in ("all_reduce", "sequence", "all_to_all"):
         by_ranks = {

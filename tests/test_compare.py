@@ -1,4 +1,7 @@
-"""The Compare sheet: every number that of its scenario, changes, who is best at what, and that all of it follows edits."""
+"""The Compare sheet: every number is that of its scenario, changes, who is best at what.
+
+All of it follows edits.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,10 @@ HEADLINES = (
 
 
 class Table:
-    """The Compare sheet as it reads: by label the direction, values and changes of scenarios, and the best; texts of other cells."""
+    """The Compare sheet as it reads.
+
+    By label the direction, values and changes of scenarios, and the best; texts of other cells.
+    """
 
     def __init__(self, book: EstimateBook, inputs: list[dict[str, Any]] | None = None) -> None:
         native = book.values(inputs or book.generated_inputs())
@@ -210,7 +216,10 @@ def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: EstimateB
 
 @pytest.mark.exhaustive
 def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
-    """Lint, and though the sheet collects: short formulas without many references; the base's numbers lead to their rows; one page."""
+    """Lint, and though the sheet collects: short formulas without many references.
+
+    The base's numbers lead to their rows; one page.
+    """
     assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
     sheet = book.sheets["Compare"]
     texts = {
@@ -270,7 +279,10 @@ def test_blocks_stand_below_or_beside_each_other() -> None:
 
 @pytest.mark.exhaustive
 def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
-    """The file edited and recalculated by another engine: every cell as ours, and what the sheet says changed with it."""
+    """The file edited and recalculated by another engine.
+
+    Every cell as ours, and what the sheet says changed with it.
+    """
     config = {
         "model_type": "llama",
         "hidden_size": 2048,

@@ -50,7 +50,10 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
 
 
 def test_exactly_the_change_is_found() -> None:
-    """An input, an override, a figure of the library: each alone, with results that follow from it and none that do not."""
+    """An input, an override, a figure of the library.
+
+    Each alone, with results that follow from it and none that do not.
+    """
     plain = _made()
     found = compare(plain, _made(concurrency=8, overrides=[{"id": "cost.life", "value": 7}]))
     assert found.inputs == (

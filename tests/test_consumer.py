@@ -1,4 +1,7 @@
-"""Single users of llama.cpp, MLX and EXO on consumer hardware: published speeds, and all rows of the shared table where it is present."""
+"""Single users of llama.cpp, MLX and EXO on consumer hardware.
+
+Published speeds, and all rows of the shared table where it is present.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def ask(**fields: Any) -> Estimate:
     ("generated", "measured"), [(512, 130.58), (1024, 127.74), (4096, 119.44), (8192, 110.66)]
 )
 def test_an_rtx_4090_writes_as_fast_as_published(generated: int, measured: float) -> None:
-    """Llama-3-8B Q4_K_M from an empty context: tokens per second of XiongjieDai/GPU-Benchmarks-on-LLM-Inference, May 2024."""
+    """Llama-3-8B Q4_K_M from an empty context.
+
+    Tokens per second of XiongjieDai/GPU-Benchmarks-on-LLM-Inference, May 2024.
+    """
     made = ask(
         accelerator="rtx-4090",
         weights_dtype="q4_k_m",
@@ -42,7 +48,10 @@ def test_an_rtx_4090_writes_as_fast_as_published(generated: int, measured: float
 
 
 def test_prefill_on_a_spark_and_decode_on_a_mac_gain_as_much_as_published() -> None:
-    """EXO, Llama-3.1-8B fp16, a prompt of 8k and 32 tokens: the split was 2.8 times as fast as the Mac and 1.9 times as fast as the Spark."""
+    """EXO, Llama-3.1-8B fp16, a prompt of 8k and 32 tokens.
+
+    The split was 2.8 times as fast as the Mac and 1.9 times as fast as the Spark.
+    """
     fields = {
         "framework": "exo",
         "weights_dtype": "fp16",
@@ -66,13 +75,19 @@ def test_prefill_on_a_spark_and_decode_on_a_mac_gain_as_much_as_published() -> N
 
 @pytest.mark.exhaustive
 def test_rows_of_the_shared_table(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Decode of single users on accelerators of the library: NVIDIA within 7 % in the mean, Apple within 14 %."""
+    """Decode of single users on accelerators of the library.
+
+    NVIDIA is within 7 % in the mean, Apple within 14 %.
+    """
     found = reconcile(load_measurements(shared_data / "consumer.csv"), ["framework=llama.cpp"])
     nvidia, apple = (_decode(found, apple) for apple in (False, True))
     with capsys.disabled():
         for name, figures in (("NVIDIA", nvidia), ("Apple", apple)):
             print(
-                f"\n{name}: {figures['n']} runs, decode {100 * figures['mape']:.1f} % mean, {100 * figures['median']:.1f} % median error",
+                (
+                    f"\n{name}: {figures['n']} runs, decode {100 * figures['mape']:.1f} % mean, "
+                    f"{100 * figures['median']:.1f} % median error"
+                ),
                 end="",
             )
     assert nvidia["n"] > 100 and nvidia["mape"] <= 0.07

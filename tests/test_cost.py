@@ -1,4 +1,7 @@
-"""Power and cost: the published convention and bill, what utilisation and PUE do, and what is said where nobody states a figure."""
+"""Power and cost: the published convention and bill, and what utilisation and PUE do.
+
+Also what is said where nobody states a figure.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,8 @@ def overrides(**figures: float) -> dict[str, Any]:
     }
 
 
-# SemiAnalysisAI/InferenceX-app@77ca49a6 constants.ts: kW per GPU all included; USD per GPU and hour owned by a smaller cloud, and rented.
+# SemiAnalysisAI/InferenceX-app@77ca49a6 constants.ts: kW per GPU all included; USD per GPU and hour owned by
+# a smaller cloud, and rented.
 INFERENCEX = {
     "h100-sxm": (1.73, 1.69, 1.30),
     "h200-sxm": (1.73, 1.74, 1.60),
@@ -60,7 +64,10 @@ INFERENCEX = {
 
 @pytest.mark.parametrize("chip", INFERENCEX)
 def test_the_inferencex_convention_is_reproduced(chip: str) -> None:
-    """USD per GPU-hour ÷ (tokens per second and GPU × 3600 ÷ 1e6), for output, input and all tokens; tokens per provisioned MW."""
+    """USD per GPU-hour ÷ (tokens per second and GPU × 3600 ÷ 1e6), for output, input and all tokens.
+
+    Tokens per provisioned MW.
+    """
     kilowatt, owned, rental = INFERENCEX[chip]
     for basis, price in (("owned", owned), ("rental", rental)):
         made = ask(accelerator=chip, tp=4, dp=2, price_basis=basis)
@@ -102,7 +109,10 @@ def test_deepseeks_bill_of_a_day_is_reproduced() -> None:
 
 
 def test_power_is_idle_and_load_with_host_and_building() -> None:
-    """Eight H100 at full load draw what a DGX is rated for, 10.2 kW, times PUE; at half load the accelerators are between idle and limit."""
+    """Eight H100 at full load draw what a DGX is rated for, 10.2 kW, times PUE.
+
+    At half load the accelerators are between idle and limit.
+    """
     full, half = look(ask(tp=8)), look(ask(tp=8, utilisation=0.5))
     assert full("cost.power") == pytest.approx(10_200 * 1.3, rel=1e-12)
     assert half("cost.power") == pytest.approx(10_200 * 1.3 * (70 + 0.5 * (700 - 70)) / 700, rel=1e-12)
@@ -118,7 +128,10 @@ def test_power_is_idle_and_load_with_host_and_building() -> None:
 
 @pytest.mark.parametrize("chip", ["b200-sxm", "l40s"])
 def test_pue_counts_once(chip: str, library: Library) -> None:
-    """A published all-in figure holds host and building already; what is worked out has both once; what is drawn has PUE once."""
+    """A published all-in figure holds host and building already.
+
+    What is worked out has both once; what is drawn has PUE once.
+    """
     one, more = (look(ask(accelerator=chip, pue=pue)) for pue in (1, 1.5))
     price = library.price(chip)
     published = (
@@ -140,7 +153,10 @@ def test_pue_counts_once(chip: str, library: Library) -> None:
 
 
 def test_utilisation_divides() -> None:
-    """Price of the hour, day and month stay; tokens are fewer, so each costs more; power falls, but energy per token rises."""
+    """Price of the hour, day and month stay.
+
+    Tokens are fewer, so each costs more; power falls, but energy per token rises.
+    """
     shares = (0.1, 0.25, 0.5, 0.7, 1)
     found = [ask(utilisation=share).results() for share in shares]
     for share, values in zip(shares, found, strict=True):
@@ -156,7 +172,10 @@ def test_utilisation_divides() -> None:
 
 
 def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
-    """Cloud, rental and owned as the profile states them; a cost of owning that nobody states is purchase over life, and electricity."""
+    """Cloud, rental and owned as the profile states them.
+
+    A cost of owning that nobody states is purchase over life, and electricity.
+    """
     made = ask()
     for price in library.prices:
         for basis in ("cloud", "rental", "owned"):
@@ -197,7 +216,10 @@ def test_an_unknown_price_of_either_side_is_said() -> None:
 
 
 def test_no_accelerator_leads_to_an_error_in_a_cell(library: Library) -> None:
-    """Whatever nobody states about a chip, every figure is a number; where the power is unknown, that is said instead of 0 J a token."""
+    """Whatever nobody states about a chip, every figure is a number.
+
+    Where the power is unknown, that is said instead of 0 J a token.
+    """
     silent, broken = [], {}
     made = ask()
     for chip in library.accelerators:

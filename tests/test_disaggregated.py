@@ -1,4 +1,7 @@
-"""Prefill and decode apart: each side is what it would be alone, what is handed over, who waits for whom; and together nothing changes."""
+"""Prefill and decode apart.
+
+Each side is what it would be alone, what is handed over, who waits for whom; and together nothing changes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ def override(**figures: float) -> dict[str, Any]:
 
 
 def chosen(made: Estimate) -> dict[frozenset[str], int]:
-    """Which of several profiles holds, by what they are: their blocks are numbered in the order of the factors there are."""
+    """Which of several profiles holds, by what they are.
+
+    Their blocks are numbered in the order of the factors there are.
+    """
     values = made.values()
     among: dict[str, set[str]] = {}
     for name in made.equations.figures:
@@ -59,7 +65,7 @@ def chosen(made: Estimate) -> dict[frozenset[str], int]:
     }
 
 
-# --- aggregated -----------------------------------------------------------------------------------------------------------------
+# --- aggregated ---------------------------------------------------------------------------------------------
 
 
 def test_a_variant_alone_may_have_decode_workers() -> None:
@@ -84,7 +90,10 @@ def test_a_variant_alone_may_have_decode_workers() -> None:
     ],
 )
 def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[str, Any]) -> None:
-    """In a workbook with both, the column that serves aggregated says what a workbook without says: every result and every figure."""
+    """In a workbook with both, the aggregated column says what a workbook without says.
+
+    Every result and every figure.
+    """
     one = ask(**fields)
     column = ask(**fields, serving="aggregated", variants=[{"name": "apart", "serving": "disaggregated"}])
     for two in (column, ask(**fields, serving="aggregated", decode={})):
@@ -118,7 +127,7 @@ def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[
         assert mine and mine.items() <= theirs.items()
 
 
-# --- each side alone --------------------------------------------------------------------------------------------------------------
+# --- each side alone ----------------------------------------------------------------------------------------
 
 
 SIDES = (
@@ -137,7 +146,10 @@ SIDES = (
 
 @pytest.mark.parametrize(("prefill", "decode"), SIDES)
 def test_each_side_is_what_its_accelerators_do_alone(prefill: dict[str, Any], decode: dict[str, Any]) -> None:
-    """Prefill passes are those of the prefill chip and plan; decode passes, memory and batch those of the decode chip and plan."""
+    """Prefill passes are those of the prefill chip and plan.
+
+    Decode passes, memory and batch those of the decode chip and plan.
+    """
     apart = look(ask(**prefill, decode=decode))
     first = look(ask(**prefill))
     last = look(
@@ -170,7 +182,10 @@ def test_each_side_is_what_its_accelerators_do_alone(prefill: dict[str, Any], de
 
 @pytest.mark.parametrize("tp", [1, 4])
 def test_nothing_stalls_decode_where_prefill_is_elsewhere(tp: int) -> None:
-    """TPOT is the decode step, whatever prefill takes; together it is the same step and a stall. Without a transfer a prompt is handed over at once."""
+    """TPOT is the decode step, whatever prefill takes; together it is the same step and a stall.
+
+    Without a transfer a prompt is handed over at once.
+    """
     free = override(efficiency__kv_transfer_overlap=1)
     apart, together = look(ask(tp=tp, decode={}, **free)), look(ask(tp=tp))
     assert apart("serving.stall") == apart("serving.queue") == apart("serving.transfer") == 0
@@ -188,9 +203,10 @@ def test_nothing_stalls_decode_where_prefill_is_elsewhere(tp: int) -> None:
     assert alone("serving.ttft") == pytest.approx(look(ask(tp=tp, concurrency=1))("serving.ttft"), rel=1e-12)
 
 
-# --- what is handed over ----------------------------------------------------------------------------------------------------------
+# --- what is handed over ------------------------------------------------------------------------------------
 
-# Bytes of a token in all layers, from the architectures: layers x (keys and values of all KV heads, or latent and rotated key) x 2
+# Bytes of a token in all layers, from the architectures: layers x (keys and values of all KV heads, or latent
+# and rotated key) x 2
 PER_TOKEN = {
     "llama-3.1-8b": 32 * 2 * 8 * 128 * 2,
     "qwen3-235b-a22b": 94 * 2 * 4 * 128 * 2,
@@ -212,7 +228,10 @@ PLANS: tuple[dict[str, int], ...] = (
 
 @pytest.mark.parametrize("model", PER_TOKEN)
 def test_a_prompts_cache_is_handed_over_once(model: str) -> None:
-    """KV bytes of a token x tokens of the prompt, however many ranks hold copies of KV heads or latents, or shares of the prompt."""
+    """KV bytes of a token x tokens of the prompt.
+
+    However many ranks hold copies of KV heads or latents, or shares of the prompt.
+    """
     made = ask(model=model, accelerator="gb200-nvl72", decode={})
     program = Program([made.figure("serving.transfer_bytes")])
     found = {
@@ -259,11 +278,14 @@ def test_overlap_hides_the_transfer(model: str) -> None:
         assert hidden(name) == fast(name)
 
 
-# --- who waits for whom -----------------------------------------------------------------------------------------------------------
+# --- who waits for whom -------------------------------------------------------------------------------------
 
 
 def test_workers_match_where_their_rates_do() -> None:
-    """Prefill workers per decode worker: prompts a decode worker finishes in a second over prompts a prefill worker does."""
+    """Prefill workers per decode worker.
+
+    Prompts a decode worker finishes in a second over prompts a prefill worker does.
+    """
     made = ask(accelerator="h100-sxm", dp=2, decode={"accelerator": "h200-sxm", "dp": 3}, concurrency=300)
     at = look(made)
     prefill = 1 / at("prefill.time")
@@ -288,7 +310,10 @@ def test_workers_match_where_their_rates_do() -> None:
 def test_more_prefill_workers_never_make_anybody_wait_longer(
     attention_dp: int, concurrency: int, tokens: int, decoders: int
 ) -> None:
-    """TTFT never rises with prefill workers, throughput never falls, and prefill is never asked for more than it can do."""
+    """TTFT never rises with prefill workers, throughput never falls.
+
+    Prefill is never asked for more than it can do.
+    """
     made, program, wanted = prefilling()
     found = []
     for workers in (1, 2, 3, 4, 8, 16, 64):
@@ -325,11 +350,14 @@ def prefilling() -> tuple[Estimate, Program, dict[str, Any]]:
     return _BUILT[0]
 
 
-# --- measured -------------------------------------------------------------------------------------------------------------------
+# --- measured -----------------------------------------------------------------------------------------------
 
 
 def test_a_spark_prefills_for_a_mac(capsys: pytest.CaptureFixture[str]) -> None:
-    """EXO: Llama-3.1-8B in fp16, 8k prompt, 32 tokens: Mac alone 6.42 s, Spark alone 4.34 s, prefill on the Spark 2.32 s: 2.8 and 1.9 times."""
+    """EXO: Llama-3.1-8B in fp16, 8k prompt, 32 tokens.
+
+    Mac alone 6.42 s, Spark alone 4.34 s, prefill on the Spark 2.32 s: 2.8 and 1.9 times.
+    """
     fields = {
         "framework": "exo",
         "weights_dtype": "fp16",
@@ -348,8 +376,9 @@ def test_a_spark_prefills_for_a_mac(capsys: pytest.CaptureFixture[str]) -> None:
     both = split.results()
     with capsys.disabled():
         print(
-            f"\nEXO: Mac {mac['e2e_s']:.2f} s (6.42 measured), Spark {spark['e2e_s']:.2f} (4.34), split {both['e2e_s']:.2f} (2.32): "
-            f"{mac['e2e_s'] / both['e2e_s']:.2f} times the Mac (2.8), {spark['e2e_s'] / both['e2e_s']:.2f} times the Spark (1.9)"
+            f"\nEXO: Mac {mac['e2e_s']:.2f} s (6.42 measured), Spark {spark['e2e_s']:.2f} (4.34), split "
+            f"{both['e2e_s']:.2f} (2.32): {mac['e2e_s'] / both['e2e_s']:.2f} times the Mac (2.8), "
+            f"{spark['e2e_s'] / both['e2e_s']:.2f} times the Spark (1.9)"
         )
     assert both["feasibility"] == "fits" and not both["checks"]["errors"]
     assert 1.5 <= mac["e2e_s"] / both["e2e_s"] <= 5

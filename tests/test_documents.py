@@ -1,5 +1,7 @@
-"""The documents: every command and every Python block in them runs and prints what stands there, every link leads somewhere,
-every command and reason code is told of, and tables that follow from the code are up to date."""
+"""The documents: every command and every Python block in them runs and prints what stands there, every link
+leads somewhere, every command and reason code is told of, and tables that follow from the code are up to
+date.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ NOT_RUN = {
     ".ci/run": "runs the tests",
     "python .ci/": "writes into the repository; its parts have tests of their own",
     "python workbooks/from_python.py": "is run by test_gallery.py",
-    "mantile build workbooks/": "is estimated by test_gallery.py, and built and compared byte by byte by .ci/run",
+    "mantile build workbooks/": (
+        "is estimated by test_gallery.py, and built and compared byte by byte by .ci/run"
+    ),
 }
 # Commands that write or read workbooks or what came of them, or predict hundreds of runs.
 HEAVY = (".xlsx", "edited.yaml", "run.json", "reconcile workbooks/", "calibrate", "=512:25600:512")
@@ -81,10 +85,10 @@ CONFIG = """\
 """
 RUNS = """\
 runs:
-  - {id: a, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024, output_tokens: 128,
-     concurrency: 8, metrics: {ttft_s: 0.06, tpot_s: 0.0085}, source: made up}
-  - {id: b, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024, output_tokens: 128,
-     concurrency: 16, metrics: {ttft_s: 0.08, tpot_s: 0.01}, source: made up}
+  - {id: a, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024,
+     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.06, tpot_s: 0.0085}, source: made up}
+  - {id: b, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024,
+     output_tokens: 128, concurrency: 16, metrics: {ttft_s: 0.08, tpot_s: 0.01}, source: made up}
   - {id: c, model: llama-3.3-70b, accelerator: h100-sxm, framework: vllm, tp: 8, input_tokens: 1024,
      output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.09, tpot_s: 0.013}, source: made up}
 """
@@ -128,7 +132,10 @@ class Command:
 
 
 def block_commands(block: Block) -> Iterator[Command]:
-    """In a `console` block commands follow a dollar sign and their output follows them; in a `bash` block each line is one."""
+    """In a `console` block commands follow a dollar sign and their output follows them.
+
+    In a `bash` block each line is one.
+    """
     text = block.text.replace("\\\n", " ")
     if block.language == "bash":
         yield from (Command(str(block), line) for line in text.splitlines() if line.strip())
@@ -328,7 +335,7 @@ def test_links_lead_somewhere(document: str) -> None:
             assert anchor in anchors(target), f"{document}: {link}"
 
 
-# --- what documents must tell of --------------------------------------------------------------------------------------
+# --- what documents must tell of ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", make_documents.TABLES)

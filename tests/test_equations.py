@@ -1,4 +1,4 @@
-"""The equations: what must be conserved, what may depend on what, and which plans raise which reason codes."""
+"""The equations: what is conserved, what may depend on what, which plans raise which reason codes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def overrides(figures: dict[str, float]) -> dict[str, Any]:
     }
 
 
-# --- conservation -----------------------------------------------------------------------------------------------------------
+# --- conservation -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tp", [1, 2, 4, 8])
@@ -133,7 +133,7 @@ def test_module_times_and_limits_add_up_to_the_pass(make: Make, fields: dict[str
 def test_a_decode_step_is_what_plain_arithmetic_says(
     make: Make, all_reduce: Callable[[Estimate, int, float], float]
 ) -> None:
-    """The whole step of a 70B model on eight H100 written out once more, from factors and dimensions alone."""
+    """The whole step of a 70B model on eight H100 written out again, from factors and dimensions alone."""
     made = make()
     at = look(made)
     values, reached = made.values(), made.equations.prefill_workers.efficiency
@@ -323,7 +323,10 @@ def served(
 def test_what_users_see_is_what_plain_arithmetic_says(
     make: Make, fields: dict[str, Any], more: dict[str, Any]
 ) -> None:
-    """Base, waits, first wave, seats, lockstep and saturation, for three schedulers, in a service and in a benchmark."""
+    """Base, waits, first wave, seats, lockstep and saturation, for three schedulers.
+
+    In a service and in a benchmark.
+    """
     made = make(**fields)
     usual = {"vllm": "mixed", "sglang": "prefill-first", "trtllm": "whole-prompts"}[
         fields.get("framework", "vllm")
@@ -365,7 +368,10 @@ def test_replicas_share_the_requests(make: Make) -> None:
 
 
 def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
-    """The batch is what memory holds, TTFT grows by the wait, TPOT does not, and throughput stays what the batch gives."""
+    """The batch is what memory holds.
+
+    TTFT grows by the wait, TPOT does not, and throughput stays what the batch gives.
+    """
     made = make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=400, input_tokens=4096)
     at = look(made)
     capacity = at("memory.capacity_sequences")
@@ -387,7 +393,7 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
     assert {alert["code"] for alert in made.results()["checks"]["alerts"]} >= {"KV_QUEUE"}
 
 
-# --- efficiency -------------------------------------------------------------------------------------------------------------
+# --- efficiency ---------------------------------------------------------------------------------------------
 
 
 def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, float, int]:
@@ -438,7 +444,10 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
 def test_a_factor_comes_from_the_most_specific_profile_that_has_it(
     make: Make, fields: dict[str, Any], factor: str, row: str, level: int
 ) -> None:
-    """Kind of link before accelerator before topology before generation before everything, with the framework before without it."""
+    """Kind of link before accelerator before topology before generation before everything.
+
+    Each with the framework comes before the same without it.
+    """
     made = make(**fields)
     found, figure, height = deciding(made, factor)
     assert (found, height) == (row, level)
@@ -491,7 +500,10 @@ def test_the_most_specific_level_wins_over_all_others(library: Library) -> None:
 
 @pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "nemotron-3-nano"])
 def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Make, model: str) -> None:
-    """No factor may see the model or the workload: that would be a fudge in disguise. A class sees its own data type only."""
+    """No factor may see the model or the workload: that would be a fudge in disguise.
+
+    A class sees its own data type only.
+    """
     equations = make(model=model).equations
     allowed = {"accelerator", "system", "framework"}
     narrower = {"kv": {"kv_dtype"}, "ranks": {"tp", "attention_dp", "cp"}, None: set[str]()}
@@ -516,7 +528,8 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
     users: dict[str, set[str]] = {}
     for (name, user), factor in equations.prefill_workers.efficiency.by_user.items():
         users.setdefault(name, set()).add(user)
-        # An input that follows others until it is stated, such as the activations' data type, stands for itself.
+        # An input that follows others until it is stated, such as the activations' data type, stands for
+        # itself.
         nodes = expression(factor, leaf=lambda node: isinstance(node, Input))
         seen = {node for node in nodes if isinstance(node, Input)}
         chosen = {node.id.removeprefix("inputs.") for node in seen if node.id.startswith("inputs.")}
@@ -525,7 +538,8 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         assert chosen <= allowed | (own if user == "stage" else own - {"attention_dp", "cp"}), factor.id
         assert chosen & allowed == needed[name], factor.id
         assert not [node.id for node in seen if node.id.startswith("model.")], factor.id
-        # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a factor.
+        # A data type falls back to bf16 kernels by the datasheet; nothing else of the hardware may decide a
+        # factor.
         hardware = {node.id for node in seen if node.id.startswith("hardware.")}
         assert hardware <= {f"hardware.peak_{peak}.override" for peak in PEAKS}, factor.id
     assert set(users) == set(equations.prefill_workers.efficiency.factors)
@@ -541,7 +555,10 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
 
 @pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "gpt-oss-120b", "nemotron-3-nano"])
 def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: Library, model: str) -> None:
-    """Factors times scales, on every accelerator with every framework and format: nothing moves bytes faster than the datasheet says."""
+    """Factors times scales, on every accelerator with every framework and format.
+
+    Nothing moves bytes faster than the datasheet says.
+    """
     made = make(model=model)
     chips, frameworks = (
         [chip.id for chip in library.accelerators],
@@ -565,7 +582,10 @@ def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: 
 
 
 def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
-    """Factors of experts, latents and states stand where there are any; every factor we know is needed by some model."""
+    """Factors of experts, latents and states stand where there are any.
+
+    Every factor we know is needed by some model.
+    """
 
     def names(model: str, **fields: Any) -> set[str]:
         return set(make(model=model, **fields).equations.prefill_workers.efficiency.factors)
@@ -657,7 +677,7 @@ def test_an_override_of_one_column_leaves_the_others_alone(make: Make) -> None:
         assert [look(made, column)(f"{name}.{user}") for column in range(3)] == [0.6, 0.6, 0.5]
 
 
-# --- data types -------------------------------------------------------------------------------------------------------------
+# --- data types ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -705,7 +725,7 @@ def test_products_run_at_the_peak_the_chip_has(
     assert ("NO_NATIVE_FORMAT" in codes) == (activations != "bf16" and peak == "bf16")
 
 
-# --- reason codes -----------------------------------------------------------------------------------------------------------
+# --- reason codes -------------------------------------------------------------------------------------------
 
 BROKEN = [
     "PREFILL_SUM",
@@ -749,7 +769,10 @@ ODD: tuple[tuple[dict[str, Any], list[str], list[str]], ...] = (
 def test_an_odd_plan_raises_exactly_its_reason_codes(
     make: Make, fields: dict[str, Any], errors: list[str], alerts: list[str]
 ) -> None:
-    """Codes are public: programs act on them. How far TTFT lies from its floor is calibration unless a case is about it."""
+    """Codes are public: programs act on them.
+
+    How far TTFT lies from its floor is calibration unless a case is about it.
+    """
     raised = make(**fields).results()["checks"]
     assert [error["code"] for error in raised["errors"]] == errors
     told = [alert["code"] for alert in raised["alerts"]]
@@ -782,7 +805,10 @@ TYPED: tuple[tuple[str, float, list[str], list[str]], ...] = (
 def test_what_somebody_types_into_a_cell_is_checked(
     make: Make, identifier: str, value: float, errors: list[str], alerts: list[str]
 ) -> None:
-    """A scenario file with such a figure is refused; in a workbook, where anything can be typed, a check fails."""
+    """A scenario file with such a figure is refused.
+
+    In a workbook, where anything can be typed, a check fails.
+    """
     with pytest.raises(InputError, match=f"{identifier}.*expected"):
         make(**override(identifier, value))
     made = make()
@@ -810,11 +836,14 @@ def test_codes_are_unique_and_every_check_stands_on_figures(make: Make) -> None:
     assert all({check.left, check.right} <= standing for check in equations.checks.checks)
 
 
-# --- windows and stages -----------------------------------------------------------------------------------------------------
+# --- windows and stages -------------------------------------------------------------------------------------
 
 
 def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
-    """Mistral-7B looks back 4,096 tokens: beyond that neither cache nor decode attention grow, prefill only linearly."""
+    """Mistral-7B looks back 4,096 tokens.
+
+    Beyond that neither cache nor decode attention grow, prefill only linearly.
+    """
     short, long, longer = (
         look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384)
     )
@@ -831,7 +860,10 @@ def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
 
 
 def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
-    """Two stages: half the layers and half the batch in each, a prompt occupies one stage at a time; a pass still crosses all layers."""
+    """Two stages: half the layers and half the batch in each, a prompt occupies one stage at a time.
+
+    A pass still crosses all layers.
+    """
     one, two = look(make(model="llama-3.1-8b", tp=1)), look(make(model="llama-3.1-8b", tp=1, pp=2))
     assert (one("decode.requests"), two("decode.requests")) == (16, 8)
     assert (one("plan.layers"), two("plan.layers")) == (32, 16)

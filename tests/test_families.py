@@ -1,4 +1,4 @@
-"""The registry of model types: every entry is complete, and it is the only place that a new family is entered."""
+"""The registry of model types: every entry is complete, and a new family is entered nowhere else."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def page() -> str:
     return make_documents.document("workbooks/scenario.md")
 
 
-# --- one table ------------------------------------------------------------------------------------------------------------------
+# --- one table ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SCENARIO_FIELDS)
@@ -164,7 +164,7 @@ def test_no_name_stands_for_two_fields() -> None:
     assert not set(spellings) & (set(Scenario.model_fields) - set(SCENARIO_FIELDS))
 
 
-# --- names ----------------------------------------------------------------------------------------------------------------------
+# --- names --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "spelling"), SPELLINGS)
@@ -216,7 +216,7 @@ def test_old_and_new_spelling_together_are_refused(parse: Callable[..., dict[str
         parse("--prompts-per-slot", 1, "--waves", 2)
 
 
-# --- other values of some fields --------------------------------------------------------------------------------------------------
+# --- other values of some fields ----------------------------------------------------------------------------
 
 
 def test_replace_is_checked_like_a_file_and_keeps_variants(base: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""No estimate may beat physics: independent floors, published worked examples, and which way figures must move."""
+"""No estimate may beat physics: independent floors, published examples, and which way figures must move."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_floors_share_nothing_with_the_equations() -> None:
 
 @pytest.mark.parametrize("model", few_of(model_ids(), *KINDS))
 def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> None:
-    """Times above the floor, use of the hardware at most 1, all figures finite, and sums that add up, on any plan."""
+    """Times above the floor, use of the hardware at most 1, all finite, and sums that add up, on any plan."""
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=sum(map(ord, model)))
     values = made.program.sweep(inputs)
@@ -137,8 +137,8 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
         figure("hardware.memory_capacity"),
         rtol=1e-12,
     )
-    # The KV cache of the batch never exceeds the room there is, except for the one request of a rank without which nothing runs, and where
-    # weights alone leave no room: what lies on the host does not help them.
+    # The KV cache of the batch never exceeds the room there is, except for the one request of a rank without
+    # which nothing runs, and where weights alone leave no room: what lies on the host does not help them.
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
     ramp = np.where(
@@ -165,7 +165,10 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
 @settings(max_examples=25)
 @given(st.data())
 def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data: st.DataObject) -> None:
-    """Scenario to results: of a plan whose degrees divide no check fails but those that say how it is too large."""
+    """Scenario to results.
+
+    Of a plan whose degrees divide no check fails but those that say how it is too large.
+    """
     draw = data.draw
     tp, pp = draw(st.sampled_from([plan for plan in PLANS if plan[0] in (1, 2, 4, 8)]))
     model = draw(
@@ -221,7 +224,7 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
         assert sum(results["split"][phase].values()) == pytest.approx(1, rel=1e-12)
 
 
-# --- which way figures move -------------------------------------------------------------------------------------------------
+# --- which way figures move ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -244,8 +247,9 @@ def test_better_hardware_never_makes_anything_slower(
 ) -> None:
     """Bandwidth, peak, link and network, times 1.5, all else equal.
 
-    Only the first token may come later, as requests that decode faster come back sooner: where the token budget is what limits, or by a
-    little where prompts then take a larger share of the time. End to end nothing is slower.
+    Only the first token may come later, as requests that decode faster come back sooner: where the token
+    budget is what limits, or by a little where prompts then take a larger share of the time. End to end
+    nothing is slower.
     """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=5)
@@ -295,10 +299,12 @@ def test_better_hardware_never_makes_anything_slower(
 def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     library: Library, make: Make, model: str
 ) -> None:
-    """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse. Of plans that can be, and
-    while no cache lies on the host. Prompts are not held back to fill a step: there more and longer ones wait less.
+    """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse.
+    Of plans that can be, and while no cache lies on the host. Prompts are not held back to fill a step: there
+    more and longer ones wait less.
 
-    Where the token budget is what limits, requests pass at the rate of full steps; those grow with what decodes beside.
+    Where the token budget is what limits, requests pass at the rate of full steps; those grow with what
+    decodes beside.
     """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=11, count=3000)
@@ -367,7 +373,7 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
     assert (other[narrow.figure(layer)] - vectors) * 2 == one[wide.figure(layer)] - vectors
 
 
-# --- published worked examples ----------------------------------------------------------------------------------------------
+# --- published worked examples ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -384,7 +390,10 @@ def test_narrower_weights_and_caches_take_less_memory(make: Make) -> None:
 def test_the_scaling_book_is_reproduced_to_the_printed_digit(
     batch: int, step_ms: str, tokens_per_s: str
 ) -> None:
-    """LLaMA-2-13B in bf16 on eight TPU v5e: 26 GB of weights and 6.7 GB of KV cache per sequence at 6.56e12 B/s."""
+    """LLaMA-2-13B in bf16 on eight TPU v5e at 6.56e12 B/s.
+
+    26 GB of weights and 6.7 GB of KV cache per sequence.
+    """
     layers, hidden, heads, head_dim, ffn, vocabulary, context = 40, 5120, 40, 128, 13_824, 32_000, 8192
     attention, ffn_weights = layers * hidden * head_dim * 2 * 2 * heads, layers * 3 * hidden * ffn
     weights = attention + ffn_weights + hidden * vocabulary
@@ -396,7 +405,8 @@ def test_the_scaling_book_is_reproduced_to_the_printed_digit(
     def held(name: str, parameters: int) -> Weights:
         return Weights(name, given_(name, "parameter", parameters), weight_bytes)
 
-    # The book rounds to 26 and 6.7 GB; bytes per value carry the rounding, so that the floor's own sums give these totals.
+    # The book rounds to 26 and 6.7 GB; bytes per value carry the rounding, so that the floor's own sums give
+    # these totals.
     weight_bytes = given_("weight_bytes", "B", 26e9 / weights)
     assert weight_bytes.value == pytest.approx(2, rel=0.02)
     core = Core(
@@ -432,7 +442,10 @@ def test_the_scaling_book_is_reproduced_to_the_printed_digit(
     ("framework", "batching"), [("vllm", "static"), ("trtllm", "static"), ("trtllm", "continuous")]
 )
 def test_a_published_70b_estimate_lies_where_others_put_it(make: Make, framework: str, batching: str) -> None:
-    """Llama-3.1-70B bf16, eight H100, TP8, batch 16, 2048/256: others say 7.9 ms at the roofline and up to 15.6 ms."""
+    """Llama-3.1-70B bf16, eight H100, TP8, batch 16, 2048/256.
+
+    Others say 7.9 ms at the roofline and up to 15.6 ms.
+    """
     made = make(model="llama-3.1-70b", framework=framework, batching=batching)
     values = made.values()
     floor, tpot = values[made.figure("floor.tpot")], values[made.figure("serving.tpot")]
@@ -481,7 +494,10 @@ def test_a_floor_is_a_figure_with_a_name() -> None:
 
 
 def test_a_floor_counts_what_lies_in_reach(make: Make) -> None:
-    """Layer by layer: sliding layers to their window, selecting ones to what is selected, an indexer to the whole context."""
+    """Layer by layer.
+
+    Sliding layers to their window, selecting ones to what is selected, an indexer to the whole context.
+    """
     made = make(model="deepseek-v3.2", input_tokens=8192, batching="static", accelerator="b200-sxm")
     at = {figure.id: value for figure, value in made.values().items() if isinstance(figure, Quantity)}
     length, step = 8192 + 128, 16 * 2  # mean length; requests x bytes of a cached value

@@ -1,4 +1,7 @@
-"""Inputs that follow other figures until somebody types over them: in scenario files, natively, and in cells."""
+"""Inputs that follow other figures until somebody types over them.
+
+In scenario files, natively, and in cells.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ def test_a_variant_follows_its_own_figures_unless_the_base_states_a_value() -> N
 
 
 def test_a_cell_follows_until_it_is_typed_over(tmp_path: Path) -> None:
-    """Weights typed as fp8 take the activations along, in the file and in what is imported; activations typed stay."""
+    """Weights typed as fp8 take the activations along, in the file and in what is imported.
+
+    Activations typed stay.
+    """
     made = ask(variants=[{"name": "two", "tp": 2}])
     path = tmp_path / "run.xlsx"
     build_workbook(made, path)

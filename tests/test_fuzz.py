@@ -1,4 +1,7 @@
-"""Wrong config.json files of every family: refused with file and field, or read with the origin of every figure, and nothing else."""
+"""Wrong config.json files of every family.
+
+Refused with file and field, or read with the origin of every figure, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def paths(config: dict[str, Any], above: Path_ = ()) -> Iterator[Path_]:
 
 
 def changed(config: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]:
-    """A copy with one field set, or left out for `...`; where what it was part of is gone, nothing changes."""
+    """A copy with one field set, or left out for `...`.
+
+    Where what it was part of is gone, nothing changes.
+    """
     made = copy.deepcopy(config)
     part: Any = made
     for field in path[:-1]:
@@ -90,7 +96,10 @@ def buffers(ir: ModelGraph) -> int:
 
 
 def check(config: dict[str, Any]) -> Architecture | None:
-    """The property: an architecture that can be counted and whose every figure says truly where it comes from, or an InputError."""
+    """The property: an architecture that can be counted, or an InputError.
+
+    Every figure of the architecture says truly where it comes from.
+    """
     try:
         found = parse_config(parse_json(json.dumps(config), NAME), NAME)
     except InputError as error:
@@ -128,7 +137,7 @@ def check(config: dict[str, Any]) -> Architecture | None:
     return found
 
 
-# --- one field --------------------------------------------------------------------------------------------------------------
+# --- one field ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -142,7 +151,10 @@ def test_a_small_config_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_field_left_out_is_never_filled_in_silently(name: str) -> None:
-    """Nor one that is null: a figure it stated is refused, or says that it is the class's or what it follows from."""
+    """Nor one that is null.
+
+    A figure it stated is refused, or says that it is the class's or what it follows from.
+    """
     config = CONFIGS[name]
     before = told(parse_config(config, NAME))
     for path in paths(config):
@@ -192,7 +204,10 @@ WRONG_FLAGS = ("true", "", 2, 0.5, math.nan, [True], {})
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_figure_that_is_no_whole_number_is_refused_by_field(name: str) -> None:
-    """Every figure the file states: no text, fraction, NaN, list or slip of the keyboard passes for a number or a switch."""
+    """Every figure the file states.
+
+    No text, fraction, NaN, list or slip of the keyboard passes for a number or a switch.
+    """
     config = CONFIGS[name]
     tried = 0
     for fact in told(parse_config(config, NAME)).values():
@@ -210,7 +225,7 @@ def test_a_figure_that_is_no_whole_number_is_refused_by_field(name: str) -> None
     assert tried >= 50
 
 
-# --- several fields, anything -----------------------------------------------------------------------------------------------
+# --- several fields, anything -------------------------------------------------------------------------------
 
 NUMBERS = st.integers(-2, 20) | st.sampled_from([2**31, 2**63, 10**30, 10_000, 10_001, 100_000_000, 16_384])
 ANYTHING = st.recursive(
@@ -304,7 +319,7 @@ def test_any_order_of_layers_is_counted(kinds: list[str]) -> None:
     assert found.sequence() == [(names[kind],) for kind in kinds]
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -346,7 +361,7 @@ def folder(tmp_path: Path) -> Path:
     ids=lambda value: "" if isinstance(value, bytes) else value,
 )
 def test_a_file_that_is_no_config_is_told_by_place(folder: Path, content: bytes, message: str) -> None:
-    """Not JSON, JSON of another kind, keys given twice, nesting to crash a parser, numbers no dimension has."""
+    """Not JSON, JSON of another kind, keys given twice, nesting to crash a parser, impossible numbers."""
     (folder / "config.json").write_bytes(content)
     with pytest.raises(InputError) as caught:
         read_config(folder)
@@ -394,7 +409,7 @@ def test_a_slip_in_a_file_is_an_error_or_another_config(place: int, length: int,
         parse_config(data, NAME)
 
 
-# --- the file beside it -----------------------------------------------------------------------------------------------------
+# --- the file beside it -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ SCENARIOS = sorted(path.stem for path in GALLERY.glob("*.yaml") if path.stem != 
 
 @pytest.mark.parametrize("name", few_of(SCENARIOS, *SCENARIOS[:2]))
 def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
-    """No check fails in any column, no load is saturated, a price is known, and the workbook has at most 12,500 formulas.
+    """No check fails in any column, no load is saturated, a price is known, and the workbook is small.
 
-    16,000 where requests arrive at a rate: a step with all slots taken is then worked out in every column too.
+    It has at most 12,500 formulas, 16,000 where requests arrive at a rate: a step with all slots taken is
+    then worked out in every column too.
     """
     made = estimate(load_scenario(str(GALLERY / f"{name}.yaml")))
     for column in range(len(made.columns)):

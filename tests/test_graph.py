@@ -70,7 +70,7 @@ def cell_values() -> dict[str, Any]:
     return {CELLS.cell(figure): figure.value for figure in CELLS.rows if isinstance(figure, Input)}
 
 
-# --- formula text -----------------------------------------------------------------------------------------------------------
+# --- formula text -------------------------------------------------------------------------------------------
 
 OPERATOR = {
     "add": "+",
@@ -234,7 +234,10 @@ def test_a_formula_package_computes_what_we_compute(node: Node) -> None:
     ],
 )
 def test_printed_text_is_exactly_this(node: Node, text: str, value: float) -> None:
-    """Unary minus binds tighter than ^, and every operator is left-associative: Excel's rules, not Python's."""
+    """Unary minus binds tighter than ^, and every operator is left-associative.
+
+    Excel's rules, not Python's.
+    """
     assert formula(node, CELLS) == text
     assert evaluate(node) == pytest.approx(value, rel=1e-12)
 
@@ -248,7 +251,7 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
 
 
-# --- every operation --------------------------------------------------------------------------------------------------------
+# --- every operation ----------------------------------------------------------------------------------------
 
 NUMBERS, WORDS = q.span(COLUMN), q.span(TEXTS)
 CASES: dict[str, list[tuple[Node, Any]]] = {
@@ -372,7 +375,7 @@ def test_an_operation_gives_the_value_worked_out_by_hand(operation: str, node: A
 
 @pytest.fixture(scope="module")
 def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Every case as LibreOffice, where it is installed, and `formualizer` work it out; "error" for an error."""
+    """Every case as LibreOffice, where installed, and `formualizer` work it out; "error" for an error."""
     path = tmp_path_factory.mktemp("cases") / "cases.xlsx"
     file, table = xlsxwriter.Workbook(path), formualizer.Workbook()
     sheet = file.add_worksheet("Cases")
@@ -429,7 +432,7 @@ def test_numbers_in_text_round_half_away_from_zero(number: float, form: str, tex
     assert format_text(number, form) == text
 
 
-# --- nodes ------------------------------------------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------------------
 
 
 def test_a_node_has_no_truth_value() -> None:
@@ -500,7 +503,7 @@ def test_figures_of_an_expression_are_replaced_and_bodies_left_alone() -> None:
     assert formula(q.substitute(-(A + B), {A: C}), CELLS) == "=-(A3+A2)"
 
 
-# --- one case and many ------------------------------------------------------------------------------------------------------
+# --- one case and many --------------------------------------------------------------------------------------
 
 
 def _sweepable() -> tuple[list[Node], dict[str, Any]]:
@@ -538,7 +541,10 @@ def test_many_cases_at_once_equal_one_case_at_a_time(many: str) -> None:
 
 
 def test_errors_of_many_cases_are_those_of_one() -> None:
-    """Division by zero, what is compared with it, a lookup without an entry, of numbers and of texts: an error in that case only."""
+    """Division by zero, what is compared with it, a lookup without an entry, of numbers and of texts.
+
+    There is an error in that case only.
+    """
     ratio = Quantity("ratio", "Ratio", "1", A / B)
     outputs = [
         ratio,

@@ -41,7 +41,7 @@ SHEET = {
 }
 
 
-# --- the library ------------------------------------------------------------------------------------------------------------
+# --- the library --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.relative_to(PROFILES).parts[0]}/{path.stem}")
@@ -54,7 +54,10 @@ def test_a_profile_is_valid_and_called_as_what_it_holds(path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["accelerators", "systems", "prices"])
 def test_every_figure_says_why_to_believe_it(folder: str) -> None:
-    """Source, date and status where they lie in the file; how sure one can be of chips and prices; why a peak is null."""
+    """Source, date and status where they lie in the file.
+
+    How sure one can be of chips and prices; why a peak is null.
+    """
     for path in sorted((PROFILES / folder).glob("*.yaml")):
         figures = {
             name: item
@@ -91,7 +94,10 @@ DENSE = {
 
 
 def test_no_sparse_figure_enters(library: Library) -> None:
-    """Sparsity doubles a marketed rate, so one sparse figure beside a dense one shows as a ratio that no hardware has."""
+    """Sparsity doubles a marketed rate.
+
+    So one sparse figure beside a dense one shows as a ratio that no hardware has.
+    """
     assert (MOST_FP8, MOST_FP4) == (2.1, 6.5)
     found = {
         (chip.id, doubt.split(":")[0].removeprefix("field "))
@@ -159,7 +165,7 @@ def _value(figure: ProfileFact | None) -> float | None:
     return figure.value if figure else None
 
 
-# --- versions ---------------------------------------------------------------------------------------------------------------
+# --- versions -----------------------------------------------------------------------------------------------
 
 
 def test_a_changed_figure_is_a_new_version() -> None:
@@ -168,7 +174,10 @@ def test_a_changed_figure_is_a_new_version() -> None:
 
 
 def test_the_list_of_versions_notices_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Changed, added and lost files; the script refuses to list a change under the old version unless told to."""
+    """Changed, added and lost files.
+
+    The script refuses to list a change under the old version unless told to.
+    """
     shutil.copytree(PROFILES, tmp_path / "profiles")
     profiles, chip = tmp_path / "profiles", tmp_path / "profiles" / "accelerators" / "a10.yaml"
     text = chip.read_text(encoding="utf-8")
@@ -218,7 +227,7 @@ def test_a_pin_brings_back_the_old_figures() -> None:
             estimate(parse_scenario(SCENARIO | {"profiles": [pin]}, "scenario"))
 
 
-# --- list, show, diff -------------------------------------------------------------------------------------------------------
+# --- list, show, diff ---------------------------------------------------------------------------------------
 
 
 def test_list_and_show(run: Any, library: Library) -> None:
@@ -302,14 +311,17 @@ def test_diff_of_versions(run: Any) -> None:
     refused(run("hardware", "diff", "h100-sxm", "h100-smx"), "h100-smx", "did you mean h100-sxm")
 
 
-# --- one's own ----------------------------------------------------------------------------------------------------------------
+# --- one's own ----------------------------------------------------------------------------------------------
 
 
 def filled(identifier: str = "zeta", **sheet: str) -> str:
     """The skeleton with the figures of a spec sheet typed in."""
     text = skeleton(identifier)
     for field, value in (SHEET | sheet).items():
-        entry = f'value: {value}, unit: \\1, source: "Zeta datasheet, page 2", date: 2026-11-02, status: datasheet, confidence: high, note: ""'
+        entry = (
+            f'value: {value}, unit: \\1, source: "Zeta datasheet, page 2", date: 2026-11-02, '
+            'status: datasheet, confidence: high, note: ""'
+        )
         text = re.sub(
             rf"^(?:# )?{field}: {{value: null, unit: (\S+), .*?}}", rf"{field}: {{{entry}}}", text, flags=re.M
         )

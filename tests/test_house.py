@@ -79,7 +79,7 @@ def test_the_diagram_is_what_the_code_imports() -> None:
 
 
 def circles(imports: dict[str, set[str]]) -> list[frozenset[str]]:
-    """Groups of modules that import each other, directly or by way of others (strongly connected components)."""
+    """Groups of modules that import each other, directly or not (strongly connected components)."""
     reached: dict[str, set[str]] = {}
     for module in imports:
         reached[module], waiting = set(), [module]
@@ -155,15 +155,17 @@ def test_no_exception_is_idle(library: Library) -> None:
     assert set(ELSEWHERE) <= first_parts_are_files(graph)
 
 
-# --- Who makes a formula ------------------------------------------------------------------------------------------------------
+# --- Who makes a formula ------------------------------------------------------------------------------------
 
-# Folders that read the model's figures and make none. A sheet places quantities. It may show a figure in another unit, by
-# EstimateBook.displayed, whose arithmetic is equations/display.py; sum what stands above a total and compare two columns, by
-# quantities that equations make; and hold inputs that belong to the workbook itself.
+# Folders that read the model's figures and make none. A sheet places quantities. It may show a figure in
+# another unit, by EstimateBook.displayed, whose arithmetic is equations/display.py; sum what stands above a
+# total and compare two columns, by quantities that equations make; and hold inputs that belong to the
+# workbook itself.
 READERS = ("workbook", "cli", "roundtrip", "verify", "estimate")
 # What they may name of graph/quantity.py: what nodes are, and walks over them.
 NODES = {
-    "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section", "Span", "Value",
+    "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section",
+    "Span", "Value",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
 }  # fmt: skip
 MAKERS = {"Quantity", "Rows", "Apply", "InCase", "Literal", "Section", "Span", "GraphRewrite"}

@@ -1,4 +1,4 @@
-"""The IR in whole numbers: equal to what the real model classes give, and every fact with where it comes from."""
+"""The IR in whole numbers: equal to what the real model classes give, and every fact with its origin."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from mantile.library.huggingface.families import FAMILIES
 from mantile.library.huggingface.nesting import VisionFamily
 from mantile.library.models import load_model, model_ids
 
-# Counted on the model classes of transformers 5.23 without weights: parameters, those of the decoder that a token goes through
-# without the input embedding (with it where it is tied), KV bytes per token in bf16, the same beyond every window, and FLOPs at
-# 128 tokens: linear, square attention, other; tensors of the checkpoint. MTP layers and quantisation scales left out.
+# Counted on the model classes of transformers 5.23 without weights: parameters, those of the decoder that a
+# token goes through without the input embedding (with it where it is tied), KV bytes per token in bf16, the
+# same beyond every window, and FLOPs at 128 tokens: linear, square attention, other; tensors of the
+# checkpoint. MTP layers and quantisation scales left out.
 COUNTED = (
     ("aya-23-8b", 8_028_033_024, 8_028_033_024, 131_072, 131_072, 2_055_141_851_136, 8_589_934_592, 0, 258),
     (
@@ -797,8 +798,9 @@ def graph_of(architecture: Architecture, name: str = "model") -> ModelGraph:
 def passing_of_states(ir: ModelGraph, tokens: int) -> int:
     """What the class of Mamba 2 spends on handing states from chunk to chunk, each to every later one.
 
-    It is an artefact of that code (kernels pass a state on once), under a hundredth of the core, and the one difference of
-    "other" work between our count and theirs: 2 FLOPs for each of (chunks + 1)² pairs, for every value of the state.
+    It is an artefact of that code (kernels pass a state on once), under a hundredth of the core, and the one
+    difference of "other" work between our count and theirs: 2 FLOPs for each of (chunks + 1)² pairs, for
+    every value of the state.
     """
     facts = ir.model.architecture
     layers = sum("mamba" in layer for layer in facts.sequence()) if facts.value("mamba_heads") else 0
@@ -839,7 +841,10 @@ def test_every_model_we_ship_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_small_config_of_every_family_makes_what_its_class_makes(name: str) -> None:
-    """Families and switches of which we ship no model; parameters, tensors, FLOPs at 24 tokens, growth of the cache."""
+    """Families and switches of which we ship no model.
+
+    Parameters, tensors, FLOPs at 24 tokens, growth of the cache.
+    """
     ir = graph_of(parse_config(CONFIGS[name], "config.json"))
     flops = prefill_flops(ir, 24)
     found = (
@@ -942,7 +947,7 @@ def test_layers_that_predict_further_tokens_are_listed_apart() -> None:
     assert not any(tensor["name"].startswith("model.layers.{}.eh_proj") for tensor in tensor_list(ir))
 
 
-# --- the whole reference table ----------------------------------------------------------------------------------------------
+# --- the whole reference table ------------------------------------------------------------------------------
 
 
 def _shapes(tensors: list[tuple[str, list[int], int]]) -> Counter[tuple[int, ...]]:
@@ -953,11 +958,13 @@ def _shapes(tensors: list[tuple[str, list[int], int]]) -> Counter[tuple[int, ...
 
 
 def test_every_model_of_the_reference_table_is_reproduced(shared_data: Path) -> None:
-    """Read from its config.json: totals, tensors by name and shape, KV bytes and FLOPs; prints model, figure, equal.
+    """Read from its config.json: totals, tensors by name and shape, KV bytes and FLOPs.
 
-    Every figure is compared exactly. "Other" work, for which the table's conventions ask a tolerance because chunked forms are
-    as their authors coded them, is exact too once the passing of states above is added; that stays below 1% of it.
-    A cell the table leaves empty is not compared: KV bytes of DeepSeek-V4.
+    Prints model, figure, equal.
+
+    Every figure is compared exactly. "Other" work, for which the table's conventions ask a tolerance because
+    chunked forms are as their authors coded them, is exact too once the passing of states above is added;
+    that stays below 1% of it. A cell the table leaves empty is not compared: KV bytes of DeepSeek-V4.
     """
     with (shared_data / "models_truth.csv").open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["status"] == "ok"]
@@ -1076,7 +1083,7 @@ def test_the_architecture_of_the_reference_table_without_a_class_is_refused(shar
     assert refused == ["nvidia--Llama-3_3-Nemotron-Super-49B-v1"]
 
 
-# --- provenance -------------------------------------------------------------------------------------------------------------
+# --- provenance ---------------------------------------------------------------------------------------------
 
 MINIMAL: dict[str, Any] = {
     "hidden_size": 64,
@@ -1289,7 +1296,7 @@ def test_a_vision_tower_says_where_its_facts_come_from() -> None:
     )
 
 
-# --- structure --------------------------------------------------------------------------------------------------------------
+# --- structure ----------------------------------------------------------------------------------------------
 
 
 def test_tensors_follow_the_facts() -> None:
@@ -1412,7 +1419,7 @@ def test_an_architecture_survives_being_written_down() -> None:
         assert Architecture.model_validate(json.loads(json.dumps(made.model_dump()))) == made, name
 
 
-# --- overrides --------------------------------------------------------------------------------------------------------------
+# --- overrides ----------------------------------------------------------------------------------------------
 
 
 def test_an_overridden_fact_says_what_it_was(make: Callable[..., Estimate]) -> None:
@@ -1451,7 +1458,10 @@ def test_layers_of_one_kind_can_be_overridden(make: Callable[..., Estimate]) -> 
 
 
 def test_caches_say_layout_reach_and_who_shares_them() -> None:
-    """Keys and values per KV head, one latent for all, an indexer's keys of everything, a state of constant size."""
+    """Keys and values per KV head, one latent for all, an indexer's keys of everything.
+
+    Also a state of constant size.
+    """
 
     def kept(name: str) -> dict[str, dict[str, Any]]:
         return {cache.pop("module"): cache for cache in describe(build_ir(load_model(name)))["caches"]}

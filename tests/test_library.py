@@ -47,7 +47,7 @@ SCENARIO: dict[str, Any] = {
 }
 CHIP = data_folder("profiles") / "accelerators" / "h100-sxm.yaml"
 
-# --- YAML and JSON ----------------------------------------------------------------------------------------------------------
+# --- YAML and JSON ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         load(Model, tmp_path / "list.yaml")
 
 
-# --- what we ship -----------------------------------------------------------------------------------------------------------
+# --- what we ship -------------------------------------------------------------------------------------------
 
 
 def _mappings_with(data: Any, key: str) -> list[dict[str, Any]]:
@@ -155,7 +155,10 @@ def _mappings_with(data: Any, key: str) -> list[dict[str, Any]]:
     ids=lambda path: path.relative_to(data_folder("profiles")).as_posix(),
 )
 def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> None:
-    """Walks the files as they lie there, not the objects, so that no reader's default can hide a gap. Older versions included."""
+    """Walks the files as they lie there, not the objects, so that no reader's default can hide a gap.
+
+    Older versions included.
+    """
     data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
     others = [other for figure in _mappings_with(data, "others") for other in figure["others"]]
     for other in others:
@@ -178,7 +181,10 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
 
 @pytest.mark.parametrize("name", model_ids())
 def test_every_fact_of_a_model_has_origin_and_source(name: str) -> None:
-    """And the file says where it was read and when. Every figure of the model stands in the file: no reader's default hides a gap."""
+    """And the file says where it was read and when.
+
+    Every figure of the model stands in the file: no reader's default hides a gap.
+    """
     data = parse_yaml((data_folder("models") / f"{name}.yaml").read_text(encoding="utf-8"), name)
     facts = _mappings_with(data, "value")
     model = load_model(name).architecture
@@ -202,7 +208,10 @@ def test_every_fact_of_a_model_has_origin_and_source(name: str) -> None:
 
 
 def test_the_library_is_consistent(library: Library) -> None:
-    """Every accelerator has a system it usually comes in; every number format has a peak that falls back to bf16."""
+    """Every accelerator has a system it usually comes in.
+
+    Every number format has a peak that falls back to bf16.
+    """
     assert {system.accelerator for system in library.systems} == {item.id for item in library.accelerators}
     for chip in library.accelerators:
         assert library.usual_system(chip.id).accelerator == chip.id
@@ -239,7 +248,10 @@ def test_the_library_is_consistent(library: Library) -> None:
 
 
 def test_the_fallback_chain_is_from_wide_to_specific(library: Library) -> None:
-    """Eight levels; every profile of the library is of one of them, and the last that holds for its own case."""
+    """Eight levels.
+
+    Every profile of the library is of one of them, and the last that holds for its own case.
+    """
     chip, system = library.accelerator("dgx-spark-gb10"), library.system("spark-10gbe")
     case = {
         "framework": "vllm",
@@ -302,7 +314,7 @@ def test_a_wrong_profile_is_told_by_file_and_field(tmp_path: Path, old: str, new
         load(Accelerator, tmp_path / "chip.yaml")
 
 
-# --- scenarios --------------------------------------------------------------------------------------------------------------
+# --- scenarios ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -389,7 +401,8 @@ def test_a_scenario_file_reads_with_the_engines_spellings(tmp_path: Path) -> Non
     """ISL, OSL and the flags of serving engines are the same fields."""
     file = tmp_path / "plan.yaml"
     file.write_text(
-        "model: llama-3.1-8b\naccelerator: h100-sxm\nisl: 10\nosl: 20\nmax_concurrency: 3\ntensor_parallel_size: 2\n"
+        "model: llama-3.1-8b\naccelerator: h100-sxm\nisl: 10\nosl: 20\nmax_concurrency: "
+        "3\ntensor_parallel_size: 2\n"
         "kv_cache_dtype: fp8\nmax_num_batched_tokens: 4096\n"
         "date: 2026-11-21\nvariants: [{name: two, tp: 4}]\n"
     )
@@ -415,7 +428,7 @@ def test_a_variant_follows_the_base_where_it_says_nothing(make: Callable[..., Es
     assert [column.name for column in made.columns] == ["TP8", "TP4", "2 × TP2"]
 
 
-# --- configs ----------------------------------------------------------------------------------------------------------------
+# --- configs ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -584,7 +597,10 @@ def test_every_family_has_a_small_config() -> None:
 
 
 def test_a_missing_longest_context_is_the_default_of_the_class() -> None:
-    """A missing key is not null and no reason to refuse a config: every class has a figure, or no such thing."""
+    """A missing key is not null and no reason to refuse a config.
+
+    Every class has a figure, or no such thing.
+    """
     for name, config in SMALL.items():
         text = {
             key: value
@@ -623,7 +639,10 @@ odd = st.one_of(
 @settings(max_examples=300)
 @given(st.data())
 def test_any_config_is_an_architecture_or_an_input_error(data: st.DataObject) -> None:
-    """Null, texts, huge numbers, NaN and nested values: never another exception, never a figure out of range."""
+    """Null, texts, huge numbers, NaN and nested values.
+
+    Never another exception, never a figure out of range.
+    """
     config = SMALL[data.draw(st.sampled_from(sorted(SMALL)))]
     part = data.draw(
         st.sampled_from([name for name in ("", "text_config", "vision_config") if not name or name in config])
@@ -652,7 +671,7 @@ def test_any_config_is_an_architecture_or_an_input_error(data: st.DataObject) ->
     assert [module.id for module in ir.modules][-1] == "lm_head"
 
 
-# --- the hub ----------------------------------------------------------------------------------------------------------------
+# --- the hub ------------------------------------------------------------------------------------------------
 
 
 class Refusal(Exception):

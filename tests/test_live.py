@@ -106,7 +106,10 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("model", SERVED if EVERY else list(SERVED)[::2])
 def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path) -> None:
-    """Experts, latent attention, windows, chunks, recurrent states, vision: built, linted, verified, small enough, and edited."""
+    """Experts, latent attention, windows, chunks, recurrent states, vision.
+
+    Built, linted, verified, small enough, and edited.
+    """
     layers = {
         f"model.{name}": 2 for name in load_model(model).architecture.groups().values()
     }  # the list of layers is not what is tested

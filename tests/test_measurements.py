@@ -1,4 +1,7 @@
-"""Measured runs: our own records and those of others, what reading them takes for granted, what is set aside, and errors against predictions."""
+"""Measured runs: our own records and those of others.
+
+What reading them takes for granted, what is set aside, and errors against predictions.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +142,7 @@ def served(folder: Path, **changes: Any) -> Run:
     return one(table(folder, [SERVING | changes]))
 
 
-# --- our own records --------------------------------------------------------------------------------------------------------------
+# --- our own records ----------------------------------------------------------------------------------------
 
 
 def test_a_record_of_ours_is_read_from_any_file(tmp_path: Path) -> None:
@@ -237,7 +240,7 @@ def test_a_file_of_no_form_we_know_is_refused(tmp_path: Path, name: str, text: s
     assert str(tmp_path / name) in str(caught.value)
 
 
-# --- tables of serving runs -------------------------------------------------------------------------------------------------------
+# --- tables of serving runs ---------------------------------------------------------------------------------
 
 
 def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
@@ -327,7 +330,10 @@ ASIDE = {"mode": "disagg", "gpus": "", "framework": "dynamo-trt"}
 def test_a_plan_is_what_a_table_says_of_a_worker(
     tmp_path: Path, changes: dict[str, Any], plan: tuple[int, ...]
 ) -> None:
-    """TP, PP, EP and attention-DP. In a sum of widths the decode worker is the largest power of two, its experts over all ranks."""
+    """TP, PP, EP and attention-DP.
+
+    In a sum of widths the decode worker is the largest power of two, its experts over all ranks.
+    """
     run = served(tmp_path, **R1 | changes)
     assert (run.tp, run.pp, run.ep, run.attention_dp) == plan
     if "mode" in changes:
@@ -368,7 +374,10 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
 def test_words_for_formats_and_machines(
     tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    """What fp8 and fp4 mean depends on the model and the maker; a checkpoint that is published so is left as it is."""
+    """What fp8 and fp4 mean depends on the model and the maker.
+
+    A checkpoint that is published so is left as it is.
+    """
     run = served(tmp_path, **{"source": "somebody"} | changes)
     assert {name: getattr(run, name) for name in expected} == expected
 
@@ -382,7 +391,7 @@ def test_engines_of_their_time(tmp_path: Path) -> None:
     assert served(tmp_path, measured_on="2025-11-30").engine_release is None
 
 
-# --- how servers were started -----------------------------------------------------------------------------------------------------
+# --- how servers were started -------------------------------------------------------------------------------
 
 
 def test_recipes_are_found_by_what_was_run(tmp_path: Path) -> None:
@@ -494,11 +503,14 @@ def test_every_recipe_says_where_it_was_read() -> None:
     assert all(recipe.source and recipe.set.model_dump(exclude_none=True) for recipe in recipes)
 
 
-# --- InferenceMAX -----------------------------------------------------------------------------------------------------------------
+# --- InferenceMAX -------------------------------------------------------------------------------------------
 
 
 def test_records_of_inferencemax(tmp_path: Path) -> None:
-    """Seconds stay seconds, hw loses its framework; plan, formats and flags as in tables of the same benchmark."""
+    """Seconds stay seconds, hw loses its framework.
+
+    Plan, formats and flags as in tables of the same benchmark.
+    """
     groups = AGG | {"dp_attention": "true", "tp": 8, "ep": 8, "conc": 512, "mean_ttft": 2.5}
     found = document(
         tmp_path, [AGG, groups, AGG | {"spec_decoding": "mtp"}, AGG | {"hw": "b999-trt"}], "agg_bmk.json"
@@ -529,7 +541,7 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     assert run.decode is not None and run.scenario().disaggregated and not run.overrides
 
 
-# --- llama-bench ------------------------------------------------------------------------------------------------------------------
+# --- llama-bench --------------------------------------------------------------------------------------------
 
 
 def test_rows_of_llama_bench(tmp_path: Path) -> None:
@@ -560,7 +572,7 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
     assert not generated.prompts_per_slot and [broken.id for broken in found.rejected] == ["c3"]
 
 
-# --- errors and parts -------------------------------------------------------------------------------------------------------------
+# --- errors and parts ---------------------------------------------------------------------------------------
 
 
 def test_errors_are_what_hands_work_out() -> None:
@@ -585,7 +597,10 @@ def runs_of(*changes: dict[str, Any]) -> tuple[Run, ...]:
 
 
 def test_predictions_stand_beside_what_was_measured() -> None:
-    """Ratios, throughput that mean TTFT and TPOT come to, runs that cannot be answered, and those a condition leaves out."""
+    """Ratios, and throughput that mean TTFT and TPOT come to.
+
+    Also runs that cannot be answered, and those a condition leaves out.
+    """
     runs = runs_of(
         {},
         {"tp": 2, "metrics": {"tpot_s": 0.01}},
@@ -624,7 +639,10 @@ def test_predictions_stand_beside_what_was_measured() -> None:
 
 
 def test_throughput_of_a_deployment_is_shared_by_all_its_accelerators() -> None:
-    """Those of decode workers too; and what no run reports follows from TTFT and TPOT of aggregated runs only."""
+    """Those of decode workers too.
+
+    And what no run reports follows from TTFT and TPOT of aggregated runs only.
+    """
     total = {"metrics": {"output_tokens_per_s": 900.0}}
     apart = {"tp": 2, "decode": {"tp": 4}}
     table = reconcile(
@@ -640,7 +658,10 @@ def test_throughput_of_a_deployment_is_shared_by_all_its_accelerators() -> None:
 
 
 def test_folds_keep_what_belongs_together() -> None:
-    """Every run once; concurrencies of a configuration, runs of a model, runs of a system never on both sides."""
+    """Every run once.
+
+    Concurrencies of a configuration, runs of a model, runs of a system never on both sides.
+    """
     changes = [
         {
             "model": model,

@@ -1,4 +1,4 @@
-"""Single formulas changed at random: verification must name every one of them, whether or not any value changes."""
+"""Single formulas changed at random: verification must name each, whether or not any value changes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], File]:
     return lambda name: _opened(name, folder)
 
 
-# --- what is done to a formula ----------------------------------------------------------------------------------------------
+# --- what is done to a formula ------------------------------------------------------------------------------
 
 
 def _one(
@@ -199,7 +199,7 @@ KINDS: dict[str, Change] = {
 }
 
 
-# --- where ------------------------------------------------------------------------------------------------------------------
+# --- where --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,10 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> No
 def test_values_alone_miss_some(
     opened: Callable[[str], File], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Why texts are compared: formulas whose change no value shows, in branches not taken and sums of nothing."""
+    """Why texts are compared.
+
+    Formulas whose change no value shows, in branches not taken and sums of nothing.
+    """
     file = opened(name)
     native = file.book.values(typed_inputs(file)[0])
     sample: dict[tuple[str, int, int], Mutation] = {}
@@ -333,7 +336,7 @@ def test_values_alone_miss_some(
     assert len(sample) > 50 and 0 < missed.total() < len(sample)
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.exhaustive
@@ -348,7 +351,10 @@ def test_files_with_mutations_fail(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Three of them, and a name led elsewhere, typed into the file: exit status 1, each named with cell and id."""
+    """Three of them, and a name led elsewhere, typed into the file.
+
+    Exit status 1, each named with cell and id.
+    """
     file = opened(name)
     chosen = random.Random(seed).sample(_mutations(file, 4, f"{name} {seed}"), 3)
     handle = random.Random(seed).choice(sorted(file.book.names))

@@ -1,4 +1,7 @@
-"""Workbooks whose rows stand elsewhere: made by 0.6.0, by a version that laid them out otherwise, or with rows inserted."""
+"""Workbooks whose rows stand elsewhere.
+
+Made by 0.6.0, by a version that laid them out otherwise, or with rows inserted.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,8 @@ def test_workbooks_of_0_6_0_verify(name: str) -> None:
 
 
 EDITED: dict[str, Any] = {
-    "sensitivity.swing.efficiency.gemm_compute": 30,  # no edit: 0.6.0 took another range for a figure with an override
+    # no edit: 0.6.0 took another range for a figure with an override
+    "sensitivity.swing.efficiency.gemm_compute": 30,
     "inputs.concurrency": 24,
     "library.h100-sxm.memory_bandwidth": 3000,
     "sensitivity.swing.inputs.utilisation": 40,
@@ -146,7 +150,7 @@ EDITED: dict[str, Any] = {
 
 
 def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
-    """Inputs, an override, a figure of the library, a percentage, a measured value and a scenario that was added."""
+    """Inputs, an override, a figure of the library, a percentage, a measured value and an added scenario."""
     found = import_workbook(DATA / "llama-3.1-8b-edited-0.6.0.xlsx")
     added = {"inputs.tp": 2, "inputs.input_tokens": 4096}
     assert {item["id"]: item["to"] for item in found.changes} == EDITED | added
@@ -292,7 +296,10 @@ def changed(made: Estimate) -> tuple[EstimateBook, str]:
 def test_a_formula_changed_on_purpose_is_told(
     made: Estimate, changed: tuple[EstimateBook, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With both values and the reason; what follows from it agrees, since it follows from the value in the file."""
+    """With both values and the reason.
+
+    What follows from it agrees, since it follows from the value in the file.
+    """
     change = history.Change((0, 6), r"serving\.tpot", ".*", "halved")
     monkeypatch.setattr(history, "CHANGES", (change,))
     path = write_workbook(changed[0], tmp_path / "old.xlsx")

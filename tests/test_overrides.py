@@ -1,4 +1,7 @@
-"""An override has a value, a default, its reason and an effect, on Assumptions, on the Log and in an audit."""
+"""An override has a value, a default, its reason and an effect.
+
+They stand on Assumptions, on the Log and in an audit.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,10 @@ def results(made: Estimate) -> tuple[float, float, float]:
 
 
 def test_the_source_of_a_factor_is_the_profile_that_the_chain_leads_to() -> None:
-    """On an H100 it is a measurement of an H100, whatever figures other profiles have; an override says so itself."""
+    """On an H100 it is a measurement of an H100, whatever figures other profiles have.
+
+    An override says so itself.
+    """
     figures = {item.id: item for item in sensitivity_inputs(with_overrides([]))}
     assert figures["efficiency.gemm_compute"].status == "measured"
     assert "CDNA" not in figures["efficiency.gemm_compute"].source
@@ -91,7 +97,10 @@ def test_an_override_of_a_factor_on_assumptions() -> None:
 
 
 def test_every_override_on_assumptions() -> None:
-    """Each has a row of its own, with value, unit, default, changed, source, status and effect: results with over without it."""
+    """Each has a row of its own.
+
+    With value, unit, default, changed, source, status and effect: results with over without it.
+    """
     rows = {row[1]: row for row in shown("Assumptions") if str(row[0]).startswith("O-")}
     expected = {
         "Memory bandwidth": (3000, "GB/s", 3350, "override: STREAM"),
@@ -142,7 +151,10 @@ def test_every_override_on_the_log() -> None:
 
 
 def test_overrides_of_an_audit(tmp_path: Path) -> None:
-    """Source, default and effect of each; one that was typed since is attributed to the file it was typed into."""
+    """Source, default and effect of each.
+
+    One that was typed since is attributed to the file it was typed into.
+    """
     book, _ = laid_out()
     path = write_workbook(book, tmp_path / "run.xlsx")
     typed: Typed = {place(book, "efficiency.step_row.override"): 30}

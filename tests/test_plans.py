@@ -1,4 +1,7 @@
-"""Plans: which are possible and what is said of those that are not, what all ranks together must hold, and the measured systems."""
+"""Plans: which are possible and what is said of those that are not.
+
+Also what all ranks together must hold, and the measured systems.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ def override(name: str, value: float) -> dict[str, Any]:
 
 
 def raised(made: Estimate, values: dict[Any, Any] | None = None) -> tuple[str, set[str], set[str]]:
-    """Verdict, error codes and alert codes. How far times lie from their floors is calibration and left out."""
+    """Verdict, error codes and alert codes.
+
+    How far times lie from their floors is calibration and left out.
+    """
     values = made.values() if values is None else values
     errors, alerts = (
         [check["code"] for check in results.raised(made.equations, values, errors=kind)]
@@ -63,7 +69,7 @@ def raised(made: Estimate, values: dict[Any, Any] | None = None) -> tuple[str, s
     )
 
 
-# --- what is said of invalid and odd plans ------------------------------------------------------------------------------------
+# --- what is said of invalid and odd plans ------------------------------------------------------------------
 
 FITS, OFFLOADED, TOO_BIG, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 R1 = {"model": "deepseek-r1", "accelerator": "gb200-nvl72"}
@@ -78,7 +84,8 @@ FFN, HEADS, KV_HEADS, KV_SUM = (
 CROSSES = "STAGE_CROSSES_DOMAINS REPLICA_CROSSES_DOMAINS"  # the ranks of a stage, and so those of a replica
 
 PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
-    # what: fields, verdict, errors, alerts. Llama-3.1-8B: 32 heads, 8 KV heads, 14,336 = 2048 x 7 columns, 32 layers.
+    # what: fields, verdict, errors, alerts. Llama-3.1-8B: 32 heads, 8 KV heads, 14,336 = 2048 x 7 columns, 32
+    # layers.
     "plain": ({}, FITS, "", ""),
     "all of a domain": ({"tp": 8}, FITS, "", ""),
     "heads, KV heads and columns by 3; 3 x 3 KV heads are more than 8": (
@@ -391,7 +398,10 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
             **override("model.layers", 4),
         },
         INVALID,
-        f"{HEADS} {KV_HEADS} {FFN} {KV_SUM} EP_WITHOUT_EXPERTS PP_EXCEEDS_LAYERS SYSTEM_MISMATCH CP_EXCEEDS_INPUT CONTEXT_EXCEEDS_MODEL",
+        (
+            f"{HEADS} {KV_HEADS} {FFN} {KV_SUM} EP_WITHOUT_EXPERTS PP_EXCEEDS_LAYERS SYSTEM_MISMATCH "
+            "CP_EXCEEDS_INPUT CONTEXT_EXCEEDS_MODEL"
+        ),
         f"LAYERS_UNEVEN {CROSSES}",
     ),
     "both sides wrong": (
@@ -404,9 +414,15 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
             "offload_weights": 1,
         },
         INVALID,
-        f"{HEADS} {KV_HEADS} {FFN} DECODE_{HEADS} DECODE_{KV_HEADS} DECODE_{FFN} {KV_SUM} DECODE_EP_WITHOUT_EXPERTS DECODE_EP_NOT_DIVISOR "
-        "DECODE_OFFLOAD_WITHOUT_HOST STATIC_DISAGGREGATED NO_LINK_BETWEEN_WORKERS",
-        "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_STAGE_CROSSES_DOMAINS DECODE_REPLICA_CROSSES_DOMAINS PRICE_UNKNOWN",
+        (
+            f"{HEADS} {KV_HEADS} {FFN} DECODE_{HEADS} DECODE_{KV_HEADS} DECODE_{FFN} {KV_SUM} "
+            "DECODE_EP_WITHOUT_EXPERTS DECODE_EP_NOT_DIVISOR DECODE_OFFLOAD_WITHOUT_HOST "
+            "STATIC_DISAGGREGATED NO_LINK_BETWEEN_WORKERS"
+        ),
+        (
+            "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_STAGE_CROSSES_DOMAINS "
+            "DECODE_REPLICA_CROSSES_DOMAINS PRICE_UNKNOWN"
+        ),
     ),
 }
 
@@ -419,7 +435,10 @@ def test_a_plan_is_judged_by_all_that_is_wrong_with_it(what: str) -> None:
 
 
 def test_a_full_cache_fits() -> None:
-    """Where the cache limits the batch, memory is used to the last byte and no further, whatever the lengths, with and without a host."""
+    """Where the cache limits the batch, memory is used to the last byte and no further.
+
+    Whatever the lengths, with and without a host.
+    """
     made = ask(model="deepseek-r1", accelerator="b200-sxm", attention_dp=8, ep=8, concurrency=50_000)
     held = made.equations.prefill_workers.memory
     program = Program([held.fits, held.used, held.usable, held.batch, held.requests])
@@ -455,8 +474,9 @@ WORKLOADS: dict[str, tuple[Any, ...]] = {
     ],
 )
 def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bool) -> None:
-    """Any system, degrees for which it has accelerators, any workload: no error value, no negative time, and no error but lacking memory,
-    unless the plan is said to be invalid."""
+    """Any system, degrees for which it has accelerators, any workload: no error value, no negative time, and
+    no error but lacking memory, unless the plan is said to be invalid.
+    """
     made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
     wrong: dict[str, object] = {}
     judged = 0
@@ -502,14 +522,22 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
         if problems:
             wrong.setdefault(problems[0], (problems[:4], asked))
     assert judged > 30
-    assert not wrong, "\n".join(f"{problems}: {asked}" for problems, asked in wrong.values())  # type: ignore[misc]
+    assert not wrong, "\n".join(
+        f"{problems}: {asked}"  # type: ignore[misc]
+        for problems, asked in wrong.values()
+    )
 
 
-# --- what all ranks together hold and do --------------------------------------------------------------------------------------
+# --- what all ranks together hold and do --------------------------------------------------------------------
 
-# How often the ranks of a stage hold a tensor, by the end of its name, as Megatron, vLLM and SGLang split it; and its bits.
-#   heads, kv: over TP, KV heads copied beyond their number   columns: over all ranks   shared: columns of shared experts
-#   expert: over EP, columns over what remains   result: of an expert, but not split by columns   every: whole on every rank
+# How often the ranks of a stage hold a tensor, by the end of its name, as Megatron, vLLM and SGLang split it;
+# and its bits.
+#   heads, kv: over TP, KV heads copied beyond their number
+#   columns: over all ranks
+#   shared: columns of shared experts
+#   expert: over EP, columns over what remains
+#   result: of an expert, but not split by columns
+#   every: whole on every rank
 HELD = (
     (r"(q_proj|q_b_proj|kv_b_proj|o_proj)\.weight", "heads", "attention"),
     (r"(q_proj\.bias|sinks)", "heads", "vector"),
@@ -626,7 +654,7 @@ class Built:
         )
 
     def run(self, plan: Plan, **inputs: Any) -> Callable[[str], float]:
-        """Values by id for a plan, with concurrency 64 for every attention group and stage unless it is given."""
+        """Values by id for a plan, with concurrency 64 for every attention group and stage unless stated."""
         asked = {"concurrency": 64 * plan.attention_dp * plan.pp} | vars(plan) | inputs
         values = self.program.run(self.base | {f"inputs.{name}": value for name, value in asked.items()})
         return lambda name: float(values[self.named[name]])
@@ -672,7 +700,10 @@ def dividing(draw: st.DrawFn, name: str) -> Plan:
 @settings(max_examples=25)
 @given(data=st.data())
 def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.DataObject) -> None:
-    """Weights of every rank of a replica add up to the model's bytes times their copies; KV caches likewise; memory parts to capacity."""
+    """Weights of every rank of a replica add up to the model's bytes times their copies.
+
+    KV caches likewise; memory parts to capacity.
+    """
     model, plan = built(name), data.draw(dividing(name))
     at = model.run(plan)
     weights = (
@@ -720,7 +751,10 @@ def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.D
 @settings(max_examples=25)
 @given(data=st.data())
 def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject) -> None:
-    """Where a degree does not divide, the fullest rank counts: all ranks together hold the model at least, and all checks but the plan's hold."""
+    """Where a degree does not divide, the fullest rank counts.
+
+    All ranks together hold the model at least, and all checks but the plan's hold.
+    """
     model, degree = built(name), st.integers(1, 12)
     tp, attention_dp, cp = (data.draw(degree) for _ in range(3))
     ep = data.draw(st.integers(1, min(128, tp * attention_dp * cp))) if "experts" in model.ir.facts else 1
@@ -753,9 +787,12 @@ def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject
 @settings(max_examples=25)
 @given(data=st.data())
 def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> None:
-    """FLOPs of every rank add up to those of the model; only what is stated to be copied is done more than once.
+    """FLOPs of every rank add up to those of the model.
 
-    In prefill CP ranks share the tokens of a prompt, in decode they all project each token and share its cache.
+    Only what is stated to be copied is done more than once.
+
+    In prefill CP ranks share the tokens of a prompt, in decode they all project each token and share its
+    cache.
     """
     model, plan = built(name), data.draw(dividing(name))
     at = model.run(plan)
@@ -843,7 +880,10 @@ SAMPLE = (
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
-    """Layers go to stages in order and as evenly as can be, the first stages take one more: on every sheet, for every PP."""
+    """Layers go to stages in order and as evenly as can be, the first stages take one more.
+
+    On every sheet, for every PP.
+    """
     made = ask(model=name, accelerator="gb200-nvl72")
     book = lay_out(made)
     on_sheets = {figure.id: figure for figure in book.addresses if isinstance(figure, Quantity)}
@@ -869,7 +909,10 @@ def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) ->
 
 @pytest.mark.parametrize("name", [*SAMPLE, "llava-1.5-7b"])
 def test_a_layer_starts_when_all_before_it_have_ended(name: str) -> None:
-    """Layers stand in the order of the model between what runs once before and after them; starts are the running sum of times."""
+    """Layers stand in the order of the model between what runs once before and after them.
+
+    Starts are the running sum of times.
+    """
     made = ask(model=name, accelerator="gb200-nvl72", tp=2, pp=2)
     graph = made.equations
     shown = layers(graph)
@@ -900,7 +943,10 @@ def test_a_layer_starts_when_all_before_it_have_ended(name: str) -> None:
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
 def test_one_rank_says_nothing_to_anybody(name: str) -> None:
-    """Degrees of 1, stated or not, with workers of the same kind described beside it or not, are one accelerator and no messages."""
+    """Degrees of 1, stated or not, are one accelerator and no messages.
+
+    Whether workers of the same kind are described beside it or not.
+    """
     fields = {"model": name, "accelerator": "gb200-nvl72", "weights_dtype": "fp8"}
     ones = dict.fromkeys(("tp", "pp", "dp", "ep", "attention_dp", "cp"), 1)
     plain, stated, apart = (
@@ -917,7 +963,7 @@ def test_one_rank_says_nothing_to_anybody(name: str) -> None:
     assert plain.results()["accelerators"] == 1
 
 
-# --- the measured systems -----------------------------------------------------------------------------------------------------
+# --- the measured systems -----------------------------------------------------------------------------------
 
 SHAPE = ("model", "system", "tp", "pp", "ep", "dp_attention", "gpus", "precision")
 
@@ -925,7 +971,9 @@ SHAPE = ("model", "system", "tp", "pp", "ep", "dp_attention", "gpus", "precision
 def test_every_measured_system_is_answered(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each distinct model, system, plan and precision of the public table: a result, possible, and within memory.
+    """Each distinct model, system, plan and precision of the public table.
+
+    A result, possible, and within memory.
 
     Systems that were measured with speculative decoding only are asked without it.
     """
@@ -956,7 +1004,8 @@ def test_every_measured_system_is_answered(
     stated = len(measured.runs)
     with capsys.disabled():
         print(
-            f"\n{stated - len(unanswered)} of {stated} measured systems answered; {len(rows) - stated} of {len(rows)} state no worker"
+            f"\n{stated - len(unanswered)} of {stated} measured systems answered; {len(rows) - stated} of "
+            f"{len(rows)} state no worker"
         )
         for line in unanswered:
             print("  not:", *line)

@@ -1,4 +1,7 @@
-"""Measured values typed into a workbook: what the Calibration sheet says of them, and the workbook whose profiles were fitted to them."""
+"""Measured values typed into a workbook.
+
+What the Calibration sheet says of them, and the workbook whose profiles were fitted to them.
+"""
 
 from __future__ import annotations
 
@@ -360,7 +363,10 @@ def test_a_broken_bundle_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
-    """Decode workers of their own and a typed throughput: the fit follows it; a scenario file may hold what was measured."""
+    """Decode workers of their own and a typed throughput, which the fit follows.
+
+    A scenario file may hold what was measured.
+    """
     fields = BASE | {"decode": {"tp": 2}, "measured": {"output_tokens_per_s": 900}}
     made = estimate(parse_scenario(fields, "scenario"), library=small())
     source = build_workbook(made, tmp_path / "apart.xlsx")

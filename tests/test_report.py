@@ -1,4 +1,7 @@
-"""Measured runs on the command line: what reconcile and calibrate print, write and refuse, and the report workbook."""
+"""Measured runs on the command line.
+
+What reconcile and calibrate print, write and refuse, and the report workbook.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ ERRORS = [0.91, 1.06, 1.21, 0.97, 1.41, 1.01, 0.83, 1.11]  # predicted ÷ measur
 
 
 def records(slower: float = 1.0) -> list[dict[str, Any]]:
-    """Eight runs of a small model, their TPOT as predicted ÷ ERRORS, TTFT as predicted on all but the last."""
+    """Eight runs of a small model: TPOT as predicted ÷ ERRORS, TTFT as predicted on all but the last."""
     asked: list[dict[str, Any]] = [
         {
             "id": f"r{place}",
@@ -111,7 +114,10 @@ def test_json_of_reconcile(run: Any, file: Path) -> None:
     ],
 )
 def test_conditions(run: Any, file: Path, conditions: list[str], answered: int) -> None:
-    """Several in one value, repeated, or behind the file; what a record leaves out is what it is by default."""
+    """Several in one value, repeated, or behind the file.
+
+    What a record leaves out is what it is by default.
+    """
     assert run("reconcile", str(file), *conditions, "--json").data["answered"] == answered
 
 
@@ -214,7 +220,10 @@ def cells(sheet: Any, head: str, metric: str) -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_report(run: Any, file: Path, tmp_path: Path) -> None:
-    """The live errors of Summary are those of --json, recalculated here from the cells of Runs; texts are never formulas."""
+    """The live errors of Summary are those of --json, recalculated here from the cells of Runs.
+
+    Texts are never formulas.
+    """
     data = yaml.safe_load(file.read_text())
     data["runs"][0] |= {"id": "=1+1", "source": '=HYPERLINK("https://example.invalid")'}
     file.write_text(yaml.safe_dump(data))
@@ -264,7 +273,10 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_errors_by_group_are_those_of_json(made: list[dict[str, Any]], tmp_path: Path) -> None:
-    """The formulas of Groups come to what NumPy works out; a metric that was not measured has no error, nor 0."""
+    """The formulas of Groups come to what NumPy works out.
+
+    A metric that was not measured has no error, nor 0.
+    """
     reconciliation = compared(made)
     sheet = openpyxl.load_workbook(write_report(reconciliation, tmp_path / "report.xlsx"), data_only=True)[
         "Groups"
@@ -321,7 +333,10 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
 
 
 def test_calibrate(run: Any, tmp_path: Path) -> None:
-    """A fit improves the runs, says how sure it is, writes profiles that estimate and reconcile take, and never overwrites."""
+    """A fit improves the runs and says how sure it is.
+
+    It writes profiles that estimate and reconcile take, and never overwrites.
+    """
     slow = records(slower=1.5)
     (tmp_path / "slow.yaml").write_text(yaml.safe_dump({"runs": slow}))
     ran = run("calibrate", "slow.yaml", "--cross-validate", "config")

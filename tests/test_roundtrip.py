@@ -1,4 +1,7 @@
-"""Back from an edited workbook: whatever is typed comes back as numbers, formula by formula, or is refused by cell and id."""
+"""Back from an edited workbook.
+
+Whatever is typed comes back as numbers, formula by formula, or is refused by cell and id.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,10 @@ def _possible(figure: Input, dice: random.Random) -> Any:
 
 
 def _edits(book: EstimateBook, dice: random.Random) -> tuple[Typed, set[str]]:
-    """Cells typed into and the kinds of edit: inputs of any column, shared figures, overrides, measured values, and a column of one's own."""
+    """Cells typed into and the kinds of edit.
+
+    Inputs of any column, shared figures, overrides, measured values, and a column of one's own.
+    """
     inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
     groups: dict[str, list[tuple[str, int]]] = {}
     for identifier, column in sorted(book.input_cells):
@@ -222,7 +228,10 @@ def _require_same(file: File, made: Estimate) -> None:
 def test_whatever_is_typed_comes_back(
     kind: str, files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Sets of edits of every kind: read, written as YAML, built again; every figure of every column to 1e-12."""
+    """Sets of edits of every kind: read, written as YAML, built again.
+
+    Every figure of every column to 1e-12.
+    """
     dice = random.Random(f"round trip of {kind}")
     reached: set[str] = set()
     for number in range(SETS):
@@ -268,7 +277,10 @@ def test_whatever_is_typed_comes_back(
 
 
 def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One field: any point may be typed over. Two: a value wherever it stands, else the grid has a hole and the cell is named."""
+    """One field: any point may be typed over.
+
+    Two: a value wherever it stands, else the grid has a hole and the cell is named.
+    """
     file = files("swept")
     sheet, row, column = file.book.input_cells[
         "sweep.inputs.concurrency", 2 + file.book.columns + 1
@@ -316,7 +328,10 @@ def _filled_right(file: File, columns: int = 1) -> Typed:
 def test_filled_columns_are_what_engines_make_of_them(
     engine: str, files: Callable[[str], File], tmp_path: Path
 ) -> None:
-    """Two columns copied across all sheets and edited: another engine's figures in them are those of the imported scenario."""
+    """Two columns copied across all sheets and edited.
+
+    Another engine's figures in them are those of the imported scenario.
+    """
     book = files("single").book
     source = write_workbook(book, tmp_path / "run.xlsx")
     typed = _filled_right(files("single"), 2)
@@ -376,7 +391,10 @@ def test_filled_columns_are_what_engines_make_of_them(
 @pytest.mark.exhaustive
 @libreoffice
 def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], File], tmp_path: Path) -> None:
-    """Inputs, sign-off and a note typed, saved by LibreOffice: verified there, imported, built and verified again."""
+    """Inputs, sign-off and a note typed, saved by LibreOffice.
+
+    Verified there, imported, built and verified again.
+    """
     book = files("single").book
     sign = next(row for (row, column), cell in book.sheets["Log"].cells.items() if cell.text == "Reviewed by")
     typed = {
@@ -403,7 +421,11 @@ def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], Fi
 def test_cells_of_a_column_mean_what_they_say(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Empty follows the base; references to the base do too; measured values never; an override emptied where the sheet is filled means the library's."""
+    """Empty follows the base.
+
+    References to the base do too; measured values never; an override emptied where the sheet is filled means
+    the library's.
+    """
     book = files("variants").book
     third = [
         place(book, name, 3)
@@ -453,7 +475,10 @@ def test_a_cell_typed_over_stands_for_itself(
 def test_the_concurrency_of_an_open_loop_follows_until_it_is_typed(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It follows from the rate, also after an edit, in the file and in what is imported; once typed it stays."""
+    """It follows from the rate, also after an edit, in the file and in what is imported.
+
+    Once typed it stays.
+    """
     file = files("rated")
     assert not any("inputs.concurrency" in given for given in typed_inputs(file)[0])
     typed = {
@@ -549,7 +574,10 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
         (_added(_at("inputs.tp", "four", 3)), r"Inputs!K\d+ \(inputs\.tp\): holds 'four'; expected a number"),
         (
             _added(_figure("serving.tpot", 0.01, 3)),
-            r"Serving!K\d+ \(serving\.tpot\): holds 0\.01; expected nothing here, or what stands in the column before",
+            (
+                r"Serving!K\d+ \(serving\.tpot\): holds 0\.01; expected nothing here, or what stands in the "
+                r"column before"
+            ),
         ),
         (
             _added(_figure("serving.tpot", "=J1", 3)),
@@ -582,9 +610,12 @@ def test_what_cannot_be_carried_is_refused_by_cell(
 def test_a_fact_that_makes_another_projection_the_widest_comes_back(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Two experts hand back twice the hidden size: with 20,000 channels that is more than their 22,528 columns.
+    """Two experts hand back twice the hidden size.
 
-    The formulas of the workbook, the native engine and an estimate built anew have the same width and the same memory.
+    With 20,000 channels that is more than their 22,528 columns.
+
+    The formulas of the workbook, the native engine and an estimate built anew have the same width and the
+    same memory.
     """
     file = files("experts")
     assert file.book.estimate.values(0)[file.book.estimate.figure("memory.ffn_width")] == 22_528
@@ -602,7 +633,10 @@ def test_a_fact_that_makes_another_projection_the_widest_comes_back(
 def test_a_scenario_is_written_only_where_it_suffices(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An edit of the library needs a bundle, and so does a library or model that is not the one installed; nothing is written then."""
+    """An edit of the library needs a bundle, and so does a library or model that is not the one installed.
+
+    Nothing is written then.
+    """
     file = files("variants")
     changed = _imported(typed_into(file, {place(file.book, "library.l40s.tdp"): 300}), monkeypatch)
     with pytest.raises(
@@ -629,7 +663,8 @@ def test_a_scenario_is_written_only_where_it_suffices(
     )
     with pytest.raises(
         InputError,
-        match=r"are not those of run\.xlsx: hardware\.memory_bandwidth of scenario TP2 would be another: expected --bundle",
+        match=r"are not those of run\.xlsx: hardware\.memory_bandwidth of scenario TP2 would be another: "
+        r"expected --bundle",
     ):
         plain.write(tmp_path / "run.yaml")
     assert list(tmp_path.iterdir()) == []

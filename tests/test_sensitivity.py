@@ -1,4 +1,7 @@
-"""The sheets Sensitivity and Sweep: each column is the estimate with that input, and only what follows from it is worked out again."""
+"""The sheets Sensitivity and Sweep.
+
+Each column is the estimate with that input, and only what follows from it is worked out again.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,9 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
 
 @pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
 def test_effects_mean_one_thing_everywhere(number: int) -> None:
-    """The live effect on Assumptions is the change between both ends on Sensitivity and what `sensitivity` says.
+    """The live effect on Assumptions is the change between both ends on Sensitivity.
+
+    It is also what `sensitivity` says.
 
     Also where decode workers have factors of their own, and for a price, whose effect is in proportion.
     """
@@ -243,7 +248,7 @@ def test_a_swing_can_be_typed_and_stated() -> None:
     assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [12, 20]
 
 
-# --- Sweep --------------------------------------------------------------------------------------------------------------------
+# --- Sweep --------------------------------------------------------------------------------------------------
 
 
 NOW = 23  # row of the live scenario above the points
@@ -286,7 +291,7 @@ def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, A
 def test_a_point_is_the_estimate_with_that_input(
     sweep: dict[str, list[Any]], live: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What follows from a field by default follows in a sweep as well, whether points are formulas or stored values."""
+    """What follows from a field by default follows in a sweep too, with points as formulas or as values."""
     if not live:
         monkeypatch.setattr(estimate_points, "MOST_LIVE", 0)
     book = lay_out(made(sweep=sweep))

@@ -1,4 +1,7 @@
-"""From passes to what users see: against a step-by-step simulation of three schedulers, and which way figures must move."""
+"""From passes to what users see.
+
+Against a step-by-step simulation of three schedulers, and which way figures must move.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ Make = Callable[..., Estimate]
 MIXED, FIRST, WHOLE = "mixed", "prefill-first", "whole-prompts"
 assert set(SCHEDULERS) == {MIXED, FIRST, WHOLE}
 
-# --- a closed loop, step by step ------------------------------------------------------------------------------------------------
+# --- a closed loop, step by step ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,14 @@ class Loop:
     """A closed loop of requests on one engine, with times of steps that are known.
 
     Args:
-        scheduler: mixed: chunks of prompts ride in decode steps; whole-prompts: undivided ones do; prefill-first: decode stops for them.
+        scheduler: mixed: chunks of prompts ride in decode steps; whole-prompts: undivided ones do;
+            prefill-first: decode stops for them.
         requests: in flight at any time.
         fixed, each: seconds of a decode step, and of each request in it.
         prompt: seconds of a prompt of mean length; others in proportion.
         prompt_tokens, outputs: means.
-        budget: most tokens of prompts in a step; a prompt longer than that is cut where prompts may be, else alone in its step.
+        budget: most tokens of prompts in a step; a prompt longer than that is cut where prompts may be, else
+            alone in its step.
         spread: lengths are drawn evenly from this share below the longest.
     """
 
@@ -193,7 +198,10 @@ def loaded(scheduler: str, requests: int, prompt_tokens: int, outputs: int, load
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> None:
-    """TPOT within 2 %; mean TTFT of a service that runs on within 15 % in half of the settings, 35 % in all."""
+    """TPOT within 2 %.
+
+    Mean TTFT of a service that runs on within 15 % in half of the settings, 35 % in all.
+    """
     gaps, firsts = [], []
     for requests, (prompt_tokens, outputs), load in product(
         (4, 16, 48), ((1000, 100), (3000, 200)), (0.15, 0.5)
@@ -211,7 +219,10 @@ def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> Non
 
 @pytest.mark.parametrize(("requests", "load"), [(4, 0.15), (16, 0.5), (48, 0.3)])
 def test_requests_of_one_length_run_in_lockstep(closed: Closed, requests: int, load: float) -> None:
-    """Where decode stops for prompts and all end together: TTFT is the mean of a queue, and half of the prompts stall a token."""
+    """Where decode stops for prompts and all end together.
+
+    TTFT is the mean of a queue, and half of the prompts stall a token.
+    """
     loop = loaded(FIRST, requests, 1000, 150, load, budget=1000, spread=0.0)
     gap, first = simulate(loop, waves=5, warm=2, together=True)
     ours = closed(loop)
@@ -231,7 +242,10 @@ def test_requests_of_one_length_run_in_lockstep(closed: Closed, requests: int, l
 def test_the_first_wave_waits_for_its_steps(
     closed: Closed, scheduler: str, requests: int, budget: int
 ) -> None:
-    """All requests at once: mean TTFT of the first wave within a decode step and a tenth of it, however few prompts there are for a step."""
+    """All requests at once: mean TTFT of the first wave within a decode step and a tenth of it.
+
+    However few prompts there are for a step.
+    """
     loop = Loop(scheduler, requests, 0.01, 0.00005, 0.03, 1000, 100, budget)
     _, first = simulate(loop, waves=1, warm=0, together=True)
     ours = closed(loop)["burst"]
@@ -239,7 +253,10 @@ def test_the_first_wave_waits_for_its_steps(
 
 
 def test_prompts_that_fill_every_step_take_turns(closed: Closed) -> None:
-    """Where the budget cannot keep up, throughput is that of full steps. Ours count all of the batch as decoding, so they are a little long."""
+    """Where the budget cannot keep up, throughput is that of full steps.
+
+    Ours count all of the batch as decoding, so they are a little long.
+    """
     loop = Loop(MIXED, 48, 0.01, 0.00005, 0.05, 2000, 20, budget=1000)
     gap, first = simulate(loop, waves=12, warm=4, together=False)
     ours = closed(loop)
@@ -248,7 +265,7 @@ def test_prompts_that_fill_every_step_take_turns(closed: Closed) -> None:
     assert there * (1 - 0.02) < here < there * (1 + 0.08)
 
 
-# --- which way figures move -----------------------------------------------------------------------------------------------------
+# --- which way figures move ---------------------------------------------------------------------------------
 
 MODELS = ("llama-3.3-70b", "gpt-oss-120b")
 
@@ -293,7 +310,10 @@ def test_more_requests_never_make_anything_faster(make: Make, model: str, schedu
 
 @pytest.mark.parametrize("model", MODELS)
 def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model: str) -> None:
-    """Percentiles in order, a first token before the last, and no wait for a lone request of a service that runs on."""
+    """Percentiles in order, a first token before the last.
+
+    No wait for a lone request of a service that runs on.
+    """
     varied = grid(
         concurrency=(1, 2, 16, 250, 5000),
         scheduler=tuple(SCHEDULERS),
@@ -335,7 +355,10 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_first_wave_is_a_share_of_a_benchmark(make: Make, scheduler: str) -> None:
-    """Without prompts per slot a service that runs on; with one the burst alone; in between in proportion. Only the burst pays cold starts."""
+    """Without prompts per slot a service that runs on; with one the burst alone; in between in proportion.
+
+    Only the burst pays cold starts.
+    """
     made = make(scheduler=scheduler, concurrency=64)
     waves = np.array([0, 0.5, 1, 2, 10, 1000])
     found = swept(
@@ -370,7 +393,10 @@ def test_a_first_wave_is_a_share_of_a_benchmark(make: Make, scheduler: str) -> N
 
 
 def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
-    """Half of the steps between two looks; steps to fill a batch of prompts, fewer for those that come while it fills. TPOT stays."""
+    """Half of the steps between two looks, and steps to fill a batch of prompts.
+
+    Fewer for those that come while it fills. TPOT stays.
+    """
     made = make(concurrency=64)
     names = ("ttft", "ttft_p50", "ttft_p95", "tpot", "held_back", "prompts_per_token", "prompts_per_step")
     intervals = np.array([0, 1, 10, 30])
@@ -402,7 +428,10 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
 
 @pytest.mark.parametrize("fields", [{"batching": "static"}, {"decode": {"tp": 8}}])
 def test_no_prompt_disturbs_decode_that_is_apart(make: Make, fields: dict[str, Any]) -> None:
-    """In static batching, or on workers of their own: no stall, no queue behind prompts, no first wave; equal lengths change nothing."""
+    """In static batching, or on workers of their own: no stall, no queue behind prompts, no first wave.
+
+    Equal lengths change nothing.
+    """
     made = make(model="llama-3.1-8b", **fields)
     varied = grid(
         scheduler=tuple(SCHEDULERS),
@@ -415,11 +444,14 @@ def test_no_prompt_disturbs_decode_that_is_apart(make: Make, fields: dict[str, A
         assert not values.any(), name
 
 
-# --- limits and releases --------------------------------------------------------------------------------------------------------
+# --- limits and releases ------------------------------------------------------------------------------------
 
 
 def test_an_engine_runs_no_more_requests_than_it_is_told(make: Make) -> None:
-    """The batch ends at the limit, the others wait for a seat; within the batch all is as for that many requests. 0 is no limit."""
+    """The batch ends at the limit, the others wait for a seat.
+
+    Within the batch all is as for that many requests. 0 is no limit.
+    """
     made = make(model="llama-3.1-8b", accelerator="h200-sxm", tp=1)
     names = ("memory.batch", "tpot", "base", "seat_wait", "ttft", "service_time")
     free = swept(made, names, concurrency=np.array([100, 40]))
@@ -436,7 +468,10 @@ def test_an_engine_runs_no_more_requests_than_it_is_told(make: Make) -> None:
 
 
 def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
-    """Before December 2025: grouped products take longer by the factor, nothing else does; a dense model has no such input."""
+    """Before December 2025: grouped products take longer by the factor, nothing else does.
+
+    A dense model has no such input.
+    """
     for name in model_ids():
         model = load_model(name)
         inputs, _, _ = workload(library, build_ir(model), False)
@@ -467,7 +502,10 @@ def test_early_engines_slow_experts_only(make: Make, library: Library) -> None:
 
 
 def test_a_framework_has_its_scheduler_unless_another_is_asked_for(make: Make, library: Library) -> None:
-    """vLLM mixes, SGLang prefills first, TensorRT-LLM takes whole prompts; figures of the waits are those of the one in use."""
+    """vLLM mixes, SGLang prefills first, TensorRT-LLM takes whole prompts.
+
+    Figures of the waits are those of the one in use.
+    """
     made = make()
     theirs = {framework.id: framework.scheduler for framework in library.frameworks}
     assert (theirs["vllm"], theirs["sglang"], theirs["trtllm"]) == (MIXED, FIRST, WHOLE)

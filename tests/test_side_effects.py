@@ -1,4 +1,7 @@
-"""Calls of the library leave the process as it was: a notebook, a server or another library lives in it as well."""
+"""Calls of the library leave the process as it was.
+
+A notebook, a server or another library lives in it as well.
+"""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def require_equal(
     return verdicts
 
 
-# --- a point is an estimate ----------------------------------------------------------------------------------------------------
+# --- a point is an estimate ---------------------------------------------------------------------------------
 
 
 def test_points_equal_estimates_of_hardware_formats_and_figures() -> None:
@@ -180,7 +180,10 @@ def test_points_equal_estimates_of_plans_and_workloads() -> None:
 
 @pytest.mark.exhaustive
 def test_points_equal_estimates_where_phases_differ() -> None:
-    """Decode workers follow what is swept of the others, unless they are swept themselves; an override of the file gives way to one swept."""
+    """Decode workers follow what is swept of the others, unless they are swept themselves.
+
+    An override of the file gives way to one swept.
+    """
     require_equal(
         MOE,
         {
@@ -221,7 +224,10 @@ def test_points_equal_estimates_where_phases_differ() -> None:
 
 
 def test_points_equal_estimates_under_a_request_rate() -> None:
-    """Where no concurrency is given it follows from the rate, point by point; beyond any load figures are errors, as in an estimate."""
+    """Where no concurrency is given it follows from the rate, point by point.
+
+    Beyond any load figures are errors, as in an estimate.
+    """
     over = {
         "request_rate": [0.1, 1.0, 3.0, 100.0],
         "tp": [1, 4, 8],
@@ -300,7 +306,7 @@ def test_accelerators_of_ones_own(tmp_path: Path) -> None:
     assert table["tpot_s"].iloc[2] == estimate(asked(tp=1, accelerator=str(file))).results()["tpot_s"]
 
 
-# --- what is kept ---------------------------------------------------------------------------------------------------------------
+# --- what is kept -------------------------------------------------------------------------------------------
 
 
 def test_plans_that_do_not_work_are_kept_with_their_reasons() -> None:
@@ -357,7 +363,7 @@ def test_memory_does_not_grow_with_the_points(monkeypatch: pytest.MonkeyPatch) -
     assert peaks[1] < 2 * peaks[0], peaks  # a table that is being made, and the one before
 
 
-# --- values ---------------------------------------------------------------------------------------------------------------------
+# --- values -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -446,7 +452,7 @@ def test_a_rate_of_nothing_needs_a_concurrency() -> None:
         sweep(parse_scenario(RATED, "scenario"), {"request_rate": [0, 1.0, 2.0]})
 
 
-# --- files ----------------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------
 
 
 def _pieces(count: int = 3) -> Iterator[pd.DataFrame]:
@@ -507,7 +513,7 @@ def test_nothing_half_written_stays_behind(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-# --- command line ---------------------------------------------------------------------------------------------------------------
+# --- command line -------------------------------------------------------------------------------------------
 
 FLAGS = ("--isl", "2048", "--osl", "256", "--accelerator", "h100-sxm")
 
@@ -538,7 +544,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_few_points_are_all_shown(run: Any) -> None:
-    """With verdict and reasons where not all fit, and nothing on stderr in a pipe; required fields may be swept."""
+    """With verdict and reasons where not all fit, and nothing on stderr in a pipe.
+
+    Required fields may be swept.
+    """
     ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=1..4")
     assert ran.status == 0 and ran.err == ""
     assert "6 points, 3 of them fit" in ran.out

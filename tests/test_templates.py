@@ -1,4 +1,7 @@
-"""Templates: which sheets and rows a workbook shows, in whose name and colours; its numbers are the same in all of them."""
+"""Templates: which sheets and rows a workbook shows, in whose name and colours.
+
+Its numbers are the same in all of them.
+"""
 
 from __future__ import annotations
 

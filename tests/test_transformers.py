@@ -1,6 +1,7 @@
-"""The IR against the model classes of transformers, built from small configs of our own: needs torch and transformers.
+"""The IR against the model classes of transformers, from small configs: needs torch and transformers.
 
-Nothing is downloaded and no weight exists: models are built on torch's meta device, where a tensor is a shape.
+Nothing is downloaded and no weight exists: models are built on torch's meta device, where a tensor is a
+shape.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.transformers]
 
 Shape = tuple[int, ...]
 CLASSES = {"kimi_k2": "deepseek_v3"}  # a model type that transformers does not know by its name
-# transformers 5 stores some tensors otherwise than checkpoints do. Reversed by these rules, shapes are those of a checkpoint:
+# transformers 5 stores some tensors otherwise than checkpoints do. Reversed by these rules, shapes are those
+# of a checkpoint:
 FUSED = (
     "gpt_oss",
     "llama4",
@@ -88,7 +90,10 @@ def transformers(torch: ModuleType) -> Iterator[ModuleType]:
 
 
 def built(torch: ModuleType, transformers: ModuleType, config: dict[str, Any]) -> Any:
-    """A model without weights. Experts as batched products: the default is an operation that torch does not count."""
+    """A model without weights.
+
+    Experts as batched products: the default is an operation that torch does not count.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of modules that transformers imports at first use
         kind = CLASSES.get(config["model_type"], config["model_type"])
@@ -122,7 +127,10 @@ def test_every_family_is_built() -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_tensors_are_those_of_the_model_class(torch: ModuleType, transformers: ModuleType, name: str) -> None:
-    """Every parameter and stored buffer by shape and number; the LM head once where it is the embedding itself."""
+    """Every parameter and stored buffer by shape and number.
+
+    The LM head once where it is the embedding itself.
+    """
     config = CONFIGS[name]
     model = built(torch, transformers, config)
     tensors = {
@@ -139,7 +147,7 @@ def test_tensors_are_those_of_the_model_class(torch: ModuleType, transformers: M
     assert parameters(ir)["total"] == sum(parameter.numel() for parameter in model.parameters())
 
 
-# --- work -------------------------------------------------------------------------------------------------------------------
+# --- work ---------------------------------------------------------------------------------------------------
 
 TOKENS = 24  # three chunks of the small state space models; no multiple of a chunk of the delta rules
 NOT_RUN = (
@@ -148,7 +156,10 @@ NOT_RUN = (
 
 
 def passing_of_states(ir: ModelGraph, tokens: int) -> int:
-    """What Mamba 2 spends on handing states from chunk to chunk, each to every later one: the IR leaves it out as small."""
+    """What Mamba 2 spends on handing states from chunk to chunk, each to every later one.
+
+    The IR leaves it out as small.
+    """
     facts = ir.model.architecture
     layers = sum("mamba" in layer for layer in facts.sequence()) if facts.value("mamba_heads") else 0
     state = facts.value("mamba_heads") * facts.value("mamba_head_dim") * facts.value("mamba_state")
@@ -174,7 +185,10 @@ def values(thing: object) -> int:
 
 @pytest.mark.parametrize("name", [name for name in CONFIGS if name not in NOT_RUN])
 def test_flops_are_those_torch_counts(torch: ModuleType, transformers: ModuleType, name: str) -> None:
-    """A forward pass over a prompt, matrix products and convolutions; full squares of attention whatever the window."""
+    """A forward pass over a prompt, matrix products and convolutions.
+
+    Full squares of attention whatever the window.
+    """
     from torch.utils.flop_counter import FlopCounterMode
 
     config = CONFIGS[name]
@@ -196,7 +210,10 @@ def test_flops_are_those_torch_counts(torch: ModuleType, transformers: ModuleTyp
 def test_the_cache_grows_as_that_of_the_model_class(
     torch: ModuleType, transformers: ModuleType, name: str
 ) -> None:
-    """By so many bytes a token once every window is full. Recurrent states do not grow; entries stand for several tokens."""
+    """By so many bytes a token once every window is full.
+
+    Recurrent states do not grow; entries stand for several tokens.
+    """
     model = built(torch, transformers, CONFIGS[name])
 
     def held(tokens: int) -> int:

@@ -42,7 +42,10 @@ BITS = Input("bits", "Bits", "bit", 8.0)
 def test_units_of_a_whole_estimate_follow_from_the_bodies(
     make: Callable[..., Estimate], one_of_each: str
 ) -> None:
-    """Checks included, for every architecture: biases, windows, experts, latents, states and images bring rows of their own."""
+    """Checks included, for every architecture.
+
+    Biases, windows, experts, latents, states and images bring rows of their own.
+    """
     made = make(model=one_of_each, tp=4)
     checks = [check.result for check in made.equations.checks.checks]
     assert len(made.equations.quantities()) > 400

@@ -101,7 +101,10 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
 
 
 def test_figures_that_nobody_knows_are_errors_in_cells_and_null_elsewhere(tmp_path: Path) -> None:
-    """A request rate on a plan that does not fit: no batch slot, so no tokens per second, also as the file was made."""
+    """A request rate on a plan that does not fit.
+
+    No batch slot, so no tokens per second, also as the file was made.
+    """
     fields = BASE | {"accelerator": "rtx-4090", "tp": 1, "concurrency": None, "request_rate": 1}
     too_large = _estimate(fields, few(), num_hidden_layers=9, intermediate_size=500_000)
     assert too_large.results(0)["output_tokens_per_s"] is None
@@ -141,7 +144,7 @@ def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) -> None:
-    """An edit of selectors, a library figure, an override and a following cell: recomputed, listed, still fine."""
+    """An edit of selectors, a library figure, an override, a following cell: recomputed, listed, fine."""
 
     def change(book: Any) -> None:
         book["Summary"]["B7"] = 1

@@ -92,7 +92,10 @@ KEYS = (_figure("key 1", called="keys"), _figure("key 2", called="keys"))
         (sum_range(span((A,))), "A1"),
         (index(span((A, B)), C), "A1 … B1 at C1"),
         (index(span((A, B)), match(C, span(KEYS))), "A1 … B1, looked up for C1 in keys"),
-        (index(span(KEYS), match(maximum(span((A, B))), span((A, B)))), "keys at the place of the largest of A1 and B1"),
+        (
+            index(span(KEYS), match(maximum(span((A, B))), span((A, B)))),
+            "keys at the place of the largest of A1 and B1",
+        ),
         (sum_where(span((A, B)), span(KEYS), C), "sum of A1 … B1 where keys is C1"),
         (join("in ", A, ", held as ", B), '"in [A1], held as [B1]"'),
         (apply("match_at_most", A, span((B, C)), 1), "place of the last of B1 … C1 up to A1"),
@@ -159,7 +162,10 @@ def _unnamed(quantity: Quantity) -> list[str]:
 
 
 def group(identifier: str) -> str:
-    """The first part of an id: the file of its formula. Other workers have the parts of all others once more."""
+    """The first part of an id: the file of its formula.
+
+    Other workers have the parts of all others once more.
+    """
     first, _, rest = identifier.partition(".")
     again = first == "single" or (first == "decode" and rest.startswith(WORKERS))
     return rest.partition(".")[0] if again else first

@@ -192,7 +192,10 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
 
 
 def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
-    """Every second of a pass stands in the list of layers, whatever the layers are made of; the steps of a layer are its time."""
+    """Every second of a pass stands in the list of layers, whatever the layers are made of.
+
+    The steps of a layer are its time.
+    """
     made = estimate(
         parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario")
     )
@@ -221,7 +224,10 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
 
 
 def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> None:
-    """Beside it stand the timelines of both passes, which a page end would cut; a page takes them with heads and titles."""
+    """Beside it stand the timelines of both passes, which a page end would cut.
+
+    A page takes them with heads and titles.
+    """
     sheet = loaded(build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx"))["Layers"]
     start = next(cell.row for cell in sheet["A"] if cell.value == "a whole pass") - 1
     assert start - 1 in [page.id for page in sheet.row_breaks.brk]
@@ -359,7 +365,10 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
     ],
 )
 def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, classes: list[str]) -> None:
-    """Every choice of the base scenario's selectors is a list; a model has selectors for the classes of its matrices only."""
+    """Every choice of the base scenario's selectors is a list.
+
+    A model has selectors for the classes of its matrices only.
+    """
     made = estimate(parse_scenario(BASE | {"model": model}, "scenario"))
     book = _read(build_workbook(made, tmp_path / "run.xlsx"))
     rules = {
@@ -389,7 +398,9 @@ def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, cla
             assert len(rule.formula1) <= 257, name  # Excel takes 255 and quotes
             offered = rule.formula1.strip('"').split(",")
         else:
-            sheet, first, last = re.fullmatch(r"'?(\w+)'?!\$G\$(\d+):\$G\$(\d+)", rule.formula1).groups()  # type: ignore[union-attr]
+            sheet, first, last = re.fullmatch(  # type: ignore[union-attr]
+                r"'?(\w+)'?!\$G\$(\d+):\$G\$(\d+)", rule.formula1
+            ).groups()
             offered = [book[sheet].cell(row, 7).value for row in range(int(first), int(last) + 1)]
         if name == "system":
             offered = ["default", *offered]
@@ -481,7 +492,10 @@ def _contrast(text: str, ground: str) -> float:
 
 
 def test_every_text_stands_out_from_its_ground() -> None:
-    """At least 4.5 to 1, in cells, in what conditions make of them, on the bars behind numbers and in the labels of charts."""
+    """At least 4.5 to 1, in cells and in what conditions make of them.
+
+    Also on the bars behind numbers and in the labels of charts.
+    """
     book = lay_out(
         estimate(
             parse_scenario(

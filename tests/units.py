@@ -1,7 +1,8 @@
 """Our units, and the check that every quantity's declared unit follows from its body, scale included.
 
-pint's own registry treats bytes as dimensionless and would miss the likeliest mistakes; here byte, FLOP, token,
-request, accelerator and USD are base dimensions. Needed when building and testing only, never when evaluating.
+pint's own registry treats bytes as dimensionless and would miss the likeliest mistakes; here byte, FLOP,
+token, request, accelerator and USD are base dimensions. Needed when building and testing only, never when
+evaluating.
 """
 
 from __future__ import annotations
