@@ -302,6 +302,7 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return compare
 
 
+# ruff: disable[E501]
 _TABLE = (
     #         name             NumPy                       Excel                  words                                 binds       unit
     Operation("add",           np.add,                     "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
@@ -340,6 +341,7 @@ _TABLE = (
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
+# ruff: enable[E501]
 
 OPERATIONS = {operation.name: operation for operation in _TABLE}
 
