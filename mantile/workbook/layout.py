@@ -65,17 +65,18 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     ),
     "Decode": (
         "workings",
-        "One step of the running batch: what every module costs and what limits it. SI units; seconds grouped "
-        "as ms and us.",
+        "One step of the running batch: what every module costs and what limits it. SI units; seconds "
+        "grouped as ms and us.",
     ),
     "Serving": (
         "workings",
-        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a request rate.",
+        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a "
+        "request rate.",
     ),
     "Cost": (
         "outputs",
-        "What the deployment draws and costs, per token, hour, day and month. Every figure per token holds at the "
-        "utilisation stated.",
+        "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
+        "holds at the utilisation stated.",
     ),
 }
 
