@@ -309,7 +309,7 @@ def test_a_batch_touches_the_experts_its_tokens_choose(
 ) -> None:
     """1 - (1 - k/E)^(T^spread).
 
-    K experts for one token, all of them for many; the spread is that of the profile.
+    These are k experts for one token, all of them for many; the spread is that of the profile.
     """
     changed = {} if spread is None else overridden("efficiency.routing_spread", spread)
     at = SmallEstimate(MIXTURE, concurrency=batch, input_tokens=10, **changed)
