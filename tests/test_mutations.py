@@ -233,7 +233,7 @@ def _mutations(file: File, of_each: int, seed: str) -> list[Mutation]:
         for sheet, row, column in dice.sample(cells, len(cells)):
             text, content = file.contents[sheet.name][row, column], None
             if kind == "value":
-                content = file.cached[sheet.name].get((row, column))
+                content = file.stored(sheet.name, row, column)
             elif kind == "neighbour":
                 above = file.contents[sheet.name].get((row - 1, column))
                 content = above if isinstance(above, Formula) else None

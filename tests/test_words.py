@@ -40,11 +40,7 @@ from mantile.graph.sentence import called, how_worked_out, names, sentence
 from mantile.library.models import model_ids
 from mantile.workbook.write import build_workbook
 
-NOT_YET = {"checks", "floor", "load", "measured"}
-"""First parts of ids whose notes still say how instead of why."""
-
 HOW = re.compile(r"[×÷−+]|\bsum of\b|\brounded up\b|\bthe largest of\b|\blargest of\b|\bthe rows above\b")
-WORKERS = ("inputs", "plan", "hardware", "efficiency", "memory", "network", "tensors")
 
 
 def _figure(name: str, unit: str = "1", value: float = 1, called: str = "") -> Input:
@@ -161,16 +157,6 @@ def _unnamed(quantity: Quantity) -> list[str]:
     return missing
 
 
-def group(identifier: str) -> str:
-    """The first part of an id: the file of its formula.
-
-    Other workers have the parts of all others once more.
-    """
-    first, _, rest = identifier.partition(".")
-    again = first == "single" or (first == "decode" and rest.startswith(WORKERS))
-    return rest.partition(".")[0] if again else first
-
-
 SCENARIOS: list[dict[str, Any]] = [{"model": model} for model in model_ids()]
 FEW: list[dict[str, Any]] = [{"model": model} for model in KINDS]
 for model in ("llama-3.3-70b", "deepseek-r1", "qwen3-next-80b", "gemma-3-27b", "llava-1.5-7b"):
@@ -188,10 +174,7 @@ def test_sentences_name_every_precedent_and_notes_say_why(make: Make, fields: di
     """Of every quantity: with one set of workers, with decode workers, and at a request rate."""
     for quantity in _quantities(make(**fields)):
         assert not _unnamed(quantity), f"{quantity.id}: {how_worked_out(quantity)}"
-        if group(quantity.id) not in NOT_YET:
-            assert not HOW.search(quantity.note), (
-                f"{quantity.id}: printed from the body already: {quantity.note}"
-            )
+        assert not HOW.search(quantity.note), f"{quantity.id}: printed from the body: {quantity.note}"
 
 
 @pytest.mark.parametrize(
