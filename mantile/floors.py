@@ -148,8 +148,8 @@ class _Model:
 def _weights(rows: _Rows, dimensions: Dimensions) -> _Model:
     """Weights that a token needs."""
     parameters = [
-        rows(f"weights.{each.name}", f"weights per token, {each.name}", "parameter", each.parameters)
-        for each in dimensions.weights
+        rows(f"weights.{tensor.name}", f"weights per token, {tensor.name}", "parameter", tensor.parameters)
+        for tensor in dimensions.weights
     ]
     layers = rows(
         "layer_weights",
@@ -159,8 +159,8 @@ def _weights(rows: _Rows, dimensions: Dimensions) -> _Model:
         called="weights per token",
     )
     sizes = [
-        rows(f"bytes.{each.name}", f"bytes of weights, {each.name}", "B", size * each.bytes)
-        for each, size in zip(dimensions.weights, parameters, strict=True)
+        rows(f"bytes.{tensor.name}", f"bytes of weights, {tensor.name}", "B", size * tensor.bytes)
+        for tensor, size in zip(dimensions.weights, parameters, strict=True)
     ]
     head = rows("head_weights", "weights of the LM head", "parameter", dimensions.head.parameters)
     of_layers = rows("layer_bytes", "bytes of weights a token needs", "B", sum_range(span(sizes)))
@@ -174,12 +174,12 @@ def _weights(rows: _Rows, dimensions: Dimensions) -> _Model:
     return _Model(layers=layers, head=head, bytes=total)
 
 
-def _reach(rows: _Rows, core: Core, phase: str, words: str, length: Node) -> Quantity:
+def _reach(rows: _Rows, core: Core, phase: str, label: str, length: Node) -> Quantity:
     """Tokens that a token of some layers attends to: the length, at most the window."""
     body = length if core.window is None else where(core.window > 0, minimum(core.window, length), length)
     return rows(
         f"{phase}_reach.{core.name}",
-        f"reach in {words}, {core.name}",
+        f"reach in {label}, {core.name}",
         "token/request",
         body,
         called="reach",

@@ -42,24 +42,24 @@ def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estim
     Without a model or scenario, of a small example, changed by the flags.
     """
     if what is not None:
-        found = estimate_of(what, flags)
-        return found, found.title
-    found = estimate_of(
+        estimates = estimate_of(what, flags)
+        return estimates, estimates.title
+    estimates = estimate_of(
         EXAMPLE["model"], {key: value for key, value in EXAMPLE.items() if key != "model"} | flags
     )
-    values = found.columns[0].values
-    return found, (
-        f"{found.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
+    values = estimates.columns[0].values
+    return estimates, (
+        f"{estimates.title}, {values['input_tokens']} input and {values['output_tokens']} output tokens, "
         f"concurrency {values['concurrency']} (no MODEL given: the built-in example)"
     )
 
 
-def _exit_on_failed_checks(found: Estimate) -> None:
+def _exit_on_failed_checks(estimates: Estimate) -> None:
     """Exit status 1 where an error check of any column fails.
 
     What was asked for has been written or printed.
     """
-    if any(found.results(column)["checks"]["errors"] for column in range(len(found.columns))):
+    if any(estimates.results(column)["checks"]["errors"] for column in range(len(estimates.columns))):
         raise typer.Exit(1)
 
 
@@ -96,27 +96,27 @@ def build(
     from mantile.cli.output.tables import working
 
     with working(f"building {output.name}"):
-        found = estimate_of(what, flags)
+        estimates = estimate_of(what, flags)
         from mantile.workbook.write import build_workbook
 
-        build_workbook(found, output)
-    print_built(found, output)
-    _exit_on_failed_checks(found)
+        build_workbook(estimates, output)
+    print_built(estimates, output)
+    _exit_on_failed_checks(estimates)
 
 
 @app.command()
 @with_flags
 def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print the results of an estimate, without a workbook."""
-    found = estimate_of(what, flags)
+    estimates = estimate_of(what, flags)
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
 
     if as_json:
-        print_json(found.to_dict())
+        print_json(estimates.to_dict())
     else:
-        print_estimate(found)
-    _exit_on_failed_checks(found)
+        print_estimate(estimates)
+    _exit_on_failed_checks(estimates)
 
 
 @app.command()
@@ -125,29 +125,29 @@ def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not
     possible.
     """
-    found = estimate_of(what, flags)
+    estimates = estimate_of(what, flags)
     from mantile.cli.output.tables import print_json, print_plan
     from mantile.estimate import plan as planning
 
-    plans = [planning.plan(found, column) for column in range(len(found.columns))]
+    plans = [planning.plan(estimates, column) for column in range(len(estimates.columns))]
     if as_json:
         base, *variants = plans
         print_json(base | {"variants": variants} if variants else base)
     else:
-        for made in plans:
-            print_plan(made, found.title)
-    _exit_on_failed_checks(found)
+        for placement in plans:
+            print_plan(placement, estimates.title)
+    _exit_on_failed_checks(estimates)
 
 
 @app.command()
 @with_flags
 def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
-    found, title = _estimate_or_example(what, flags)
+    estimates, title = _estimate_or_example(what, flags)
     from mantile.cli.output.tables import print_explanation, print_json
     from mantile.estimate import explain as explanation
 
-    explained = explanation.explain(found, quantity)
+    explained = explanation.explain(estimates, quantity)
     if as_json:
         print_json(explained.to_dict())
     else:
@@ -166,11 +166,11 @@ def trace(
     ] = False,
 ) -> None:
     """Show the figures that a figure follows from, as a tree."""
-    found, title = _estimate_or_example(what, flags)
+    estimates, title = _estimate_or_example(what, flags)
     from mantile.cli.output.tables import print_trace
     from mantile.estimate import explain as explanation
 
-    print_trace(explanation.trace(found, quantity, depth=depth, forward=dependents), title)
+    print_trace(explanation.trace(estimates, quantity, depth=depth, forward=dependents), title)
 
 
 @app.command()

@@ -281,9 +281,9 @@ def flagged(command: Any) -> Any:
         function(**arguments, flags=given)
 
     _set_parameters(run, [*(parameter for parameter in parameters if parameter.name != "flags"), *flags])
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(command.name)(run)
-    return typer.main.get_command(alone)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(command.name)(run)
+    return typer.main.get_command(app)
 
 
 def _set_parameters(function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:

@@ -123,8 +123,8 @@ def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:
     from mantile.cli.output.tables import print_differences, print_json
     from mantile.estimate import catalogue
 
-    found = catalogue.differences(kind, left, right)
+    differences = catalogue.differences(kind, left, right)
     if as_json:
-        print_json(found)
+        print_json(differences)
     else:
-        print_differences(found)
+        print_differences(differences)

@@ -44,12 +44,12 @@ def import_(
     from mantile.roundtrip.import_workbook import import_workbook
 
     with working(f"reading {file.name}"):
-        found = import_workbook(file)
-        found.write(output, bundle)
+        imported = import_workbook(file)
+        imported.write(output, bundle)
     if as_json:
-        print_json(found.to_dict() | {"written": str(output), "kind": "bundle" if bundle else "scenario"})
+        print_json(imported.to_dict() | {"written": str(output), "kind": "bundle" if bundle else "scenario"})
     else:
-        print_import(found, output)
+        print_import(imported, output)
 
 
 @app.command()
@@ -71,17 +71,17 @@ def compare(
     if flags and all(documents):
         raise InputError(f"{a}, {b}: flags are for models; what a file says is compared as it is")
     with working("comparing"):
-        found = comparison.compare(
+        differences = comparison.compare(
             *(
                 what if document else _model(what, flags)
                 for what, document in zip((a, b), documents, strict=True)
             )
         )
     if as_json:
-        print_json(found.to_dict())
+        print_json(differences.to_dict())
     else:
-        print_comparison(found)
-    if found.differ:
+        print_comparison(differences)
+    if differences.differ:
         raise typer.Exit(1)
 
 
@@ -122,10 +122,10 @@ def audit(
     from mantile.roundtrip.audit import audit as audit_file
 
     with working(f"reading {file.name}"):
-        found = audit_file(file)
+        report = audit_file(file)
         for path in output:
-            found.write(path)
-    print_audit(found, output)
+            report.write(path)
+    print_audit(report, output)
 
 
 def _require_folder(path: Path) -> None:

@@ -161,15 +161,15 @@ class _Sides:
         """A side that is a plain number."""
         if (unit, value) not in self._fixed:
             number = f"{value:g}" if unit == "1" else f"{value:g}, {unit}"
-            side = defined(
+            constant = defined(
                 f"checks.fixed.{unit.replace('/', '_per_')}.{value:g}",
                 f"Fixed: {label or number}",
                 unit,
                 value,
                 "fixed side of a check",
             )
-            self._fixed[unit, value] = side
-            self.rows.append(side)
+            self._fixed[unit, value] = constant
+            self.rows.append(constant)
         return self._fixed[unit, value]
 
     def of(self, workers: str = "") -> Rows:
@@ -184,7 +184,7 @@ def checks(estimate: Checked) -> Checks:
     sides = _Sides()
     rows = sides.of()
     names = ("", "decode")
-    found = [
+    all_checks = [
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
@@ -197,10 +197,10 @@ def checks(estimate: Checked) -> Checks:
         *plausibility(sides, estimate),
         *alerts(sides, estimate),
     ]
-    found.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    invalid, verdict = feasibility(sides, found, estimate.workers)
+    all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
+    invalid, verdict = feasibility(sides, all_checks, estimate.workers)
     return Checks(
-        checks=tuple(found),
+        checks=tuple(all_checks),
         invalid=invalid,
         feasibility=verdict,
         section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
@@ -220,7 +220,7 @@ def feasibility(
         "flag",
         sides.fixed(len(plan), "flag", "plan checks") - holds,
     )
-    on_host = sum_of([each.memory.host_weights + each.memory.host_kv for each in workers])
+    on_host = sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in workers])
     in_memory = rows(
         "held",
         "Feasible in memory",
@@ -232,7 +232,7 @@ def feasibility(
         "room",
         "By memory",
         "1",
-        where(minimum(*(each.memory.fits for each in workers)) > 0, in_memory, INSUFFICIENT),
+        where(minimum(*(pool.memory.fits for pool in workers)) > 0, in_memory, INSUFFICIENT),
     )
     verdict = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     return invalid, verdict
@@ -283,53 +283,53 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
 
 def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
     """Matrices of all layers on a rank: as the products of a pass use them, and as they lie in memory."""
-    matrices = [held for held in workers.tensors.of_layers if held.weights != VECTORS]
+    matrices = [matrix for matrix in workers.tensors.of_layers if matrix.weights != VECTORS]
     used = [
         rows(
-            f"used.{_identifier(held)}",
-            f"{_label(held)}, as multiplied",
+            f"used.{_identifier(matrix)}",
+            f"{_label(matrix)}, as multiplied",
             "parameter",
-            sum_of(list(_multiplied(held, workers, decode))) * held.layers,
+            sum_of(list(_multiplied(matrix, workers, decode))) * matrix.layers,
         )
-        for held in matrices
+        for matrix in matrices
     ]
     multiplied = rows(
         "multiplied", "Matrix weights on a rank, as multiplied", "parameter", sum_range(span(used))
     )
     kept = [
         rows(
-            f"held.{_identifier(held)}",
-            f"{_label(held)}, as held",
+            f"held.{_identifier(matrix)}",
+            f"{_label(matrix)}, as held",
             "parameter",
-            held.parameters * held.layers,
+            matrix.parameters * matrix.layers,
         )
-        for held in matrices
+        for matrix in matrices
     ]
     stored = rows("held_weights", "Matrix weights on a rank, as held", "parameter", sum_range(span(kept)))
     return Check("SHARDS_DIFFER", multiplied, stored)
 
 
-def _identifier(held: RankWeights) -> str:
-    return held.parameters.id.removeprefix("decode.").removeprefix("tensors.")
+def _identifier(matrix: RankWeights) -> str:
+    return matrix.parameters.id.removeprefix("decode.").removeprefix("tensors.")
 
 
-def _label(held: RankWeights) -> str:
-    return held.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
+def _label(matrix: RankWeights) -> str:
+    return matrix.parameters.label.removesuffix(", decode").removesuffix(", of a layer on a rank")
 
 
-def _multiplied(held: RankWeights, workers: Workers, decode: Pass) -> Iterator[Node]:
+def _multiplied(matrix: RankWeights, workers: Workers, decode: Pass) -> Iterator[Node]:
     """Parameters on a rank of the products in a layer that use weights of a class."""
     for block in decode.blocks:
         module = block.module
-        if module is None or block.repeats is not held.layers:
+        if module is None or block.repeats is not matrix.layers:
             continue
         work = module.operation
         if module.tensors and not any(tensor.matrix for tensor in module.tensors):
             continue  # a table, such as one of embeddings
-        if isinstance(work, GroupedMatMul) and held.weights == "experts":
+        if isinstance(work, GroupedMatMul) and matrix.weights == "experts":
             assert workers.plan.experts is not None
             yield workers.plan.experts.per_rank * _row(block, "parameters")
-        elif isinstance(work, MatMul) and work.weights == held.weights:
+        elif isinstance(work, MatMul) and work.weights == matrix.weights:
             yield _row(block, "parameters")
 
 
@@ -483,9 +483,9 @@ def experts_and_states(of: _Of) -> Iterator[Check]:
 
 def memory(of: _Of) -> Iterator[Check]:
     """Efficiency factors; memory of the accelerator and of its host."""
-    held, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
+    usage, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
     rates, hardware = of.workers.efficiency.rates, of.workers.hardware
-    host = of.row("host_used", "Bytes on the host", "B", held.host_weights + held.host_kv)
+    host = of.row("host_used", "Bytes on the host", "B", usage.host_weights + usage.host_kv)
     asked = of.row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
     possible = of.row(
         "host_possible",
@@ -497,7 +497,7 @@ def memory(of: _Of) -> Iterator[Check]:
     smallest = fixed(0.001, "1", "smallest sensible fraction")
     yield of.check("EFFICIENCY_NOT_POSITIVE", rates.smallest, smallest)
     yield of.check("OFFLOAD_WITHOUT_HOST", possible, fixed(1, "flag"))
-    yield of.check("MEMORY_EXCEEDED", held.used, held.limit)
+    yield of.check("MEMORY_EXCEEDED", usage.used, usage.limit)
     yield of.check("OFFLOADED", host, fixed(0, "B"))
 
 
@@ -603,13 +603,13 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 
 def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Results against independent floors, peaks, and errors."""
-    served, one = estimate.serving, sides.fixed(1, "1")
+    served, limit = estimate.serving, sides.fixed(1, "1")
     yield Check("TTFT_BELOW_FLOOR", served.ttft, estimate.floors.ttft)
     yield Check("TPOT_BELOW_FLOOR", served.tpot, estimate.floors.tpot)
-    yield Check("PREFILL_MFU", estimate.prefill.mfu, one)
-    yield Check("DECODE_MFU", estimate.decode.mfu, one)
-    yield Check("PREFILL_MBU", estimate.prefill.mbu, one)
-    yield Check("DECODE_MBU", estimate.decode.mbu, one)
+    yield Check("PREFILL_MFU", estimate.prefill.mfu, limit)
+    yield Check("DECODE_MFU", estimate.decode.mfu, limit)
+    yield Check("PREFILL_MBU", estimate.prefill.mbu, limit)
+    yield Check("DECODE_MBU", estimate.decode.mbu, limit)
     errors = sides.of()(
         "errors",
         "Errors among the headline results",
@@ -623,11 +623,11 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """What deserves attention in the results."""
     rows, served, floors, money = sides.of(), estimate.serving, estimate.floors, estimate.cost
-    held, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
+    usage, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
     far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
     if served.load is not None:
         yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
-    yield Check("KV_QUEUE", held.requests, held.capacity_sequences)
+    yield Check("KV_QUEUE", usage.requests, usage.capacity_sequences)
     times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)
     yield Check("TTFT_FAR_FROM_FLOOR", times, far)
     times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)

@@ -134,21 +134,21 @@ def _message(
     ]
     cheapest = rows("cheapest", "Time of the cheapest", "s", minimum(span(times)))
     rows("algorithm", "Algorithm", "1", index(span(collective.names), match(cheapest, span(times))))
-    one = rows(
+    message_time = rows(
         "layer_time",
         "Time of one",
         "s",
         where(collective.ranks > 1, cheapest * (1 - overlap), 0),
         "what is not hidden behind computation",
     )
-    return _block(rows, label, between, one, number, size)
+    return _block(rows, label, between, message_time, number, size)
 
 
-def _block(rows: Rows, label: str, between: str, one: Quantity, number: Node, size: Quantity) -> Block:
+def _block(rows: Rows, label: str, between: str, layer_time: Quantity, number: Node, size: Quantity) -> Block:
     """The block from the time of one message."""
     count = rows("count", "Number in a pass", "1", number)
     bound = rows("bound", "Bound by", "1", as_node(NETWORK))
-    time = rows("time", "Time", "s", one * count)
+    time = rows("time", "Time", "s", layer_time * count)
     title = f"{label[0].upper()}{label[1:]}"
     return Block(
         id=rows.prefix.rpartition(".")[2],
@@ -156,7 +156,7 @@ def _block(rows: Rows, label: str, between: str, one: Quantity, number: Node, si
         section=rows.section(title, between, Section.SUBTOTAL),
         time=time,
         bound=bound,
-        layer_time=one,
+        layer_time=layer_time,
         launch=None,
         compute=None,
         memory=None,
@@ -324,16 +324,16 @@ def context(work: _Pass) -> list[Block]:
             if module.layers is not None
         ]
         of_results = rows("channels", "Channels of results, all layers", "channel", sum_of(channels))
-        whole = phase.rank_tokens * of_results * RESULT_BYTES
+        volume = phase.rank_tokens * of_results * RESULT_BYTES
     else:
-        whole = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
+        volume = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
     size = rows(
-        "message_bytes", "Bytes of all layers", "B", whole * (cp - 1) / cp, "each part goes once around"
+        "message_bytes", "Bytes of all layers", "B", volume * (cp - 1) / cp, "each part goes once around"
     )
     steps = rows("steps", "Messages of all layers", "1", number * (cp - 1))
-    one = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
+    pass_time = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
     between = "among the CP groups; nothing without context parallelism"
-    return [_block(rows, label, between, one, as_node(1), size)]
+    return [_block(rows, label, between, pass_time, as_node(1), size)]
 
 
 def p2p(work: _Pass) -> Block:
@@ -341,8 +341,8 @@ def p2p(work: _Pass) -> Block:
     rows, label = work.rows("p2p", "stage to stage"), "stage to stage"
     hidden = work.ir.facts["hidden_size"]
     size = rows("message_bytes", "Message bytes", "B", work.phase.norm_tokens * hidden * RESULT_BYTES)
-    one = rows("layer_time", "Time of one", "s", _p2p_time(work.workers, size))
-    return _block(rows, label, "between pipeline stages", one, work.workers.inputs.pp - 1, size)
+    message_time = rows("layer_time", "Time of one", "s", _p2p_time(work.workers, size))
+    return _block(rows, label, "between pipeline stages", message_time, work.workers.inputs.pp - 1, size)
 
 
 def _p2p_time(workers: Workers, size: Quantity, steps: Quantity | None = None) -> Node:
@@ -378,16 +378,16 @@ def _after(
             where(work.several, RING_PHASES * gathers.layer_time, time),
             "several attention groups gather tokens before it and scatter them after it",
         )
-        words = "Bytes of messages after an FFN"
-        size = sizes("ffn_bytes", words, "B", where(work.several, gathers.bytes, size))
+        label = "Bytes of messages after an FFN"
+        size = sizes("ffn_bytes", label, "B", where(work.several, gathers.bytes, size))
         after["stage"] = after["shared"] = (time, size)
     if sent and plan.experts is not None:
         sends = plan.experts.ranks.sends_tokens > 0
         there_and_back = sum_of([block.layer_time for block in sent])
         time = times("experts", "Messages after experts", "s", where(sends, there_and_back, time))
         both = sum_of([block.bytes for block in sent if block.bytes is not None])
-        words = "Bytes of messages after experts"
-        size = sizes("experts_bytes", words, "B", where(sends, both, size))
+        label = "Bytes of messages after experts"
+        size = sizes("experts_bytes", label, "B", where(sends, both, size))
         after["experts"] = (time, size)
     times.add(*sizes.rows)
     section = times.section("Messages of a layer", "which of them follow a step")

@@ -298,11 +298,11 @@ def _latency(graph: EstimateGraph) -> tuple[Line, ...]:
 
 
 def _throughput(graph: EstimateGraph) -> tuple[Line, ...]:
-    each = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
-    chart = each.head[0].upper() + each.head[1:]
+    metric = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
+    chart = metric.head[0].upper() + metric.head[1:]
     return (
         _metric(graph, OUTPUT_TOKENS_PER_S),
-        _metric(graph, each, label=each.label, headline=True, chart=chart),
+        _metric(graph, metric, label=metric.label, headline=True, chart=chart),
         _metric(graph, REQUESTS_PER_S),
     )
 
@@ -375,8 +375,8 @@ def _metric(
 
 
 def _label(number: int, name: Input, fit: Quantity) -> Quantity:
-    words = where(fit > 0, name, join(name, ", does not fit"))
-    return Quantity(f"compare.label.{number}", "Label", "1", words)
+    label = where(fit > 0, name, join(name, ", does not fit"))
+    return Quantity(f"compare.label.{number}", "Label", "1", label)
 
 
 def _values(line: Line, count: int) -> tuple[Quantity, ...]:
@@ -481,8 +481,8 @@ def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[
     ahead = Quantity("compare.ahead", "Best most often", "1", first)
     several = join(text(sharing, "0"), " scenarios lead")
     leader = Quantity("compare.who", "Who leads", "1", where(sharing > 1, several, join(ahead, " leads")))
-    words = join(leader, " in ", text(most, "0"), " headline results")
-    title = where(most > 0, words, "No scenario is ahead of the others")
+    leader_text = join(leader, " in ", text(most, "0"), " headline results")
+    title = where(most > 0, leader_text, "No scenario is ahead of the others")
     return Finding(won, most, ahead, sharing, leader, Quantity("compare.title", "Finding", "1", title))
 
 
@@ -511,10 +511,10 @@ def chart(
         for value, fit, singled, number in zip(row.values, fits, best, numbers, strict=True)
     )
     gain = _gain(line, of, best, row.values[0])
-    side = "below" if line.better == "lower" else "above"
-    told = where(gain >= LEAST_GAIN, join(", ", text(gain, "0%"), f" {side} A"), " is best")
-    words = Quantity(f"compare.{line.key}.words", "Gain in words", "1", told)
-    named = join(index(span(names), maximum(1, of.number)), words)
+    direction = "below" if line.better == "lower" else "above"
+    told = where(gain >= LEAST_GAIN, join(", ", text(gain, "0%"), f" {direction} A"), " is best")
+    gain_text = Quantity(f"compare.{line.key}.words", "Gain in words", "1", told)
+    named = join(index(span(names), maximum(1, of.number)), gain_text)
     title = join(f"{line.chart}: ", where(of.number > 0, named, "none is ahead"))
     return ComparedChart(
         row=row,
@@ -522,7 +522,7 @@ def chart(
         best=best,
         others=others,
         gain=gain,
-        words=words,
+        words=gain_text,
     )
 
 

@@ -122,7 +122,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
-    known = of_cost(
+    price_known = of_cost(
         "known",
         "A price is known",
         "flag",
@@ -145,12 +145,12 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         usd_per_month=month,
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
-        known=known,
+        known=price_known,
         power_known=drawn.known,
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),
-            *(each.section for each in accelerators),
+            *(accelerator.section for accelerator in accelerators),
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
             of_cost.section("Cost", "on the price basis asked for"),
@@ -291,7 +291,7 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
     """What all accelerators draw, and what they make of it."""
     prefill, decode = deployment.prefill, deployment.decode
     unknown = "0 where nobody states the power limit"
-    known = rows(
+    power_known = rows(
         "power_known",
         "Power limits are stated",
         "flag",
@@ -328,7 +328,7 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
         where(provided > 0, served.output_tokens_per_s / provided, 0),
         f"at full load; {unknown}",
     )
-    return _Power(known=known, total=watts, joules_per_output_token=joules, tokens_per_kwh=per_kwh)
+    return _Power(known=power_known, total=watts, joules_per_output_token=joules, tokens_per_kwh=per_kwh)
 
 
 def usd_per_million(

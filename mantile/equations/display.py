@@ -43,9 +43,9 @@ class Currency:
         """An amount in US dollars in this currency."""
         return usd if self.rate is None else usd * self.rate
 
-    def named(self, words: str) -> str:
+    def named(self, label: str) -> str:
         """A unit or heading in this currency."""
-        return words.replace("USD", self.code)
+        return label.replace("USD", self.code)
 
     def number_format(self, form: str) -> str:
         """A number format in this currency."""

@@ -131,7 +131,7 @@ def _key(pair: Pair) -> str:
 def _levels(base: EvidenceBase, disaggregated: Node | None) -> dict[str, str]:
     """The evidence levels in words; the last only where it may hold and the library has ranges for it."""
     stated = disaggregated is not None and any(band.level == "apart" for band in base.bands)
-    return {key: words for key, words in EVIDENCE_LEVELS.items() if key != "apart" or stated}
+    return {key: meaning for key, meaning in EVIDENCE_LEVELS.items() if key != "apart" or stated}
 
 
 def _level(
@@ -168,7 +168,7 @@ def _band(
         ratios = [
             Input(
                 f"evidence.{metric}.{percentile}.{key}",
-                f"{label}, {percentile}, {words}",
+                f"{label}, {percentile}, {meaning}",
                 "1",
                 getattr(base.band(metric, key), percentile),
                 "measured ÷ predicted",
@@ -179,7 +179,7 @@ def _band(
                 maximum=100,
                 name=f"measured ÷ predicted, {percentile},",
             )
-            for key, words in levels.items()
+            for key, meaning in levels.items()
         ]
         percentiles.append(
             Quantity(

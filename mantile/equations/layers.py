@@ -162,14 +162,14 @@ def _step(graph: EstimateGraph, number: int, layer: Layer, phase: Pass) -> Layer
 
 
 def _pass_title(phase: str, time: Quantity) -> Quantity:
-    words = join(f"{phase.capitalize()}, a whole pass: ", text(time, "0.0"), " ms")
-    return Quantity(f"layers.title.pass.{phase}", "Title", "1", words)
+    title = join(f"{phase.capitalize()}, a whole pass: ", text(time, "0.0"), " ms")
+    return Quantity(f"layers.title.pass.{phase}", "Title", "1", title)
 
 
 def _layer_title(number: int, phase: str, kind: str, steps: Sequence[Step], total: Quantity) -> Quantity:
     """How long a layer takes, and which step of it the longest."""
     times, names = span([step.time for step in steps]), span([step.name for step in steps])
-    words = join(
+    title = join(
         f"{phase.capitalize()}: {kind} takes ",
         grouped(total),
         " us, the longest step (",
@@ -178,7 +178,7 @@ def _layer_title(number: int, phase: str, kind: str, steps: Sequence[Step], tota
         grouped(maximum(times), "#,##0.0", "0.0"),
         " us",
     )
-    return Quantity(f"layers.title.{number}.{phase}", "Title", "1", words)
+    return Quantity(f"layers.title.{number}.{phase}", "Title", "1", title)
 
 
 def _described(name: Input, block: Block, time: Quantity, start: Quantity, total: Quantity) -> Step:

@@ -610,7 +610,7 @@ def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before:
         decoding + load.rate * time_before,
         source="Little's law",
     )
-    whole = rows(
+    requests = rows(
         "batch_whole",
         "Whole requests in flight, at most all slots",
         "request",
@@ -620,7 +620,7 @@ def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before:
         "concurrency",
         "Concurrency at the request rate",
         "request",
-        where(is_number(whole), whole, 1),
+        where(is_number(requests), requests, 1),
         "whole requests",
     )
 

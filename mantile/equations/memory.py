@@ -122,13 +122,13 @@ def memory(
     """The rows of the Memory sheet."""
     stored = weights(ir, inputs, formats, tensors)
     caches = kv_bytes(ir, inputs, formats, plan)
-    held = stages(inputs, plan.stages, stored, caches)
+    on_stages = stages(inputs, plan.stages, stored, caches)
     extra = working(ir, inputs, ranks, efficiency, plan)
-    room = capacity(inputs, hardware, efficiency, held, extra)
-    total = used(inputs, hardware, held, extra, room)
+    room = capacity(inputs, hardware, efficiency, on_stages, extra)
+    total = used(inputs, hardware, on_stages, extra, room)
     return Memory(
-        stage_weights=held.weights,
-        stage_kv=held.kv,
+        stage_weights=on_stages.weights,
+        stage_kv=on_stages.kv,
         host_weights=room.host_weights,
         host_kv=total.host_kv,
         logits=total.logits,
@@ -151,7 +151,7 @@ def memory(
         sections=(
             stored.section,
             caches.section,
-            held.section,
+            on_stages.section,
             extra.section,
             room.section,
             total.section,
@@ -587,7 +587,7 @@ class _Capacity:
 
 
 def capacity(
-    inputs: Workload, hardware: Hardware, efficiency: Efficiency, held: _OnStages, extra: _Working
+    inputs: Workload, hardware: Hardware, efficiency: Efficiency, on_stages: _OnStages, extra: _Working
 ) -> _Capacity:
     """How many sequences the room beside weights and working memory holds."""
     rows = Rows("memory")
@@ -595,9 +595,9 @@ def capacity(
         "host_weights",
         "Weights on the host",
         "B",
-        minimum(inputs.offload_weights * GIGA, held.all_weights),
+        minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
     )
-    weights = rows("weights", "Weights", "B", held.all_weights - host)
+    weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
     usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
     room = rows(
         "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
@@ -607,7 +607,7 @@ def capacity(
         "rank_sequences",
         "KV capacity of a rank in sequences",
         "request",
-        minimum((room + inputs.offload_kv * GIGA) / (held.per_request + logits), room / logits),
+        minimum((room + inputs.offload_kv * GIGA) / (on_stages.per_request + logits), room / logits),
         "a KV cache may lie on the host, logits may not",
     )
     sequences = rows(
@@ -645,11 +645,13 @@ class _Used:
     section: Section
 
 
-def used(inputs: Workload, hardware: Hardware, held: _OnStages, extra: _Working, room: _Capacity) -> _Used:
+def used(
+    inputs: Workload, hardware: Hardware, on_stages: _OnStages, extra: _Working, room: _Capacity
+) -> _Used:
     """What the batch and all else come to."""
     rows = Rows("memory")
     on_rank = rows("seats", "Requests on a rank", "request", maximum(1, room.batch / inputs.attention_dp))
-    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * held.per_request)
+    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * on_stages.per_request)
     logits = rows("logits", "Logits", "B", on_rank * extra.logits_per_request)
     host_kv = rows(
         "host_kv",

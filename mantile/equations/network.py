@@ -223,22 +223,22 @@ def network(
     )
 
 
-def group(name: str, words: str, size: Node, links: _Links, shown: bool = True) -> _Group:
+def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) -> _Group:
     """The rows of a group of ranks; of one over which nothing is spread, only where it stands."""
-    hardware, rows = links.hardware, Rows(f"network.{name}", f", {words}")
+    hardware, rows = links.hardware, Rows(f"network.{name}", f", {label}")
     inside = rows(
         "inside",
         "Ranks in a domain",
         "rank",
         minimum(size, links.domain),
-        called=f"{words} ranks in a domain",
+        called=f"{label} ranks in a domain",
     )
     domains = rows(
         "domains",
         "Domains spanned",
         "domain",
         round_up(size / links.domain),
-        called=f"domains of {words} ranks",
+        called=f"domains of {label} ranks",
     )
     more = rows if shown else Rows(rows.prefix, rows.suffix)
     bandwidth = more(
@@ -247,14 +247,14 @@ def group(name: str, words: str, size: Node, links: _Links, shown: bool = True) 
         "B/s",
         where(hardware.mesh > 0, maximum(1, inside - 1) * hardware.pair_bandwidth, hardware.link_bandwidth),
         "in a mesh there is one link to each of the others",
-        called=f"link bandwidth of {words} ranks",
+        called=f"link bandwidth of {label} ranks",
     )
     share = more(
         "share",
         "Share of the message a rank sends",
         "1",
         (size - 1) / size,
-        called=f"share sent by {words} ranks",
+        called=f"share sent by {label} ranks",
     )
     axes = more("axes", "Axes in use", "axis", maximum(1, hardware.torus_axes), "only a torus has several")
     hops = more(
@@ -263,11 +263,11 @@ def group(name: str, words: str, size: Node, links: _Links, shown: bool = True) 
         "1",
         HALF * axes * size ** (1 / axes),
         "ranks stand in a cube, the farthest half a side away along every axis",
-        called=f"hops between {words} ranks",
+        called=f"hops between {label} ranks",
     )
-    times = _gather_times(more, name, links, _Domain(words, inside, domains, bandwidth, axes))
+    times = _gather_times(more, name, links, _Domain(label, inside, domains, bandwidth, axes))
     return _Group(
-        words=words,
+        words=label,
         size=size,
         inside=inside,
         domains=domains,
@@ -275,7 +275,7 @@ def group(name: str, words: str, size: Node, links: _Links, shown: bool = True) 
         share=share,
         hops=hops,
         gather=times,
-        section=rows.section(f"Group: {words}", "ranks that work together, and their links"),
+        section=rows.section(f"Group: {label}", "ranks that work together, and their links"),
     )
 
 
@@ -292,7 +292,7 @@ class _Domain:
 
 def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gather:
     """What a gather, or a scatter, takes inside a domain and between domains."""
-    words, inside, domains = domain.words, domain.inside, domain.domains
+    label, inside, domains = domain.words, domain.inside, domain.domains
     latency = links.efficiency.by_user["gather_latency", name]
     reaches = links.efficiency.by_user["gather_bandwidth", name]
     torus = links.hardware.torus > 0
@@ -303,7 +303,7 @@ def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gat
         "s",
         where(torus, by_hops, latency),
         "of a gather",
-        called=f"fixed time in a domain of {words} ranks",
+        called=f"fixed time in a domain of {label} ranks",
     )
     reached = rows(
         "reached",
@@ -317,7 +317,7 @@ def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gat
         "s/B",
         where(inside > 1, (inside - 1) / inside / reached, 0),
         "scattered or gathered once",
-        called=f"time per byte inside a domain of {words} ranks",
+        called=f"time per byte inside a domain of {label} ranks",
     )
     outer = rows(
         "outer",
@@ -325,7 +325,7 @@ def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gat
         "s/B",
         where(links.out > 0, (domains - 1) / domains / inside / links.out, 0),
         "each rank passes on its share of the message",
-        called=f"time per byte between domains of {words} ranks",
+        called=f"time per byte between domains of {label} ranks",
     )
     return _Gather(latency, reaches, start, inner, outer)
 

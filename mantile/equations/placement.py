@@ -116,16 +116,16 @@ def _sent(block: Block) -> SentMessage:
     )
 
 
-def title(side: Workers, prefix: str, words: str) -> Quantity:
+def title(workers: Workers, prefix: str, start: str) -> Quantity:
     """The degrees of parallelism in words, and what the fullest accelerator holds.
 
     Args:
         prefix: what the id begins with.
-        words: what the title begins with.
+        start: what the title begins with.
     """
-    inputs, ranks = side.inputs, side.ranks
+    inputs, ranks = workers.inputs, workers.ranks
     body = join(
-        words,
+        start,
         "TP ",
         text(inputs.tp, "0"),
         " × groups ",
@@ -135,7 +135,7 @@ def title(side: Workers, prefix: str, words: str) -> Quantity:
         " × replicas ",
         text(inputs.dp, "0"),
         "; ",
-        text(in_unit(side.memory.used, "GB"), "0.0"),
+        text(in_unit(workers.memory.used, "GB"), "0.0"),
         " GB used on the fullest accelerator",
     )
     return Quantity(f"{prefix}.title", "Title", "1", body)
@@ -196,13 +196,13 @@ class _Lines:
         label: str,
         rule: str,
         used: Sequence[Quantity],
-        words: Iterable[Node],
+        entries: Iterable[Node],
         *,
         short: bool = False,
         only_short: bool = False,
     ) -> None:
         """A line of texts; a dash where an accelerator is not in use."""
-        bodies = (where(flag > 0, text_, "–") for flag, text_ in zip(used, words, strict=True))
+        bodies = (where(flag > 0, text_, "–") for flag, text_ in zip(used, entries, strict=True))
         self.add(name, label, rule, "text", bodies, short=short, only_short=only_short)
 
 
@@ -332,13 +332,13 @@ def _layers(lines: _Lines, ranks: _Ranks) -> None:
     stages = lines.workers.plan.stages
     kinds = list(stages.layers.values())
     before = [index(span(stages.before), stage + 1) for stage in ranks.stage]
-    held = [sum_of([index(span(figures), stage + 1) for figures in kinds]) for stage in ranks.stage]
+    counts = [sum_of([index(span(figures), stage + 1) for figures in kinds]) for stage in ranks.stage]
     lines.add(
         "layer_count",
         "Layers held",
         "layers of the stage, of all kinds",
         "layers",
-        (used * count for used, count in zip(ranks.used, held, strict=True)),
+        (used * count for used, count in zip(ranks.used, counts, strict=True)),
         "layer",
     )
     lines.texts(
@@ -346,7 +346,7 @@ def _layers(lines: _Lines, ranks: _Ranks) -> None:
         "Layers",
         "from – to, in order of stages",
         ranks.used,
-        (_run(first + 1, first + count) for first, count in zip(before, held, strict=True)),
+        (_run(first + 1, first + count) for first, count in zip(before, counts, strict=True)),
         short=True,
     )
 
@@ -474,10 +474,10 @@ def _slice(number: Node, size: Node, of: Node) -> Node:
     return _run(number * size, minimum(of, (number + 1) * size) - 1)
 
 
-def shown(side: Workers, values: Mapping[Node, Any]) -> int:
+def shown(workers: Workers, values: Mapping[Node, Any]) -> int:
     """How many accelerators to show: the domain and all in use, in full bands, as far as can be read."""
     domain, used = (
-        float(values[figure]) for figure in (side.hardware.system_accelerators, side.ranks.deployment)
+        float(values[figure]) for figure in (workers.hardware.system_accelerators, workers.ranks.deployment)
     )
     most = min(MOST_SHOWN, max(BAND, int(min(domain, MOST_SHOWN)), int(used)))
     return -(-most // BAND) * BAND

@@ -333,7 +333,7 @@ def _kept(ir: ModelGraph, channels: Node) -> bool:
     return any(isinstance(core, Attention) and channels in (core.key, core.value) for core in cores)
 
 
-def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
+def _users(ir: ModelGraph, width: Node) -> list[Scope]:
     """The scopes of the modules in whose dimensions a width stands, in order."""
     users: dict[Scope, None] = {}
     for module in ir.modules:
@@ -341,7 +341,7 @@ def _users(ir: ModelGraph, whole: Node) -> list[Scope]:
         shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
         names = ("inputs", "outputs", "width") if scope(module) != "attention" else tuple(vars(work))
         shapes += [value for name in names if isinstance(value := getattr(work, name, None), Node)]
-        if any(mentions(shape, whole) for shape in shapes):
+        if any(mentions(shape, width) for shape in shapes):
             users[scope(module)] = None
     return list(users)
 

@@ -75,16 +75,16 @@ class Scheduler:
     waits: dict[str, tuple[Quantity, Quantity, Quantity]]
     sections: tuple[Section, ...]
 
-    def wait(self, statistic: str, alone: Quantity, share: Quantity, others: Node) -> Node:
+    def wait(self, statistic: str, prompt_time: Quantity, share: Quantity, others: Node) -> Node:
         """Seconds that a request waits behind other prompts.
 
         Args:
-            alone: seconds of a prompt by itself.
+            prompt_time: seconds of a prompt by itself.
             share: of the time, given to other requests' prompts.
             others: other requests in the batch.
         """
         factor, of_share, of_others = self.waits[statistic]
-        return factor * alone * share**of_share * others**of_others
+        return factor * prompt_time * share**of_share * others**of_others
 
 
 def scheduler(library: Library, inputs: Workload) -> Scheduler:

@@ -380,8 +380,8 @@ def _label(number: int, ends: InputEnds, cases: Cases) -> Quantity:
     figure, varied = ends.input.figure, ends.varied[ends.input.figure]
     values = (usual(InCase(varied, case, _at(end)), figure.unit) for end, case in cases.items())
     low, high = (usual_text(value * (1 + TOLERANCE), usual_unit(figure.unit)) for value in values)
-    words = join(f"{ends.input.label} ", low, " – ", high)
-    return Quantity(f"sensitivity.label.{number}", "Label", "1", words)
+    label = join(f"{ends.input.label} ", low, " – ", high)
+    return Quantity(f"sensitivity.label.{number}", "Label", "1", label)
 
 
 def _changes(result: Shown, number: int, ends: InputEnds, cases: Cases) -> tuple[Quantity, Quantity]:

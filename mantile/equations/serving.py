@@ -238,7 +238,7 @@ def pipeline(setting: _Setting) -> _Pipeline:
     chunk = rows(
         "prefill_chunk", "Time of a chunk on the fullest stage", "s", (stage - fixed) / chunks + fixed
     )
-    through = rows(
+    prompt_time = rows(
         "prefill_through",
         "Time of a prompt through the stages",
         "s",
@@ -254,7 +254,7 @@ def pipeline(setting: _Setting) -> _Pipeline:
     )
     return _Pipeline(
         busy=busy,
-        through=through,
+        through=prompt_time,
         decode_stage=decode_stage,
         section=rows.section("Pipeline", "what uneven stages and chunks cost"),
     )
@@ -644,9 +644,9 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
             "s",
             setting.scheduler.wait(statistic, first.prefill, share, loop.prompts.others),
         )
-        behind = where(loop.synchronous > 0, before * line, form)
+        queued = where(loop.synchronous > 0, before * line, form)
         factor = setting.efficiency["queueing"]
-        return rows(f"wait_{statistic}", label, "s", minimum(factor * behind, line))
+        return rows(f"wait_{statistic}", label, "s", minimum(factor * queued, line))
 
     mean = wait("mean", "Mean wait behind prompts", HALF)
     p50 = wait("p50", "Median wait behind prompts", HALF)

@@ -22,13 +22,13 @@ def single(workers: Workers, step: Pass) -> Pass:
     """
     figures = [figure for section in step.sections for figure in section.figures()]
     rewrite = GraphRewrite({workers.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", tuple(figures))
-    alone = rewrite.rewrite(step)
+    single_pass = rewrite.rewrite(step)
     needed = [
         node
-        for node in ancestors(alone.time, alone.phase.requests)
+        for node in ancestors(single_pass.time, single_pass.phase.requests)
         if isinstance(node, Quantity) and node.id.startswith(SINGLE)
     ]
-    listed = {figure for section in alone.sections for figure in section.figures()}
+    listed = {figure for section in single_pass.sections for figure in section.figures()}
     entering = Section(
         "What enters, one request",
         tuple(node for node in needed if node not in listed),
@@ -36,6 +36,6 @@ def single(workers: Workers, step: Pass) -> Pass:
     )
     blocks = (
         replace(section, rows=tuple(row for row in section.rows if row in needed), total=0)
-        for section in alone.sections
+        for section in single_pass.sections
     )
-    return replace(alone, sections=tuple(section for section in (entering, *blocks) if section.rows))
+    return replace(single_pass, sections=tuple(section for section in (entering, *blocks) if section.rows))

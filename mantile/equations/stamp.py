@@ -61,8 +61,8 @@ def stamp(graph: EstimateGraph) -> Stamp:
 
 def unchanged(stamp: Stamp) -> Quantity:
     """Whether the live results are those of generation, in words."""
-    words = where(stamp.unchanged.result > 0, "✓ unchanged", "! changed")
-    return Quantity("stamp.unchanged", "Live results", "1", words)
+    status = where(stamp.unchanged.result > 0, "✓ unchanged", "! changed")
+    return Quantity("stamp.unchanged", "Live results", "1", status)
 
 
 def _stored(figure: Quantity) -> Input:

@@ -384,12 +384,12 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
     )
 
 
-def _text(name: str, label: str, words: Node) -> Quantity:
-    return Quantity(f"summary.{name}", label, "1", words)
+def _text(name: str, label: str, content: Node) -> Quantity:
+    return Quantity(f"summary.{name}", label, "1", content)
 
 
-def _title(name: str, words: Node) -> Quantity:
-    return Quantity(f"summary.title.{name}", "Chart title", "1", words)
+def _title(name: str, content: Node) -> Quantity:
+    return Quantity(f"summary.title.{name}", "Chart title", "1", content)
 
 
 def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
@@ -410,8 +410,8 @@ def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
     low, _, high = graph.evidence.bands[name]
     unit, form = metric.display_unit, _plain_form(metric) if metric.large_digits else "#,##0"
     ends = [grouped(in_unit(end, unit), form, "0.00") for end in (low, high)]
-    words = join("80 %: ", ends[0], " to ", ends[1])
-    return words if unit == metric.unit else join(words, f" {unit}")
+    interval = join("80 %: ", ends[0], " to ", ends[1])
+    return interval if unit == metric.unit else join(interval, f" {unit}")
 
 
 def _floor(graph: EstimateGraph, metric: Metric) -> Node:
@@ -455,8 +455,8 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
         shown: when; behind an arrow then. Always, and without one, if it is not given.
     """
 
-    def only(condition: Node, words: Node | str) -> Node:
-        return where(condition if shown is None else all_of(shown, condition), words, "")
+    def only(condition: Node, content: Node | str) -> Node:
+        return where(condition if shown is None else all_of(shown, condition), content, "")
 
     names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
     degrees = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
@@ -494,12 +494,12 @@ def _ranked_group(phase: Pass, rank: int, keys: Sequence[Quantity], names: Seque
     entry = Quantity(f"summary.{name}.entry.{rank}", "Entry", "number", largest)
     group = Quantity(f"summary.{name}.sorted.{rank}", "Group", "1", index(span(names), entry))
     spent = index(span(keys), entry)
-    words = join(group, "   ", text(converted(spent, "s", "ms"), "0.00"))
+    label = join(group, "   ", text(converted(spent, "s", "ms"), "0.00"))
     return RankedGroup(
         rank=place,
         entry=entry,
         group=group,
-        label=_text(f"{name}.label.{rank}", "Label", where(spent > TOLERANCE, words, "–")),
+        label=_text(f"{name}.label.{rank}", "Label", where(spent > TOLERANCE, label, "–")),
         times={
             limit: Quantity(
                 f"summary.{name}.{limit}.{rank}",

@@ -156,13 +156,13 @@ def live(
     variation = Variations(graph, figures).vary(inputs, "sweep.", " · swept")
     points = []
     for number, case in enumerate(cases, 1):
-        name, words = f"point.{number}", f"at point {number}"
-        fields = {figure: InCase(inputs[figure], case, words) for figure in swept}
+        name, label = f"point.{number}", f"at point {number}"
+        fields = {figure: InCase(inputs[figure], case, label) for figure in swept}
         points.append(
             Point(
                 fields=tuple(_field(name, figure, value) for figure, value in fields.items()),
                 results={
-                    key: _result(name, of, variation.in_case(key, case, words)) for key, of in shown.items()
+                    key: _result(name, of, variation.in_case(key, case, label)) for key, of in shown.items()
                 },
                 name=_name(name, swept[1], fields[swept[1]]) if len(swept) > 1 else None,
             )

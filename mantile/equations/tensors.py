@@ -235,21 +235,21 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
         name, title = weights, "Norms, biases"
         if weights != VECTORS:
             title = f"{CLASSES[weights][0].upper()}{CLASSES[weights][1:]} weights"
-        words = f"{'norms and biases' if weights == VECTORS else lowered(title)} in"
+        label = f"{'norms and biases' if weights == VECTORS else lowered(title)} in"
         if classes.count(weights) > 1:
             kinds = _called(layers)
             name, title = f"{weights}.{_identifier(layers)}", f"{title}, {kinds}"
-            words = f"{words} {'all layers' if kinds == 'layers' else kinds}"
+            label = f"{label} {'all layers' if kinds == 'layers' else kinds}"
         else:
-            words = f"{words} a layer"
+            label = f"{label} a layer"
         parameters = rows(
             name,
             f"{title}, of a layer on a rank",
             "parameter",
             sum_range(span(on_rank)),
-            called=f"{words} on a rank",
+            called=f"{label} on a rank",
         )
-        of_layers.append(RankWeights(weights, layers, parameters, tuple(members), title, words))
+        of_layers.append(RankWeights(weights, layers, parameters, tuple(members), title, label))
         sections.append(rows.section(title, "fullest rank, one layer", Section.SUBTOTAL))
     return tuple(of_layers), sections
 

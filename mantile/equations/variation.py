@@ -24,14 +24,14 @@ class Variation:
     rows: dict[str, tuple[tuple[Named, Quantity], ...]]
     results: Mapping[str, tuple[Named, Named]]
 
-    def in_case(self, name: str, case: int, words: str) -> InCase:
+    def in_case(self, name: str, case: int, label: str) -> InCase:
         """A result in a case; that of the base scenario where nothing changes it.
 
         Args:
-            words: which case that is, as in "at the low end".
+            label: which case that is, as in "at the low end".
         """
         original, varied = self.results[name]
-        return InCase(varied, 0 if varied is original else case, words)
+        return InCase(varied, 0 if varied is original else case, label)
 
 
 class Variations:

@@ -111,15 +111,17 @@ def _hardware_differences(left: str, right: str) -> list[dict[str, Any]]:
     if ("accelerator" in entries[0]) != ("accelerator" in entries[1]):
         raise InputError(f"{left} and {right}: expected two accelerators or two systems")
     sides = [_fields(entry) for entry in entries]
-    found = _differing(*({name: field.get("value") for name, field in side.items()} for side in sides))
-    for item in found:
-        a, b = (side.get(item["field"]) or {} for side in sides)
+    differing = _differing(
+        *({name: field.get("value") for name, field in fields.items()} for fields in sides)
+    )
+    for item in differing:
+        a, b = (fields.get(item["field"]) or {} for fields in sides)
         item |= {
             "unit": a.get("unit") or b.get("unit"),
             "source_a": a.get("source"),
             "source_b": b.get("source"),
         }
-    return found
+    return differing
 
 
 def _fields(entry: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -134,15 +136,15 @@ def _fields(entry: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _flat(described: dict[str, Any]) -> dict[str, Any]:
     """A description as single fields; where a figure comes from is no difference between models."""
-    found: dict[str, Any] = {"model_type": described["model_type"], "layers": described["layers"]}
+    flat: dict[str, Any] = {"model_type": described["model_type"], "layers": described["layers"]}
     for group in ("parameters", "kv_bytes_per_token"):
-        found |= {f"{group}.{name}": value for name, value in described[group].items()}
+        flat |= {f"{group}.{name}": value for name, value in described[group].items()}
     for group in ("facts", "vision"):
-        found |= {f"{group}.{name}": fact["value"] for name, fact in described.get(group, {}).items()}
-    found |= {f"layers.{' + '.join(group['blocks'])}": group["count"] for group in described["layer_groups"]}
+        flat |= {f"{group}.{name}": fact["value"] for name, fact in described.get(group, {}).items()}
+    flat |= {f"layers.{' + '.join(group['blocks'])}": group["count"] for group in described["layer_groups"]}
     for tensor in described["tensors"]:
-        found[f"tensor.{tensor['name']} {' × '.join(map(str, tensor['shape']))}"] = tensor["count"]
-    return found
+        flat[f"tensor.{tensor['name']} {' × '.join(map(str, tensor['shape']))}"] = tensor["count"]
+    return flat
 
 
 def _hardware() -> list[dict[str, Any]]:

@@ -105,16 +105,16 @@ class Estimate:
 
     def __repr__(self) -> str:
         more = f", {len(self.columns)} scenarios" if len(self.columns) > 1 else ""
-        known = self.metrics()
-        ttft, tpot, rate = (metric.text(known[metric]) for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S))
-        told = "" if known[TPOT] is None else f", TTFT {ttft}, TPOT {tpot}, {rate}"
+        metrics = self.metrics()
+        ttft, tpot, rate = (metric.text(metrics[metric]) for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S))
+        told = "" if metrics[TPOT] is None else f", TTFT {ttft}, TPOT {tpot}, {rate}"
         return f"<Estimate: {self.title}{more}: {self._verdict(0)}{told}>"
 
     def _repr_html_(self) -> str:
         columns = range(len(self.columns))
-        known = [self.metrics(column) for column in columns]
+        metrics = [self.metrics(column) for column in columns]
         rows = [("Plan", *(self._verdict(column) for column in columns))]
-        rows += [(metric.label, *(metric.text(of[metric]) for of in known)) for metric in known[0]]
+        rows += [(metric.label, *(metric.text(of[metric]) for of in metrics)) for metric in metrics[0]]
         return html_table(self.title, ("", *self._column_names()), rows)
 
     def _verdict(self, column: int) -> str:
@@ -165,9 +165,9 @@ class Estimate:
                 numbers = [json_data(of.get(figure)) for of in values]
                 rows[figure.id] = (figure.label, figure.unit, *numbers)
         else:
-            known = [self.metrics(column) for column in range(len(names))]
-            for metric in known[0]:
-                rows[metric.attribute] = (metric.label, metric.unit, *(of[metric] for of in known))
+            metrics = [self.metrics(column) for column in range(len(names))]
+            for metric in metrics[0]:
+                rows[metric.attribute] = (metric.label, metric.unit, *(of[metric] for of in metrics))
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=[*_FRAME_HEADS, *names])
         return (
             frame.rename_axis("id")
@@ -210,7 +210,7 @@ class Estimate:
 
     @cached_property
     def _inputs(self) -> list[dict[str, Any]]:
-        named, found = self.equations.inputs.named(), []
+        named, rows = self.equations.inputs.named(), []
         for chosen in self.columns:
             values: dict[str, Any] = {
                 f"inputs.{name}": chosen.values[name] for name in named if name in chosen.values
@@ -218,14 +218,14 @@ class Estimate:
             for override in chosen.overrides:
                 if not override.id.startswith("model."):
                     values[self.equations.replaceable[override.id].id] = override.value
-            found.append(
+            rows.append(
                 values
                 | {
                     self.equations.measured.values[field].id: value
                     for field, value in chosen.measured.given().items()
                 }
             )
-        return found
+        return rows
 
     @cached_property
     def program(self) -> Program:
@@ -235,7 +235,7 @@ class Estimate:
             [
                 *equations.figures.values(),
                 *(check.result for check in equations.checks.checks),
-                *(choice.profile for side in equations.workers for choice in side.efficiency.choices),
+                *(choice.profile for workers in equations.workers for choice in workers.efficiency.choices),
             ]
         )
 
@@ -354,7 +354,7 @@ def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: s
                 )
 
 
-def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def at_points(base: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Inputs of the base scenario with other values of some fields, and what follows from them by default.
 
     Args:
@@ -363,16 +363,16 @@ def at_points(made: Estimate, points: Iterable[Mapping[str, Any]]) -> list[dict[
     Raises:
         InputError: for a field or value that a scenario cannot have.
     """
-    found = []
+    inputs = []
     for point in points:
-        scenario = with_fields(made.scenario, point, "sweep")
-        one = replace(
-            made,
+        scenario = with_fields(base.scenario, point, "sweep")
+        at_point = replace(
+            base,
             scenario=scenario,
-            columns=columns(scenario, made.model, made.library, "sweep", made.scenario.disaggregated),
+            columns=columns(scenario, base.model, base.library, "sweep", base.scenario.disaggregated),
         )
-        found.append(one.inputs(0))
-    return found
+        inputs.append(at_point.inputs(0))
+    return inputs
 
 
 def require_override(equations: EstimateGraph, override: Override, name: str) -> None:
@@ -381,9 +381,9 @@ def require_override(equations: EstimateGraph, override: Override, name: str) ->
     Raises:
         InputError: with the nearest ids, or the range.
     """
-    known = equations.replaceable
-    if override.id not in known:
-        raise InputError(f"{name}: overrides: {unknown('figure', override.id, known)}")
-    wrong = known[override.id].outside(override.value)
+    replaceable = equations.replaceable
+    if override.id not in replaceable:
+        raise InputError(f"{name}: overrides: {unknown('figure', override.id, replaceable)}")
+    wrong = replaceable[override.id].outside(override.value)
     if wrong:
         raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {wrong}")

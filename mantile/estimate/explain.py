@@ -307,11 +307,11 @@ def _terms(estimate: Explained, column: int) -> Callable[[_Shown], Term]:
 
 
 def _followers(estimate: Explained) -> Callable[[_Shown], tuple[_Shown, ...]]:
-    found: dict[Node, list[_Shown]] = {}
+    followers: dict[Node, list[_Shown]] = {}
     for figure in estimate.equations.figures.values():
         for other in precedents(figure):
-            found.setdefault(other, []).append(figure)
-    return lambda figure: tuple(found.get(figure, ()))
+            followers.setdefault(other, []).append(figure)
+    return lambda figure: tuple(followers.get(figure, ()))
 
 
 def _distances(

@@ -28,30 +28,35 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         a decode step, in bytes and seconds.
 
     Example:
-        found = mantile.plan(estimate)
-        found["feasibility"], [check["code"] for check in found["checks"]["errors"]]
-        found["sides"][0]["accelerators"][0]["weights_gb"]
+        plan = mantile.plan(estimate)
+        plan["feasibility"], [check["code"] for check in plan["checks"]["errors"]]
+        plan["sides"][0]["accelerators"][0]["weights_gb"]
     """
     equations, values = estimate.equations, estimate.values(column)
     results = estimate.results(column)
     sides = []
-    for side in equations.workers:
-        places = placement(side, equations.ir, "plan", shown(side, values))
+    for workers in equations.workers:
+        places = placement(workers, equations.ir, "plan", shown(workers, values))
         lines = [line for line in places.lines if not line.only_short]
-        found = Program([figure for line in lines for figure in line.figures]).run(estimate.inputs(column))
+        shown_values = Program([figure for line in lines for figure in line.figures]).run(
+            estimate.inputs(column)
+        )
         sides.append(
             {
                 "role": "all"
                 if len(equations.workers) == 1
                 else "prefill"
-                if side is equations.prefill_workers
+                if workers is equations.prefill_workers
                 else "decode",
-                "system": str(values[side.hardware.system]),
-                "accelerators_in_use": float(values[side.ranks.deployment]),
-                "memory_capacity_gb": float(values[side.hardware.memory_capacity]) / 1e9,
+                "system": str(values[workers.hardware.system]),
+                "accelerators_in_use": float(values[workers.ranks.deployment]),
+                "memory_capacity_gb": float(values[workers.hardware.memory_capacity]) / 1e9,
                 "accelerators": [
                     {"number": index}
-                    | {NAMES.get(line.name, line.name): _plain(found[line.figures[index]]) for line in lines}
+                    | {
+                        NAMES.get(line.name, line.name): _plain(shown_values[line.figures[index]])
+                        for line in lines
+                    }
                     for index in range(len(places.accelerators))
                 ],
             }
@@ -69,7 +74,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
 
 def _messages(phase: Pass, values: dict[Node, Any]) -> list[dict[str, Any]]:
     """Every kind of message that a pass has any of."""
-    found = []
+    messages = []
     for block in phase.blocks:
         if not block.network:
             continue
@@ -79,7 +84,7 @@ def _messages(phase: Pass, values: dict[Node, Any]) -> list[dict[str, Any]]:
             if isinstance(figure, Quantity)
         }
         if float(values[rows["count"]]) * float(values[rows["layer_time"]]) > 0:
-            found.append(
+            messages.append(
                 {
                     "message": block.id,
                     "label": block.label,
@@ -91,7 +96,7 @@ def _messages(phase: Pass, values: dict[Node, Any]) -> list[dict[str, Any]]:
                     "seconds": float(values[block.time]),
                 }
             )
-    return found
+    return messages
 
 
 def _plain(value: Any) -> Any:

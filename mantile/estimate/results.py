@@ -104,10 +104,10 @@ def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     return nested
 
 
-def _nested(known: Mapping[Metric, float | None]) -> dict[str, Any]:
+def _nested(metrics: Mapping[Metric, float | None]) -> dict[str, Any]:
     """Metrics under their keys in JSON."""
     nested: dict[str, Any] = {}
-    for metric, value in known.items():
+    for metric, value in metrics.items():
         _put(nested, metric.key, value)
     return nested
 

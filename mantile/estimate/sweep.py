@@ -115,21 +115,23 @@ class Grid:
         concurrency = self.equations.inputs.concurrency
         if concurrency.follows is not None and concurrency.id not in self.inputs:
             figures = {"concurrency": concurrency, **figures}
-        blocks, whole = _blocks(self.shape)
+        blocks, first_uncut = _blocks(self.shape)
         first = {
-            name: _part(array, tuple(slice(1) if axis < whole else slice(None) for axis in range(array.ndim)))
+            name: _part(
+                array, tuple(slice(1) if axis < first_uncut else slice(None) for axis in range(array.ndim))
+            )
             for name, array in self.arrays.items()
         }
-        moving = {name for name, array in self.arrays.items() if prod(array.shape[:whole]) > 1}
+        moving = {name for name, array in self.arrays.items() if prod(array.shape[:first_uncut]) > 1}
         again = Program([*figures.values(), *checks.values()]).partial({**self.inputs, **first}, moving)
 
         def work(block: _Block) -> tuple[_Block, dict[str, Array | _Coded]]:
             given = {name: _part(array, block) for name, array in self.arrays.items()}
-            found: dict[str, Array | _Coded] = {}
+            arrays: dict[str, Array | _Coded] = {}
             values = again(given)
-            found |= {name: _coded(values[node]) for name, node in figures.items()}
-            found["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
-            return block, found
+            arrays |= {name: _coded(values[node]) for name, node in figures.items()}
+            arrays["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
+            return block, arrays
 
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
             while window := [*islice(blocks, FRAME // BLOCK)]:
@@ -142,11 +144,11 @@ class Grid:
             tuple(len(range(*part.indices(length))) for part, length in zip(block, self.shape, strict=True))
             for block, _ in done
         ]
-        found: dict[str, Any] = {}
+        series: dict[str, Any] = {}
         for axis, (name, values) in enumerate(self.over.items()):
             places = np.arange(len(values)).reshape(_along(axis, len(self.shape)))
             column = _joined([_part(places, block) for block, _ in done], shapes)
-            found[name] = (
+            series[name] = (
                 pd.Categorical.from_codes(column, values)
                 if isinstance(values[0], str)
                 else np.array(values)[column]
@@ -154,15 +156,15 @@ class Grid:
         for name in done[0][1]:
             parts = [values[name] for _, values in done]
             if not isinstance(parts[0], tuple):
-                found[name] = _joined(parts, shapes)
+                series[name] = _joined(parts, shapes)
                 continue
             texts: dict[Any, int] = {}
             spots = [
                 np.array([*(texts.setdefault(text, len(texts)) for text in part[1]), -1], np.int32)[part[0]]
                 for part in parts
             ]
-            found[name] = pd.Categorical.from_codes(_joined(spots, shapes), [*texts])
-        return _known(pd.DataFrame(found))
+            series[name] = pd.Categorical.from_codes(_joined(spots, shapes), [*texts])
+        return _known(pd.DataFrame(series))
 
 
 def _known(table: pd.DataFrame) -> pd.DataFrame:
@@ -210,34 +212,35 @@ def _part(array: Array, block: _Block) -> Array:
 
 def _blocks(shape: tuple[int, ...]) -> tuple[Iterator[_Block], int]:
     """Parts of a grid in order, and the axis from which on all axes are whole in every part."""
-    whole = next(axis for axis in range(len(shape) + 1) if prod(shape[axis:]) <= BLOCK)
-    if whole == 0:
+    first_uncut = next(axis for axis in range(len(shape) + 1) if prod(shape[axis:]) <= BLOCK)
+    if first_uncut == 0:
         return iter([(slice(None),) * len(shape)]), 0
-    step = BLOCK // prod(shape[whole:])
-    outer = [[slice(place, place + 1) for place in range(length)] for length in shape[: whole - 1]]
-    cut = [slice(start, start + step) for start in range(0, shape[whole - 1], step)]
-    return ((*front, *(slice(None) for _ in shape[whole:])) for front in product(*outer, cut)), whole
+    step = BLOCK // prod(shape[first_uncut:])
+    outer = [[slice(place, place + 1) for place in range(length)] for length in shape[: first_uncut - 1]]
+    cut = [slice(start, start + step) for start in range(0, shape[first_uncut - 1], step)]
+    blocks = ((*front, *(slice(None) for _ in shape[first_uncut:])) for front in product(*outer, cut))
+    return blocks, first_uncut
 
 
 def _coded(value: Any) -> Array | _Coded:
     """Numbers as they are, texts as places in a list of them."""
-    found = np.asarray(value)
-    if found.dtype.kind not in "USO":
-        return found
-    places, texts = pd.factorize(found.ravel().astype(object))
-    return places.reshape(found.shape), texts
+    array = np.asarray(value)
+    if array.dtype.kind not in "USO":
+        return array
+    places, texts = pd.factorize(array.ravel().astype(object))
+    return places.reshape(array.shape), texts
 
 
 def _reasons(results: Mapping[str, Any]) -> _Coded:
     """The codes of checks that do not hold, joined by blanks."""
     broken = {code: np.equal(result, 0) for code, result in results.items()}
     codes = [code for code, raised in broken.items() if raised.any()]
-    found = np.zeros((), np.int64)
+    bitsets = np.zeros((), np.int64)
     for place, code in enumerate(codes):
-        found = found + broken[code] * (1 << place)
-    places, sets = pd.factorize(found.ravel())
-    return places.reshape(found.shape), [
-        " ".join(code for place, code in enumerate(codes) if int(each) >> place & 1) for each in sets
+        bitsets = bitsets + broken[code] * (1 << place)
+    places, sets = pd.factorize(bitsets.ravel())
+    return places.reshape(bitsets.shape), [
+        " ".join(code for place, code in enumerate(codes) if int(bitset) >> place & 1) for bitset in sets
     ]
 
 
@@ -396,7 +399,7 @@ def _axes(
 
     And the library with accelerators of one's own that are among them.
     """
-    found: dict[str, tuple[Any, ...]] = {}
+    axes: dict[str, tuple[Any, ...]] = {}
     for given, listed in over.items():
         values = [listed] if isinstance(listed, str | int | float) else [*listed]
         key = field_name(given)
@@ -409,7 +412,7 @@ def _axes(
             raise InputError(
                 f"{name}: {unknown('parameter', given, [*INPUT_NAMES, 'efficiency.*', 'hardware.*'])}"
             )
-        if key in found:
+        if key in axes:
             raise InputError(f"{name}: parameter {given}: given twice")
         kind = key.removeprefix(DECODE)
         if values == [ALL] and kind in ("accelerator", "framework"):
@@ -422,16 +425,16 @@ def _axes(
                     with_fields(scenario, {"accelerator": value}, name), library
                 )
                 values[place] = case.accelerator
-        found[key] = tuple(
+        axes[key] = tuple(
             dict.fromkeys(value.item() if isinstance(value, np.generic) else value for value in values)
         )
-        if any(isinstance(value, float) and not isfinite(value) for value in found[key]):
+        if any(isinstance(value, float) and not isfinite(value) for value in axes[key]):
             raise InputError(f"{name}: parameter {given}: expected finite numbers")
-        if not found[key]:
+        if not axes[key]:
             raise InputError(f"{name}: parameter {given}: expected one value at least")
-    if not found:
+    if not axes:
         raise InputError(f"{name}: expected one parameter at least")
-    return found, library
+    return axes, library
 
 
 def _groups(asked: Iterable[str]) -> list[tuple[str, ...]]:
@@ -454,7 +457,11 @@ def _ends(key: str, numbers: Sequence[int | float]) -> list[dict[str, Any]]:
     """
     return [
         {key: value}
-        for value in (min(numbers), max(numbers), *[each for each in numbers if isinstance(each, float)][:1])
+        for value in (
+            min(numbers),
+            max(numbers),
+            *[number for number in numbers if isinstance(number, float)][:1],
+        )
     ]
 
 
@@ -528,9 +535,9 @@ class Digest:
         self.front = pareto(_below(self.front, pareto(fits)))
         for metric in BEST:
             key, least = metric.column, metric.better == "lower"
-            known = fits[key].dropna()
-            if len(known):
-                row = fits.loc[[known.idxmin() if least else known.idxmax()]]
+            column = fits[key].dropna()
+            if len(column):
+                row = fits.loc[[column.idxmin() if least else column.idxmax()]]
                 both = _below(self._best[key], row) if key in self._best else row
                 self._best[key] = both.nsmallest(1, key) if least else both.nlargest(1, key)
 
@@ -554,8 +561,8 @@ def pareto(table: pd.DataFrame, by: tuple[str, str] = FRONT) -> pd.DataFrame:
 
     The largest of the first figure comes first; of equal points the first stays.
     """
-    known = table[np.isfinite(table[by[0]]) & np.isfinite(table[by[1]])]
-    order = np.lexsort((-known[by[1]].to_numpy(), -known[by[0]].to_numpy()))
-    second = known[by[1]].to_numpy()[order]
+    points = table[np.isfinite(table[by[0]]) & np.isfinite(table[by[1]])]
+    order = np.lexsort((-points[by[1]].to_numpy(), -points[by[0]].to_numpy()))
+    second = points[by[1]].to_numpy()[order]
     highest = np.maximum.accumulate(np.concatenate([[-np.inf], second[:-1]])) if len(second) else second
-    return known.iloc[order[second > highest]]
+    return points.iloc[order[second > highest]]

@@ -240,8 +240,8 @@ def _stated_where(figure: Input, value: Any) -> _Step:
 
 def _column(value: Any, count: int) -> Any:
     """A value for each case: numbers, or objects where there are texts."""
-    found = np.broadcast_to(value, count)
-    return found.astype(object if found.dtype.kind in "USO" else float)
+    values = np.broadcast_to(value, count)
+    return values.astype(object if values.dtype.kind in "USO" else float)
 
 
 def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:

@@ -346,8 +346,8 @@ def round_up(quotient: Node) -> Apply:
     return apply("round_up", quotient, 0)
 
 
-def remainder(whole: Operand, divisor: Operand) -> Apply:
-    return apply("remainder", whole, divisor)
+def remainder(dividend: Operand, divisor: Operand) -> Apply:
+    return apply("remainder", dividend, divisor)
 
 
 def floor(quotient: Node) -> Apply:

@@ -60,7 +60,7 @@ def _pixtral(tower: VisionBuilder) -> None:
 
 
 def _gemma4(tower: VisionBuilder) -> None:
-    width, inner, side, size = (
+    width, inner, patch, size = (
         tower["hidden_size"],
         tower["ffn_size"],
         tower["patch_size"],
@@ -68,7 +68,7 @@ def _gemma4(tower: VisionBuilder) -> None:
     )
     query, key = tower["heads"] * size, tower["kv_heads"] * size
     tower.within("model.vision_tower.patch_embedder.")
-    tower.matrix("input_proj", width, tower["channels"] * side * side)
+    tower.matrix("input_proj", width, tower["channels"] * patch * patch)
     tower.vector("position_embedding_table", tower["position_axes"], tower["positions"], width)
     tower.within("model.vision_tower.encoder.layers.{}.", tower["layers"])
     tower.norms(
@@ -99,11 +99,11 @@ def _gemma4(tower: VisionBuilder) -> None:
 
 
 def _llama4(tower: VisionBuilder) -> None:
-    width, side, adapter = tower["hidden_size"], tower["patch_size"], tower["adapter_size"]
+    width, patch, adapter = tower["hidden_size"], tower["patch_size"], tower["adapter_size"]
     tower.within("vision_model.")
     tower.vector("class_embedding", width)
     tower.vector("positional_embedding_vlm", tower.grid() * tower.grid() + 1, width)
-    tower.matrix("patch_embedding.linear", width, tower["channels"] * side * side)
+    tower.matrix("patch_embedding.linear", width, tower["channels"] * patch * patch)
     tower.norms("layernorm_pre", "layernorm_post")
     tower.within("vision_model.model.layers.{}.", tower["layers"])
     tower.norms("input_layernorm", "post_attention_layernorm")
@@ -164,7 +164,7 @@ def _qwen3_vl(tower: VisionBuilder) -> None:
 
 
 def _glm4v(tower: VisionBuilder) -> None:
-    width, merged, inner, side = (
+    width, merged, inner, merge = (
         tower["hidden_size"],
         tower["output_size"],
         tower["merger_size"],
@@ -183,7 +183,7 @@ def _glm4v(tower: VisionBuilder) -> None:
     tower.matrix("mlp.up_proj", merged, width)
     tower.matrix("mlp.down_proj", width, merged)
     tower.within("model.visual.", stage="token")
-    tower.matrix("downsample", merged, width, side, side, bias=merged)
+    tower.matrix("downsample", merged, width, merge, merge, bias=merged)
     tower.matrix("merger.proj", merged, merged)
     tower.norms("merger.post_projection_norm", width=merged)
     tower.matrix("merger.gate_proj", inner, merged)

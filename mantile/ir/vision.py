@@ -73,8 +73,8 @@ def _attended(builder: VisionBuilder, patches: Node) -> Node:
     layers = builder["layers"]
     if "window" not in builder.facts:
         return layers * patches
-    side = floor(builder["window"] / builder["patch_size"])
-    return builder["full_layers"] * patches + (layers - builder["full_layers"]) * side * side
+    window = floor(builder["window"] / builder["patch_size"])
+    return builder["full_layers"] * patches + (layers - builder["full_layers"]) * window * window
 
 
 def _width(builder: VisionBuilder) -> Input | Quantity:

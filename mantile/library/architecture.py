@@ -140,16 +140,16 @@ class Architecture(Strict):
     @model_validator(mode="after")
     def _parts_are_no_more_than_the_whole(self) -> Architecture:
         sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
-        for part, whole, things in (
+        for part, total, things in (
             ("kv_heads", "attention_heads", "attention heads"),
             ("global_kv_heads", "attention_heads", "attention heads"),
             ("sliding_kv_heads", sliding, "attention heads"),
             ("experts_per_token", "experts", "experts"),
         ):
-            if self.value(part) > self.value(whole):
+            if self.value(part) > self.value(total):
                 raise ValueError(
                     f"{part}: {self.value(part)} ({self.facts[part].source}) is more than "
-                    f"the {self.value(whole)} {things}"
+                    f"the {self.value(total)} {things}"
                 )
         return self
 

@@ -72,11 +72,11 @@ def dump_scenario(data: Mapping[str, Any]) -> str:
     `load_scenario` reads it back."""
 
     def ordered(case: Mapping[str, Any]) -> dict[str, Any]:
-        found = {name: case[name] for name in _ORDER if name in case}
+        fields = {name: case[name] for name in _ORDER if name in case}
         return (
-            found | {"variants": [ordered(variant) for variant in found["variants"]]}
-            if found.get("variants")
-            else found
+            fields | {"variants": [ordered(variant) for variant in fields["variants"]]}
+            if fields.get("variants")
+            else fields
         )
 
     return dump_yaml(ordered(data))
@@ -105,22 +105,22 @@ def _fit(fit: FitReport) -> Iterator[str]:
         yield from _errors(name, getattr(fit, name))
     if fit.out_of_sample:
         yield "out_of_sample:"
-        for kept, found in fit.out_of_sample.items():
-            yield from (f"  {line}" for line in _errors(kept, found))
+        for kept, metrics in fit.out_of_sample.items():
+            yield from (f"  {line}" for line in _errors(kept, metrics))
     yield "moved:" if fit.moved else "moved: []"
     for moved in fit.moved:
         yield f"  - {_flow(moved.model_dump(exclude_none=True))}"
 
 
-def _errors(name: str, found: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+def _errors(name: str, metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """Errors by metric; fractions with as many digits as mean something."""
-    known = {
+    stated = {
         metric: figures
-        for metric, figures in found.items()
+        for metric, figures in metrics.items()
         if figures.get("n") and all(map(math.isfinite, figures.values()))
     }
-    yield f"{name}:" if known else f"{name}: {{}}"
-    for metric, figures in known.items():
+    yield f"{name}:" if stated else f"{name}: {{}}"
+    for metric, figures in stated.items():
         digits = {key: int(value) if key == "n" else float(f"{value:.4g}") for key, value in figures.items()}
         yield f"  {metric}: {_flow(digits)}"
 

@@ -17,13 +17,13 @@ class InputError(ValueError):
     """
 
 
-def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:
+def unknown(kind: str, given: str, choices: Iterable[str]) -> InputError:
     """An error for a name we do not have, with the nearest names."""
-    return InputError(f"unknown {kind} {given!r}; {near(given, known)}")
+    return InputError(f"unknown {kind} {given!r}; {near(given, choices)}")
 
 
-def near(given: str, known: Iterable[str]) -> str:
+def near(given: str, choices: Iterable[str]) -> str:
     """The names that come near to one we do not have; all of them where none does."""
-    names = sorted(set(known))
+    names = sorted(set(choices))
     close = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"

@@ -23,17 +23,17 @@ def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
     Raises:
         InputError: if there is no such id, or several could be meant, with those.
     """
-    known = list(ids)
-    if given in known:
+    candidates = list(ids)
+    if given in candidates:
         return given
     spelling = _spelling(given)
-    alike = [name for name in known if _spelling(name) == spelling]
-    meant = alike or [name for name in known if spelling and _goes_on(name, spelling)]
+    alike = [name for name in candidates if _spelling(name) == spelling]
+    meant = alike or [name for name in candidates if spelling and _goes_on(name, spelling)]
     if len(meant) == 1:
         return meant[0]
     if meant:
         raise InputError(f"{kind} {given!r} is not clear: expected one of {', '.join(sorted(meant))}")
-    raise unknown(kind, given, known)
+    raise unknown(kind, given, candidates)
 
 
 def _goes_on(name: str, spelling: str) -> bool:

@@ -235,12 +235,12 @@ class Library(Strict):
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")
         for profile in self.efficiency:
-            for field, known in (
+            for field, identifiers in (
                 ("accelerator", accelerators),
                 ("generation", generations),
                 ("link", {system.link for system in self.systems}),
             ):
-                if getattr(profile, field) and getattr(profile, field) not in known:
+                if getattr(profile, field) and getattr(profile, field) not in identifiers:
                     raise ValueError(
                         f"efficiency profile {profile.id}: unknown {field} {getattr(profile, field)}"
                     )
@@ -289,7 +289,7 @@ class Library(Strict):
 
 def alone(chip: Accelerator) -> System:
     """The system of an accelerator that names none: itself, without links."""
-    one, none = (
+    count, links = (
         {
             "unit": unit,
             "source": "an accelerator without a system",
@@ -305,8 +305,8 @@ def alone(chip: Accelerator) -> System:
             "name": f"One {chip.name}",
             "accelerator": chip.id,
             "topology": "single",
-            "accelerators": one | {"value": 1},
-            "link_bandwidth": none | {"value": None},
+            "accelerators": count | {"value": 1},
+            "link_bandwidth": links | {"value": None},
         }
     )
 
@@ -351,10 +351,10 @@ def _spelling(name: str) -> str:
 
 
 def _pick(kind: str, name: str, items: Iterable[_Item]) -> _Item:
-    known = {item.id: item for item in items}
-    if name not in known:
-        raise unknown(kind, name, known)
-    return known[name]
+    by_id = {item.id: item for item in items}
+    if name not in by_id:
+        raise unknown(kind, name, by_id)
+    return by_id[name]
 
 
 def _require_units(holder: Strict, expected: dict[str, str]) -> None:
@@ -399,7 +399,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         mantile.estimate(scenario, library=mantile.load_library())
     """
     folder = data_folder("profiles")
-    found: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
+    profiles: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
     for name, kind in FOLDERS.items():
         for path in sorted((folder / name).glob("*.yaml")):
             item = load(kind, path)
@@ -407,11 +407,11 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
                 raise InputError(
                     f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}"
                 )
-            found[name][item.id] = item
+            profiles[name][item.id] = item
     for pin in pins:
         if pin.lower().endswith((".yaml", ".yml")):
             own = load(EfficiencyProfile, Path(pin))
-            found["efficiency"][own.id] = own
+            profiles["efficiency"][own.id] = own
             continue
         name, _, wanted = pin.partition("/")
         if name not in FOLDERS or "@" not in wanted:
@@ -420,16 +420,16 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
                 "an efficiency profile"
             )
         item = load_version(name, wanted)
-        found[name][item.id] = item
-    chips = found["accelerators"].values()
+        profiles[name][item.id] = item
+    chips = profiles["accelerators"].values()
     singles = [alone(chip) for chip in chips if chip.system is None]
     frameworks = [load(Framework, path) for path in sorted((folder / "frameworks").glob("*.yaml"))]
     return Library.model_validate(
         {
-            **{name: list(items.values()) for name, items in found.items()},
+            **{name: list(items.values()) for name, items in profiles.items()},
             "systems": [
-                *found["systems"].values(),
-                *(single for single in singles if single.id not in found["systems"]),
+                *profiles["systems"].values(),
+                *(single for single in singles if single.id not in profiles["systems"]),
             ],
             "frameworks": frameworks,
             "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
@@ -464,14 +464,14 @@ def load_version(folder: str, name: str) -> Any:
         InputError: if there is no such profile or version.
     """
     identifier, _, version = name.partition("@")
-    known = versions(folder, identifier)
-    if version and version not in known:
+    available = versions(folder, identifier)
+    if version and version not in available:
         raise InputError(
             f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of "
-            f"{', '.join(known)}"
+            f"{', '.join(available)}"
         )
     place = data_folder("profiles") / folder
     current = place / f"{identifier}.yaml"
-    if current.is_file() and version in ("", known[0]):
+    if current.is_file() and version in ("", available[0]):
         return load(FOLDERS[folder], current)
-    return load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or known[0]}.yaml")
+    return load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or available[0]}.yaml")

@@ -72,8 +72,8 @@ def load_template(name: str) -> Template:
         InputError: naming the file and the field, or the templates there are.
     """
     own = name.lower().endswith((".yaml", ".yml"))
-    known = {path.stem: path for path in sorted(data_folder("templates").glob("*.yaml"))}
-    if not own and name not in known:
-        raise unknown("template", name, known)
-    path = Path(name) if own else known[name]
+    paths = {path.stem: path for path in sorted(data_folder("templates").glob("*.yaml"))}
+    if not own and name not in paths:
+        raise unknown("template", name, paths)
+    path = Path(name) if own else paths[name]
     return validate(Template, parse_yaml(read_text(path), str(path)) or {}, str(path))

@@ -195,17 +195,17 @@ def audit(path: str | Path) -> Audit:
         mantile.audit("run.xlsx").write("audit.csv")    # every row of every sheet
     """
     file = open_file(Path(path))
-    book, made = file.book, file.book.estimate
+    book, estimates = file.book, file.book.estimate
     inputs, typed = typed_inputs(file)
     values = book.values(inputs)
     edits = _edits(file, typed)
-    scenarios = tuple(f"{LETTERS[index]}: {column.name}" for index, column in enumerate(made.columns))
+    scenarios = tuple(f"{LETTERS[index]}: {column.name}" for index, column in enumerate(estimates.columns))
     facts = {
         "workbook": str(path),
-        "title": made.title,
-        "model": made.model.hub_id or made.model.id,
-        "date": made.scenario.date,
-        "why": made.scenario.why,
+        "title": estimates.title,
+        "model": estimates.model.hub_id or estimates.model.id,
+        "date": estimates.scenario.date,
+        "why": estimates.scenario.why,
         "generator": book.bundle.generator,
         "audited_with": f"mantile {__version__}",
         "bundle_format": book.bundle.data["format"],
@@ -225,7 +225,7 @@ def audit(path: str | Path) -> Audit:
 
 def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     texts = diff_cells(file)
-    found = [("input", edit) for edit in typed]
+    edits = [("input", edit) for edit in typed]
     for kind, items in (
         ("formula", texts.formulas),
         ("overwritten", texts.overwritten),
@@ -234,7 +234,7 @@ def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         ("worked out otherwise", texts.worked_out_otherwise),
         ("not compared", texts.not_compared),
     ):
-        found += [(kind, item) for item in items]
+        edits += [(kind, item) for item in items]
     return [
         {
             "kind": kind,
@@ -244,7 +244,7 @@ def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
             "from": item["generated"],
             "to": item["found"],
         }
-        for kind, item in found
+        for kind, item in edits
     ]
 
 
@@ -307,16 +307,16 @@ class _Rows:
         places = [self.file.cell_name(sheet.name, row, column) for column in columns]
         first, last = places[0], places[-1]
         content = self.file.content(sheet.name, row, columns[0])
-        found: list[Any] = [None] * self.book.columns
+        values: list[Any] = [None] * self.book.columns
         for column, cell in zip(columns, cells, strict=True):
             value = self._value(sheet, row, column, cell)
             everywhere = cell.scenario == ACROSS or (
                 column == SHARED and sheet.name in self.book.estimate.equations.sheets
             )
-            found = (
-                [value] * len(found)
+            values = (
+                [value] * len(values)
                 if everywhere
-                else [value if index == cell.scenario else old for index, old in enumerate(found)]
+                else [value if index == cell.scenario else old for index, old in enumerate(values)]
             )
         section, label = _words(sheet, row, columns[0])
         return {
@@ -331,7 +331,7 @@ class _Rows:
             else "",
             "source": shown.source if shown is not None else "",
             "status": "worked out" if isinstance(shown, Quantity) or shown is None else shown.status,
-            "values": found,
+            "values": values,
             "formula": content if is_formula(content) else "",
             "edited": "; ".join(
                 f"{place.partition('!')[2]} was {_shown(self.was[place])}"
@@ -448,15 +448,15 @@ def _provenance(item: OverrideInUse, file: File) -> str:
 def _checks(book: EstimateBook, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
     for number, column in enumerate(book.estimate.columns):
         for check in book.estimate.equations.checks.checks:
-            found = values[number]
+            results = values[number]
             yield {
                 "code": check.code,
                 "label": check.label,
                 "kind": "error" if check.error else "alert",
                 "scenario": f"{LETTERS[number]}: {column.name}",
-                "left": float(found[check.left]),
+                "left": float(results[check.left]),
                 "rule": check.rule,
-                "right": float(found[check.right]),
+                "right": float(results[check.right]),
                 "unit": style.shown_unit(check.left.unit),
-                "passed": bool(found[check.result]),
+                "passed": bool(results[check.result]),
             }

@@ -78,7 +78,7 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
         mantile.compare(estimate, mantile.estimate(scenario.replace(tp=4))).to_dict()["headlines"]
     """
     left, right = _opened(a), _opened(b)
-    heads = {figure.id for side in (left, right) for figure in headline(side.estimate.equations).values()}
+    heads = {figure.id for opened in (left, right) for figure in headline(opened.estimate.equations).values()}
     results = tuple(_results(left.estimate, right.estimate))
     return Comparison(
         left.name,
@@ -97,24 +97,26 @@ def _opened(what: str | Path | Estimate) -> _Side:
         file = open_file(Path(what))
         now = edited(file)
         texts = diff_cells(file, len(now.added))
-        made = file.book.estimate.again(now.scenario, now.library, str(what))
-        return _Side(str(what), made, {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)})
+        estimates = file.book.estimate.again(now.scenario, now.library, str(what))
+        return _Side(
+            str(what), estimates, {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)}
+        )
     fields, bundle = read_document(what)
     scenario = parse_scenario(fields, str(what))
-    made = (
+    estimates = (
         estimate(scenario, name=str(what))
         if bundle is None
         else estimate(scenario, bundle.model, bundle.library, str(what), bundle.template)
     )
-    return _Side(str(what), made, {})
+    return _Side(str(what), estimates, {})
 
 
 def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
-    def of(made: Estimate) -> list[dict[str, Any]]:
+    def of(estimates: Estimate) -> list[dict[str, Any]]:
         """Values by id: those all scenarios share first, then those of each, with the name it was given."""
-        figures = made.equations.all_inputs()
-        values = [made.inputs(column) for column in range(len(made.columns))]
-        cases = (made.scenario, *made.scenario.variants)
+        figures = estimates.equations.all_inputs()
+        values = [estimates.inputs(column) for column in range(len(estimates.columns))]
+        cases = (estimates.scenario, *estimates.scenario.variants)
         return [
             {figure.id: values[0].get(figure.id, figure.value) for figure in figures if figure.shared},
             *(
@@ -132,8 +134,8 @@ def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
         scenario = None if number == 0 else LETTERS[number - 1]
         if mine is None or theirs is None:
             names = [
-                made.columns[number - 1].name if known is not None else None
-                for made, known in ((left, mine), (right, theirs))
+                estimates.columns[number - 1].name if inputs is not None else None
+                for estimates, inputs in ((left, mine), (right, theirs))
             ]
             yield {"id": "name", "scenario": scenario, "a": names[0], "b": names[1]}
             continue
@@ -150,22 +152,30 @@ def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
 
 
 def _formulas(left: _Side, right: _Side) -> Iterator[dict[str, Any]]:
-    def of(made: Estimate) -> dict[str, tuple[str, str]]:
-        texts = formulas(made.equations)
-        return {figure.id: (texts[figure.id], sentence(figure)) for figure in made.equations.quantities()}
+    def of(estimates: Estimate) -> dict[str, tuple[str, str]]:
+        texts = formulas(estimates.equations)
+        return {
+            figure.id: (texts[figure.id], sentence(figure)) for figure in estimates.equations.quantities()
+        }
 
     mine, theirs = of(left.estimate), of(right.estimate)
     for identifier in dict.fromkeys((*mine, *theirs)):
-        one, other = mine.get(identifier), theirs.get(identifier)
-        if one != other:
-            words = bool(one and other and one[0] == other[0])  # the same formula, explained differently
-            yield {"id": identifier, "cell": None, "a": one and one[words], "b": other and other[words]}
+        left_texts, right_texts = mine.get(identifier), theirs.get(identifier)
+        if left_texts != right_texts:
+            # Where the formulas are the same, their explanations differ.
+            part = bool(left_texts and right_texts and left_texts[0] == right_texts[0])
+            yield {
+                "id": identifier,
+                "cell": None,
+                "a": left_texts and left_texts[part],
+                "b": right_texts and right_texts[part],
+            }
     for cell in dict.fromkeys((*left.typed, *right.typed)):
         first, second = left.typed.get(cell), right.typed.get(cell)
         if first is None or second is None or first["found"] != second["found"]:
             item = first or second or {}
-            found = [side["found"] if side is not None else item["generated"] for side in (first, second)]
-            yield {"id": item["id"], "cell": cell, "a": found[0], "b": found[1]}
+            contents = [edit["found"] if edit is not None else item["generated"] for edit in (first, second)]
+            yield {"id": item["id"], "cell": cell, "a": contents[0], "b": contents[1]}
 
 
 def _results(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:

@@ -122,7 +122,7 @@ def _of_sheets(
     if not typed:
         return
     figures = {field: file.book.own_inputs[f"sweep.inputs.{field}"] for field in data["sweep"]}
-    found = [
+    typed_points = [
         {
             field: int(point[figure.id]) if figure.integer else point[figure.id]
             for field, figure in figures.items()
@@ -130,10 +130,10 @@ def _of_sheets(
         for point in points
         if all(figure.id in point for figure in figures.values())
     ]
-    values = {field: list(dict.fromkeys(point[field] for point in found)) for field in figures}
+    values = {field: list(dict.fromkeys(point[field] for point in typed_points)) for field in figures}
     if len(figures) == 1:
-        values = {field: [point[field] for point in found] for field in figures}
-    elif found != grid(values):
+        values = {field: [point[field] for point in typed_points] for field in figures}
+    elif typed_points != grid(values):
         raise InputError(
             f"{file.path}: {typed[0]['cell']} ({typed[0]['id']}): holds {typed[0]['found']}; points of two "
             "inputs are all combinations of their values: change the value wherever it stands"
@@ -147,10 +147,10 @@ def _require_possible(changes: Sequence[Mapping[str, Any]], file: File) -> None:
     Other programs do not keep to it.
     """
     for edit in changes:
-        found = edit["found"]
-        wrong = file.inputs[edit["id"]].outside(found) if isinstance(found, int | float) else ""
+        value = edit["found"]
+        wrong = file.inputs[edit["id"]].outside(value) if isinstance(value, int | float) else ""
         if wrong:
-            raise InputError(f"{file.path}: {edit['cell']} ({edit['id']}): holds {found:g}; expected {wrong}")
+            raise InputError(f"{file.path}: {edit['cell']} ({edit['id']}): holds {value:g}; expected {wrong}")
 
 
 def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], file: File) -> None:
@@ -227,18 +227,19 @@ def _fields(
     values = estimate.program.run(typed)
     for _ in range(_ROUNDS):
         for field, value in wrong.items():
-            whole = int(value) if named[field].integer else value
+            typed_value = int(value) if named[field].integer else value
             if field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
-                case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): whole}
+                case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): typed_value}
                 case.setdefault("serving", typed["inputs.serving"])
             else:
-                case[field] = whole
-        found = columns(parse_scenario(data, str(file.path)), estimate.model, library, str(file.path))[number]
+                case[field] = typed_value
+        scenario = parse_scenario(data, str(file.path))
+        column = columns(scenario, estimate.model, library, str(file.path))[number]
         wrong = {
             field: typed.get(figure.id, values[figure])
             for field, figure in named.items()
-            if (field in found.values or figure.id in typed)
-            and not same(found.values.get(field), typed.get(figure.id, values[figure]))
+            if (field in column.values or figure.id in typed)
+            and not same(column.values.get(field), typed.get(figure.id, values[figure]))
         }
         if not wrong:
             return
@@ -277,9 +278,9 @@ def _state(data: dict[str, Any], identifier: str) -> None:
         kind, field = "prices", field.removeprefix("price_")
     folder = {"library": "accelerators", "system": "systems"}.get(kind, kind)
     dated = next(
-        found for found in data["accelerators" if kind == "prices" else folder] if found["id"] == item
+        entry for entry in data["accelerators" if kind == "prices" else folder] if entry["id"] == item
     )
-    profile = next((found for found in data[folder] if found["id"] == item), None)
+    profile = next((entry for entry in data[folder] if entry["id"] == item), None)
     if profile is None:  # an accelerator without prices
         profile = {"id": item, "version": "none", **dict.fromkeys(Prices.UNITS)}
         data["prices"] = [*data["prices"], profile]
@@ -295,14 +296,14 @@ def _state(data: dict[str, Any], identifier: str) -> None:
 
 def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """By id of its cell, a profile and its figure, as plain objects."""
-    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    places: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     for kind, folder, prefix in (
         (Accelerator, "accelerators", "library.{}."),
         (System, "systems", "system.{}."),
         (Prices, "prices", "library.{}.price_"),
     ):
         for item in data[folder]:
-            found |= {
+            places |= {
                 prefix.format(item["id"]) + field: (item, item[field])
                 for field in kind.UNITS
                 if item[field] is not None
@@ -318,5 +319,5 @@ def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, A
                 ),
                 "",
             )
-            found[f"efficiency.{factor['factor']}.{key}{condition}"] = (profile, factor)
-    return found
+            places[f"efficiency.{factor['factor']}.{key}{condition}"] = (profile, factor)
+    return places

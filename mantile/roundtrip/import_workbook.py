@@ -97,16 +97,16 @@ class Imported:
                 "not hold them: expected --bundle"
             )
         try:
-            alone = estimate(self.scenario, name=str(self.path))
+            rebuilt = estimate(self.scenario, name=str(self.path))
         except InputError as error:
             raise InputError(
                 f"{error}\n{path}: a scenario does not hold what the workbook was made from: expected "
                 "--bundle"
             ) from error
-        if (alone.model, alone.library) == (self.estimate.model, self.estimate.library):
+        if (rebuilt.model, rebuilt.library) == (self.estimate.model, self.estimate.library):
             return
         for number, column in enumerate(self.estimate.columns):
-            wrong = _first_difference(self.estimate, alone, number)
+            wrong = _first_difference(self.estimate, rebuilt, number)
             if wrong is not None:
                 raise InputError(
                     f"{path}: the models and profiles installed here are not those of {self.path}: {wrong} "
@@ -153,12 +153,12 @@ def import_workbook(path: str | Path) -> Imported:
         scenario = scenario.model_copy(
             update={"versions": (*then.scenario.versions, _version(then)), "why": why}
         )
-    made = then.again(scenario, now.library, str(path))
+    imported = then.again(scenario, now.library, str(path))
     kept = [*texts.labels, *texts.notes]
     otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
     return Imported(
         path=Path(path),
-        estimate=made,
+        estimate=imported,
         changes=tuple(map(_change, now.changes)),
         added=now.added,
         left_out=tuple({"cell": item["cell"], "found": item["found"]} for item in kept),
@@ -170,23 +170,25 @@ def import_workbook(path: str | Path) -> Imported:
     )
 
 
-def _version(made: Estimate) -> Version:
+def _version(estimates: Estimate) -> Version:
     """What a workbook was when it was made, for the Log of the one that follows it."""
-    checks = [check for check in made.equations.checks.checks if check.error]
+    checks = [check for check in estimates.equations.checks.checks if check.error]
     passed = sum(
-        bool(made.values(column)[check.result]) for column in range(len(made.columns)) for check in checks
+        bool(estimates.values(column)[check.result])
+        for column in range(len(estimates.columns))
+        for check in checks
     )
 
     def shown(metric: Metric) -> float:
         """In the unit that people quote; 0 where it is no number, as a version has no empty fields."""
-        value = metric.shown(float(made.values()[metric.of(made.equations.figures)]))
+        value = metric.shown(float(estimates.values()[metric.of(estimates.equations.figures)]))
         return value if math.isfinite(value) else 0.0
 
     return Version(
-        date=made.scenario.date,
-        what=cut(made.title, _WORDS),
-        why=made.scenario.why,
-        checks=f"{passed} of {len(checks) * len(made.columns)} pass",
+        date=estimates.scenario.date,
+        what=cut(estimates.title, _WORDS),
+        why=estimates.scenario.why,
+        checks=f"{passed} of {len(checks) * len(estimates.columns)} pass",
         ttft_ms=shown(TTFT),
         tpot_ms=shown(TPOT),
         usd_per_million=shown(USD_PER_MILLION_OUTPUT_TOKENS),

@@ -327,19 +327,19 @@ class Book:
     @cached_property
     def program(self) -> list[Program]:
         """For each scenario and further case, and last across them, the program of every expression shown."""
-        found: list[list[Node]] = [[] for _ in range(self.columns + len(self.cases) + 1)]
+        roots: list[list[Node]] = [[] for _ in range(self.columns + len(self.cases) + 1)]
         for sheet in self.sheets.values():
             for cell in sheet.cells.values():
                 if cell.expression is not None:
-                    found[cell.scenario].append(cell.expression)
-        for node in ancestors(*found[ACROSS]):
+                    roots[cell.scenario].append(cell.expression)
+        for node in ancestors(*roots[ACROSS]):
             if isinstance(node, InCase):
-                found[node.case].append(node.figure)
-        made: dict[tuple[Node, ...], Program] = {}  # the cases of one variation show the same
-        for nodes in found:
-            if tuple(nodes) not in made:
-                made[tuple(nodes)] = Program(nodes)
-        return [made[tuple(nodes)] for nodes in found]
+                roots[node.case].append(node.figure)
+        programs: dict[tuple[Node, ...], Program] = {}  # the cases of one variation show the same
+        for nodes in roots:
+            if tuple(nodes) not in programs:
+                programs[tuple(nodes)] = Program(nodes)
+        return [programs[tuple(nodes)] for nodes in roots]
 
     def values(self, inputs: list[dict[str, Any]]) -> list[dict[Node, Any]]:
         """Native values of every expression.

@@ -46,9 +46,9 @@ class Bundle:
     name: str
 
     @classmethod
-    def of(cls, made: Estimate) -> Bundle:
+    def of(cls, estimates: Estimate) -> Bundle:
         """What an estimate was made from."""
-        scenario = made.scenario.model_dump(mode="json", exclude_defaults=True)
+        scenario = estimates.scenario.model_dump(mode="json", exclude_defaults=True)
         if "sweep" in scenario:
             scenario["sweep"] = [
                 list(pair) for pair in scenario["sweep"].items()
@@ -58,9 +58,9 @@ class Bundle:
                 "format": FORMAT,
                 "generator": GENERATOR,
                 "scenario": scenario,
-                "model": made.model.model_dump(mode="json"),
-                "library": made.library.model_dump(mode="json"),
-                "template": made.template.model_dump(mode="json", exclude_defaults=True),
+                "model": estimates.model.model_dump(mode="json"),
+                "library": estimates.library.model_dump(mode="json"),
+                "template": estimates.template.model_dump(mode="json", exclude_defaults=True),
             },
             "bundle",
         )
@@ -82,13 +82,13 @@ class Bundle:
                 f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, "
                 f"which reads formats 1 to {FORMAT}: expected the version that made it, or a later one"
             )
-        found = cls(content, name)
-        if content["format"] > 1 and data.get("digest") != found.digest:
+        bundle = cls(content, name)
+        if content["format"] > 1 and data.get("digest") != bundle.digest:
             raise InputError(
                 f"{name}: the bundle was changed or damaged since it was made: its content has the digest "
-                f"{found.digest}, but field digest says {data.get('digest')!r:.80}"
+                f"{bundle.digest}, but field digest says {data.get('digest')!r:.80}"
             )
-        return found
+        return bundle
 
     @cached_property
     def digest(self) -> str:

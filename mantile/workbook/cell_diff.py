@@ -161,16 +161,16 @@ class _Differ:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""
         if name in self.book.estimate.equations.sheets or not is_formula(item["found"]):
             return False
-        found = self.places.as_of_base(self.places.found(name, item["found"]))
+        formula = self.places.as_of_base(self.places.found(name, item["found"]))
         expected = self.places.as_of_base(self.places.expected(name, str(item["generated"])))
-        return normal_form(found) == normal_form(expected) is not None
+        return normal_form(formula) == normal_form(expected) is not None
 
     def _others(self, name: str, sheet: Sheet) -> Iterator[tuple[int, int, Any]]:
         """Cells of a sheet of the file that are none of the book's."""
         for (row, column), content in self.file.contents.get(name, {}).items():
             place = self.places.in_book(name, row, column)
-            known = place is not None and place[1:] in self.book.sheets[place[0]].cells
-            if not known and str(content).strip() and not self._in_added_column(name, column):
+            has_cell = place is not None and place[1:] in self.book.sheets[place[0]].cells
+            if not has_cell and str(content).strip() and not self._in_added_column(name, column):
                 yield row, column, content
 
     def _in_added_column(self, name: str, column: int) -> bool:
@@ -244,13 +244,13 @@ def _id(sheet: Sheet, row: int, cell: Cell) -> str:
     return sheet.ids.get(row, shown)
 
 
-def _same_constant(cell: Cell, found: Any) -> bool:
+def _same_constant(cell: Cell, content: Any) -> bool:
     if cell.number is not None and math.isnan(cell.number):
-        return is_formula(found) and plain(found) == NOT_AVAILABLE
-    if is_formula(found):
+        return is_formula(content) and plain(content) == NOT_AVAILABLE
+    if is_formula(content):
         return False
     if cell.number is not None:
-        return isinstance(found, int | float) and abs(found - cell.number) <= 1e-12 * abs(cell.number)
+        return isinstance(content, int | float) and abs(content - cell.number) <= 1e-12 * abs(cell.number)
     if cell.text:
-        return str(found) == cell.text
-    return found is None or found == " "
+        return str(content) == cell.text
+    return content is None or content == " "

@@ -162,20 +162,20 @@ class _Reader:
         """
         believed = copy.copy(item)
         believed.file_size = 2 * MAX_PART
-        found = 0
+        size = 0
         with self.archive.open(believed) as stream:
             while chunk := stream.read(2**16):
-                found += len(chunk)
+                size += len(chunk)
                 self.unpacked += len(chunk)
-                if found > MAX_PART or self.unpacked > MAX_UNPACKED:
+                if size > MAX_PART or self.unpacked > MAX_UNPACKED:
                     raise self.refuse(
                         f"part {item.filename} unpacks to more than {min(MAX_PART, MAX_UNPACKED):,} bytes, "
                         f"or with the others to more than {MAX_UNPACKED:,}"
                     )
                 yield chunk
-        if found != item.file_size:
+        if size != item.file_size:
             raise self.refuse(
-                f"part {item.filename} unpacks to {found:,} bytes and not to the {item.file_size:,} that the "
+                f"part {item.filename} unpacks to {size:,} bytes and not to the {item.file_size:,} that the "
                 "file says"
             )
 
@@ -227,9 +227,9 @@ class _Reader:
         relations = (
             parts["xl/_rels/workbook.xml.rels"].relations if "xl/_rels/workbook.xml.rels" in parts else {}
         )
-        found = Package()
+        package = Package()
         for title, state, identifier in book.sheets:
-            if title.lower() in (known.lower() for known in found.sheets):
+            if title.lower() in (sheet.lower() for sheet in package.sheets):
                 raise self.refuse(f"sheet {title!r:.60} stands in the workbook twice")
             kind, target, _ = relations.get(identifier, ("", "", False))
             place = posixpath.normpath(
@@ -237,17 +237,17 @@ class _Reader:
             )
             if place not in parts:
                 raise self.refuse(f"sheet {title!r:.60} is missing: there is no part {target or identifier}")
-            found.sheets[title] = state
-            found.stored[title] = self.stored.get(place, {})
-        titles = list(found.sheets)
+            package.sheets[title] = state
+            package.stored[title] = self.stored.get(place, {})
+        titles = list(package.sheets)
         for name, scope, text in book.names:
             where = (
                 titles[int(scope)]
                 if scope is not None and scope.isdigit() and int(scope) < len(titles)
                 else scope
             )
-            found.names.append((name, where, text))
-        return found
+            package.names.append((name, where, text))
+        return package
 
 
 class _Part:
@@ -450,11 +450,11 @@ def column_number(text: str) -> int:
 
 def letters(number: int) -> str:
     """A column's letters of its number from 1."""
-    found = ""
+    text = ""
     while number:
         number, rest = divmod(number - 1, 26)
-        found = chr(65 + rest) + found
-    return found
+        text = chr(65 + rest) + text
+    return text
 
 
 def _area_of(reference: str) -> int:

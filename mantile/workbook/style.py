@@ -175,7 +175,7 @@ class Style:
 
     def properties(self) -> dict[str, Any]:
         """As xlsxwriter takes it."""
-        found: dict[str, Any] = {
+        options: dict[str, Any] = {
             "font_name": self.font,
             "font_size": self.size,
             "font_color": self.colour,
@@ -188,14 +188,14 @@ class Style:
             "shrink": self.shrink,
         }
         if self.indent:
-            found["indent"] = self.indent
+            options["indent"] = self.indent
         if self.fill:
-            found |= {"bg_color": self.fill, "pattern": 1}
-        for side in ("top", "bottom", "left", "right"):
-            edge = getattr(self, side)
+            options |= {"bg_color": self.fill, "pattern": 1}
+        for border in ("top", "bottom", "left", "right"):
+            edge = getattr(self, border)
             if edge:
-                found |= {side: edge[0], f"{side}_color": edge[1]}
-        return found
+                options |= {border: edge[0], f"{border}_color": edge[1]}
+        return options
 
 
 THIN, THICK, DOUBLE = 1, 2, 6

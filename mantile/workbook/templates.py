@@ -93,5 +93,5 @@ def _mentioned(thing: Any) -> Iterator[str]:
 
 def _sheet_of(text: str) -> str:
     """The sheet that a reference leads to; a text that is none, as it is."""
-    found = _OF_SHEET.match(text)
-    return found[1] if found else text
+    match = _OF_SHEET.match(text)
+    return match[1] if match else text

@@ -121,12 +121,12 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
     """The placement, eight accelerators side by side, the messages, and the checks that do not hold."""
     console = open_console()
     console.print(Text(f"{title}, {plan['name']}: {plan['feasibility']}", style="bold"))
-    for side in plan["sides"]:
-        used = [accelerator for accelerator in side["accelerators"] if accelerator["in_use"]]
-        role = "" if side["role"] == "all" else f"{side['role']} workers: "
+    for workers in plan["sides"]:
+        used = [accelerator for accelerator in workers["accelerators"] if accelerator["in_use"]]
+        role = "" if workers["role"] == "all" else f"{workers['role']} workers: "
         console.print(
-            f"{role}{number(side['accelerators_in_use'])} accelerators of {side['system']}"
-            + (f"; the first {len(used)} are shown" if len(used) < side["accelerators_in_use"] else "")
+            f"{role}{number(workers['accelerators_in_use'])} accelerators of {workers['system']}"
+            + (f"; the first {len(used)} are shown" if len(used) < workers["accelerators_in_use"] else "")
         )
         for start in range(0, len(used), 8):
             band = used[start : start + 8]
@@ -283,20 +283,20 @@ def _caches(caches: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
-def print_differences(found: dict[str, Any]) -> None:
+def print_differences(comparison: dict[str, Any]) -> None:
     """Where two entries differ, field by field; unit and sources beside the figures where they are told."""
     console = open_console()
-    if not found["differences"]:
-        console.print(f"{found['a']} and {found['b']} are the same")
+    if not comparison["differences"]:
+        console.print(f"{comparison['a']} and {comparison['b']} are the same")
         return
-    first, *_ = found["differences"]
+    first, *_ = comparison["differences"]
     extra = [key for key in first if key not in ("field", "a", "b")]
-    heads = {"source_a": f"source of {found['a']}", "source_b": f"source of {found['b']}"}
-    table = new_table("field", found["a"], found["b"], *(heads.get(key, key) for key in extra))
-    for item in found["differences"]:
+    heads = {"source_a": f"source of {comparison['a']}", "source_b": f"source of {comparison['b']}"}
+    table = new_table("field", comparison["a"], comparison["b"], *(heads.get(key, key) for key in extra))
+    for item in comparison["differences"]:
         table.add_row(
             item["field"],
-            *("" if item[side] is None else number(item[side], 15) for side in ("a", "b")),
+            *("" if item[letter] is None else number(item[letter], 15) for letter in ("a", "b")),
             *(item[key] or "" for key in extra),
         )
     console.print(table)
@@ -315,8 +315,8 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     heads, scales = [], []
     for key in rows[0]:
         suffix, unit, scale = next((quoted for quoted in _QUOTED if key.endswith(quoted[0])), ("", "", 1))
-        words = key.removesuffix(suffix).replace("_", " ") if suffix else key.replace("_", " ")
-        heads.append(f"{words}, {unit}" if unit else words)
+        label = key.removesuffix(suffix).replace("_", " ") if suffix else key.replace("_", " ")
+        heads.append(f"{label}, {unit}" if unit else label)
         scales.append(scale)
     figures = {
         index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)
@@ -354,16 +354,16 @@ def print_entry(entry: dict[str, Any]) -> None:
     console.print(grid)
     for key, value in entry.items():
         if isinstance(value, dict):
-            words = {
+            fields = {
                 name: item
                 for name, item in value.items()
                 if not isinstance(item, dict) and item not in (None, "")
             }
-            if words:
+            if fields:
                 console.print(
                     Text(key, style="bold"),
                     ", ".join(
-                        f"{name} {item if name == 'year' else number(item)}" for name, item in words.items()
+                        f"{name} {item if name == 'year' else number(item)}" for name, item in fields.items()
                     ),
                 )
             _print_figures(

@@ -24,11 +24,11 @@ _LISTED = 40  # lines of a table; --json has all
 _DIGITS = 12
 
 
-def print_import(found: Imported, output: Path) -> None:
+def print_import(imported: Imported, output: Path) -> None:
     """What was edited, what was left out, and where it went."""
     console = open_console()
     table = new_table("id", "cell", "scenario", "from", "to", right=(3, 4))
-    for change in found.changes:
+    for change in imported.changes:
         table.add_row(
             change["id"],
             change["cell"],
@@ -36,36 +36,39 @@ def print_import(found: Imported, output: Path) -> None:
             number(change["from"], _DIGITS),
             number(change["to"], _DIGITS),
         )
-    if found.changes:
+    if imported.changes:
         console.print(table)
-    for name in found.added:
+    for name in imported.added:
         console.print(f"  added scenario: {name}")
-    for item in found.left_out:
+    for item in imported.left_out:
         console.print(f"  not carried over: {item['cell']}, {str(item['found'])!r:.80}")
-    if found.unknown or found.lacking or found.worked_out_otherwise:
-        console.print(f"  made by {found.made_by}")
-    _print_ids(console, "ids that this version does not have", found.unknown)
-    _print_ids(console, "ids that the file does not have", found.lacking)
-    _print_otherwise(console, found.worked_out_otherwise)
-    counted = f"{len(found.changes):,} edited inputs" if found.changes else "no input was edited"
+    if imported.unknown or imported.lacking or imported.worked_out_otherwise:
+        console.print(f"  made by {imported.made_by}")
+    _print_ids(console, "ids that this version does not have", imported.unknown)
+    _print_ids(console, "ids that the file does not have", imported.lacking)
+    _print_otherwise(console, imported.worked_out_otherwise)
+    counted = f"{len(imported.changes):,} edited inputs" if imported.changes else "no input was edited"
     console.print(
-        f"{output}: written from {found.path}, {counted}; build it with mantile build {output} -o FILE.xlsx"
+        f"{output}: written from {imported.path}, {counted}; "
+        f"build it with mantile build {output} -o FILE.xlsx"
     )
 
 
-def print_comparison(found: Comparison) -> None:
+def print_comparison(comparison: Comparison) -> None:
     """Inputs, formulas and results that differ."""
     console = open_console()
-    if not found.differ:
-        console.print(f"{found.a} and {found.b}: no difference")
+    if not comparison.differ:
+        console.print(f"{comparison.a} and {comparison.b}: no difference")
         return
-    console.print(f"A: {found.a}\nB: {found.b}")
-    _differences(console, "Inputs", found.inputs, ("id", "scenario", "a", "b"))
-    _differences(console, "Formulas", found.formulas, ("id", "cell", "a", "b"))
+    console.print(f"A: {comparison.a}\nB: {comparison.b}")
+    _differences(console, "Inputs", comparison.inputs, ("id", "scenario", "a", "b"))
+    _differences(console, "Formulas", comparison.formulas, ("id", "cell", "a", "b"))
     _differences(
-        console, "Headline results", found.headlines, ("id", "scenario", "unit", "a", "b", "relative")
+        console, "Headline results", comparison.headlines, ("id", "scenario", "unit", "a", "b", "relative")
     )
-    _differences(console, "Other results", found.results, ("id", "scenario", "unit", "a", "b", "relative"))
+    _differences(
+        console, "Other results", comparison.results, ("id", "scenario", "unit", "a", "b", "relative")
+    )
 
 
 def _differences(console: Console, title: str, items: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
@@ -97,36 +100,36 @@ def _relative(value: float | None) -> str:
     return "" if value is None else f"{value:+.2%}" if abs(value) >= 1e-4 else f"{value:+.1e}"
 
 
-def print_audit(found: Audit, outputs: Sequence[Path]) -> None:
+def print_audit(audit: Audit, outputs: Sequence[Path]) -> None:
     """How much was written, and what an auditor would look at first."""
     console = open_console()
     console.print(
-        f"{', '.join(map(str, outputs))}: {len(found.rows):,} rows, {len(found.assumptions):,} assumptions, "
-        f"{len(found.overrides):,} overrides, {len(found.edits):,} edited cells, {len(found.checks):,} "
+        f"{', '.join(map(str, outputs))}: {len(audit.rows):,} rows, {len(audit.assumptions):,} assumptions, "
+        f"{len(audit.overrides):,} overrides, {len(audit.edits):,} edited cells, {len(audit.checks):,} "
         "checks"
     )
-    failed = [check for check in found.checks if not check["passed"]]
+    failed = [check for check in audit.checks if not check["passed"]]
     for check in failed:
         console.print(
             f"  {check['kind']} {check['code']}, {check['scenario']}: {number(check['left'])} against "
             f"{number(check['right'])}"
         )
     for kind in ("formula", "overwritten"):
-        for edit in [edit for edit in found.edits if edit["kind"] == kind][:_LISTED]:
+        for edit in [edit for edit in audit.edits if edit["kind"] == kind][:_LISTED]:
             console.print(
                 f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of "
                 f"{number(edit['from'], _DIGITS)}"
             )
     console.print(
-        f"  bundle {found.facts['digest']}, made by {found.facts['generator']}, "
-        f"{found.facts['date'] or 'not dated'}"
+        f"  bundle {audit.facts['digest']}, made by {audit.facts['generator']}, "
+        f"{audit.facts['date'] or 'not dated'}"
     )
 
 
 def print_report(report: Report, path: Path) -> None:
     """What verification found, sheet by sheet."""
-    found, console = report.to_dict(), open_console()
-    edited = found["edited"]
+    results, console = report.to_dict(), open_console()
+    edited = results["edited"]
     table = new_table(
         "sheet",
         "cells",
@@ -140,12 +143,12 @@ def print_report(report: Report, path: Path) -> None:
         right=range(1, 9),
     )
     counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
-    whole = {key: found[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
-    whole |= {key: sum(sheet[key] for sheet in found["sheets"]) for key in counted}
-    for sheet in found["sheets"]:
-        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in whole))
+    totals = {key: results[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
+    totals |= {key: sum(sheet[key] for sheet in results["sheets"]) for key in counted}
+    for sheet in results["sheets"]:
+        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in totals))
     table.add_section()
-    table.add_row("all", *(number(value, 2) for value in whole.values()))
+    table.add_row("all", *(number(value, 2) for value in totals.values()))
     console.print(table)
     for head, items in (
         ("edited input", edited["inputs"]),
@@ -153,7 +156,7 @@ def print_report(report: Report, path: Path) -> None:
         ("overwritten", edited["overwritten"]),
         ("defined name", edited["names"]),
         ("sheet", edited["sheets"]),
-        ("mismatch", found["mismatches"]),
+        ("mismatch", results["mismatches"]),
     ):
         for item in items[:WORST]:
             console.print(f"  {head}: {_one_line(item)}")
@@ -161,10 +164,10 @@ def print_report(report: Report, path: Path) -> None:
             console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
-    if not found.get("stored_values_compared", True):
+    if not results.get("stored_values_compared", True):
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
-    console.print(f"{path}: {verdict} ({found['engine']})")
+    console.print(f"{path}: {verdict} ({results['engine']})")
 
 
 def _print_other_version(console: Console, other: OtherVersion) -> None:

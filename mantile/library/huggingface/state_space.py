@@ -71,10 +71,10 @@ def _nemotron_blocks(config: Config) -> list[str]:
     """The block of each layer, from words or from letters."""
     field = next((field for field in ("layers_block_type", "layer_types") if config.has(field)), None)
     if field is not None:
-        words = config.texts(field, among=tuple(_WORDS))
-        if not words or len(words) > MAX_LAYERS:
+        block_types = config.texts(field, among=tuple(_WORDS))
+        if not block_types or len(block_types) > MAX_LAYERS:
             raise config.invalid(field, f"from 1 to {MAX_LAYERS} texts")
-        return [_WORDS[word] for word in words]
+        return [_WORDS[word] for word in block_types]
     letters = config.data.get("hybrid_override_pattern")
     if not isinstance(letters, str) or not 1 <= len(letters) <= MAX_LAYERS or set(letters) - set(_LETTERS):
         raise config.invalid(
@@ -94,12 +94,12 @@ def _nemotron_layers(config: Config, blocks: Sequence[str]) -> Fact:
 def _nemotron_prediction(config: Config, blocks: Sequence[str]) -> Fact:
     """How many prediction layers there are. Only attention followed by experts is supported."""
     count = config.optional("num_nextn_predict_layers", why="no prediction layers")
-    words = config.texts("mtp_layers_block_type", among=tuple(_WORDS))
+    block_types = config.texts("mtp_layers_block_type", among=tuple(_WORDS))
     if not count.value:
         return count
     if config.data.get("mtp_hybrid_override_pattern", "*E") != "*E":
         raise config.invalid("mtp_hybrid_override_pattern", "*E: attention, then experts")
-    if words is not None and [_WORDS[word] for word in words] != ["attention", "moe"]:
+    if block_types is not None and [_WORDS[word] for word in block_types] != ["attention", "moe"]:
         raise config.invalid("mtp_layers_block_type", "attention, then moe")
     if not {"attention", "moe"} <= set(blocks):
         raise config.invalid("num_nextn_predict_layers", "0 in a model without both attention and experts")

@@ -140,11 +140,13 @@ def _counted_rows(
     sheet.set_text(row, 1, label, style.emphasised(style.ROW_LABEL, 1))
     look = style.VALUE.but(form=COUNT)
     name = sheet.name.lower().replace(" ", "_")
-    whole = add_value(report.book, sheet, row, 2, f"{name}.total", float(count), style.emphasised(look, 1))
+    total_count = add_value(
+        report.book, sheet, row, 2, f"{name}.total", float(count), style.emphasised(look, 1)
+    )
     sheet.set_style(row, 3, 3, style.emphasised(look, 1))
     for place, (text, number) in enumerate(counts.items(), top):
         sheet.set_text(place, 1, text[:LONGEST], style.ROW_LABEL)
         figure = add_value(report.book, sheet, place, 2, f"{name}.{place}", float(number), look)
-        share = Quantity(f"{name}.{place}.share", "Share", "1", figure / whole)
+        share = Quantity(f"{name}.{place}.share", "Share", "1", figure / total_count)
         report.book.add_quantity(sheet, place, 3, share, style.VALUE.but(form=PERCENT))
     return row + 1

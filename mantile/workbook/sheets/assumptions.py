@@ -153,8 +153,8 @@ def assumptions_sheet(
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
     row = _overrides(book, sheet, 4 + len(effects), used)
     _bars(sheet, 4, row - 1)
-    for below, words in enumerate(_REMARKS, 1):
-        sheet.set_text(row + below, 0, words, style.PURPOSE)
+    for below, remark in enumerate(_REMARKS, 1):
+        sheet.set_text(row + below, 0, remark, style.PURPOSE)
     sheet.print_area = (0, 0, row + len(_REMARKS), _LAST)
 
 
@@ -220,10 +220,10 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
     return row + 1
 
 
-def _words(sheet: Sheet, row: int, words: tuple[str, str, str, str, str]) -> None:
+def _words(sheet: Sheet, row: int, texts: tuple[str, str, str, str, str]) -> None:
     """Number, statement, sheets, source and status."""
     under = (style.THIN, style.FAINT)
-    number, said, sheets, origin, status = words
+    number, said, sheets, origin, status = texts
     look, assumed = style.SOURCE.but(bottom=under, shrink=False), status == "assumed"
     sheet.set_text(row, 0, number, style.SOURCE.but(bottom=under))
     sheet.set_text(row, 1, said, style.LABEL.but(bottom=under, shrink=True))

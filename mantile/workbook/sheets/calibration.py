@@ -46,8 +46,8 @@ def _total(book: EstimateBook, sheet: Sheet, row: int, error: Quantity) -> None:
     """The last row: all scenarios together."""
     texts = ("How far off", error.label, error.unit, sentence(error), "", error.id)
     styles = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
-    for column, (words, look) in enumerate(zip(texts, styles, strict=True)):
-        sheet.set_text(row, column, words, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
+    for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
+        sheet.set_text(row, column, text, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
     look = style.emphasised(style.value(error.unit).but(form=style.FRONT["ratio"]), 2)
     book.add_quantity(sheet, row, SHARED, error, look, scenario=ACROSS)
     sheet.set_style(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))

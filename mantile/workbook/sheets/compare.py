@@ -134,8 +134,8 @@ class _CompareSheet:
         book, sheet, line = self.book, self.sheet, of.line
         unit = style.shown_unit(line.shown_unit or line.unit)
         labels = ((line.label, style.ROW_LABEL), (unit, style.UNIT), (line.better or "", style.UNIT))
-        for column, (words, look) in enumerate(labels, 1):
-            sheet.set_text(row, column, words, look.but(top=edge))
+        for column, (text, look) in enumerate(labels, 1):
+            sheet.set_text(row, column, text, look.but(top=edge))
         look = _look(line).but(top=edge)
         for scenario, value in enumerate(of.values):
             link = book.link_to(line.figures[0], scenario)
@@ -159,8 +159,8 @@ class _CompareSheet:
             "letter": scenarios.letters,
             "name": scenarios.names,
         }
-        for below, (words, figures) in enumerate(constants.items(), row + 1):
-            sheet.set_text(below, 1, words, _SMALL)
+        for below, (caption, figures) in enumerate(constants.items(), row + 1):
+            sheet.set_text(below, 1, caption, _SMALL)
             for column, figure in enumerate(figures, _BASE):
                 book.add_constant(sheet, below, column, figure, _SMALL)
         self.label_row = row + 4
@@ -172,8 +172,8 @@ class _CompareSheet:
     def _rankings(self, row: int) -> int:
         """What scenarios are ranked by, and who is best; the next free row."""
         book, sheet = self.book, self.sheet
-        for column, words in ((1, "ranked by"), (2, "best"), (3, "up to, from")):
-            sheet.set_text(row, column, words, _SMALL)
+        for column, label in ((1, "ranked by"), (2, "best"), (3, "up to, from")):
+            sheet.set_text(row, column, label, _SMALL)
         for of in self.figures.rows:
             if of.ranking is None:
                 continue
@@ -198,9 +198,9 @@ class _CompareSheet:
         book.add_quantity(sheet, data + 2, 2, finding.sharing, _COUNT, scenario=ACROSS)
         book.add_quantity(sheet, data + 2, _BASE, finding.leader, _SMALL, scenario=ACROSS)
         book.add_quantity(sheet, row, 0, finding.title, style.SECTION_HEAD, scenario=ACROSS)
-        words = "headline results: TTFT, TPOT, tokens per accelerator, cost per token"
+        caption = "headline results: TTFT, TPOT, tokens per accelerator, cost per token"
         grey = style.SECTION_HEAD.but(size=9, bold=False, colour=style.GREY, align="right")
-        sheet.set_text(row, self.last, words, grey)
+        sheet.set_text(row, self.last, caption, grey)
         sheet.set_style(row, 1, self.last, style.SECTION_HEAD)
         sheet.heights |= {row: 34, row + 1: 28}
         return data + 3
@@ -236,8 +236,8 @@ class _CompareSheet:
         """Two rows: the best scenario with its gain, and the others with the gain in words."""
         book, sheet, form = self.book, self.sheet, _NUMBER.but(form="0.0%")
         rows = (("the best, and its gain", of.gain, of.best), ("the others", of.words, of.others))
-        for below, (words, told, values) in enumerate(rows, row):
-            sheet.set_text(below, 1, f"{of.row.line.chart}: {words}", _SMALL)
+        for below, (label, told, values) in enumerate(rows, row):
+            sheet.set_text(below, 1, f"{of.row.line.chart}: {label}", _SMALL)
             book.add_quantity(sheet, below, 2, told, form, scenario=ACROSS)
             for column, value in enumerate(values, _BASE):
                 book.add_quantity(sheet, below, column, value, _NUMBER, scenario=ACROSS)

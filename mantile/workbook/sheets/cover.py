@@ -111,12 +111,12 @@ def _contents(book: EstimateBook, sheet: Sheet) -> int:
     row = 6
     name_look = style.Style(bold=True, colour=style.NAVY, indent=1)
     for family, entries in _CONTENTS:
-        for name, words in entries:
+        for name, purpose in entries:
             if name not in book.sheets:
                 continue
             sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
             sheet.set_text(row, 1, name, name_look, link=f"internal:'{name}'!A1")
-            sheet.set_text(row, 2, words, style.PURPOSE)
+            sheet.set_text(row, 2, purpose, style.PURPOSE)
             sheet.set_text(row, 3, _extent(book, name), style.BACK)
             row += 1
         sheet.heights[row] = _NARROW
@@ -128,15 +128,15 @@ def _limits_and_weaknesses(book: EstimateBook, sheet: Sheet, row: int) -> int:
     """What the estimate leaves out; the row after the last."""
     _head(sheet, row, 1, "Limits and weaknesses")
     limits = _limits(book.estimate)
-    for below, words in enumerate(limits, row + 2):
-        sheet.set_text(below, 1, words, style.LABEL)
+    for below, limit in enumerate(limits, row + 2):
+        sheet.set_text(below, 1, limit, style.LABEL)
     return row + 2 + len(limits)
 
 
-def _head(sheet: Sheet, row: int, column: int, words: str) -> None:
+def _head(sheet: Sheet, row: int, column: int, text: str) -> None:
     """A head over the left or the right half of the page."""
     rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
-    sheet.set_text(row, column, words, rule)
+    sheet.set_text(row, column, text, rule)
     sheet.set_style(row, column + 1, 3 if column == 1 else 8, rule)
 
 
@@ -151,23 +151,23 @@ class _RightColumn:
     def how_to_use(self) -> None:
         """Steps for a reader."""
         _head(self.sheet, 4, 5, "How to use this workbook")
-        for number, words in enumerate(_USE, 1):
-            self.sheet.set_text(next(self.rows), 5, f"{number}   {words}", style.LABEL)
+        for number, step in enumerate(_USE, 1):
+            self.sheet.set_text(next(self.rows), 5, f"{number}   {step}", style.LABEL)
 
     def colours(self) -> None:
         """A sample of each kind of cell."""
         self._head("What the colours mean")
-        for look, sample, words in _samples():
+        for look, sample, meaning in _samples():
             row = next(self.rows)
             self.sheet.set_cell(row, 5, Cell(look, number=sample))
-            self.sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
+            self.sheet.set_text(row, 6, meaning, style.LABEL.but(indent=1))
 
     def answer(self) -> None:
         """The headline results."""
         figures = self.book.estimate.equations.figures
         rate = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
         self._head("The answer")
-        for metric, unit, words in (
+        for metric, unit, meaning in (
             (TTFT, TTFT.display_unit, "to the first token"),
             (TPOT, TPOT.display_unit, "per further token"),
             (rate, "", rate.definition),
@@ -176,7 +176,7 @@ class _RightColumn:
             row, look = next(self.rows), style.Style(form=form, bold=True, align="right")
             shown = self.book.displayed(metric.of(figures), metric.display_unit)
             self.sheet.set_formula(row, 5, shown, look)
-            self.sheet.set_text(row, 6, words, style.LABEL.but(indent=1))
+            self.sheet.set_text(row, 6, meaning, style.LABEL.but(indent=1))
 
     def provenance(self) -> int:
         """What the workbook was made from; the last row."""
@@ -188,7 +188,7 @@ class _RightColumn:
             look = style.value("1", role="fixed").but(form="0.0000", align="left")
             sheet.set_text(row, 5, rate.label, style.PURPOSE)
             book.add_constant(sheet, row, 6, rate, look)
-        for label, words in (
+        for label, text in (
             ("generator", book.generator),
             ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
             ("profiles", _versions(book)),
@@ -197,16 +197,16 @@ class _RightColumn:
             ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
             ("licence", "Apache-2.0"),
         ):
-            for place, line in enumerate(wrap(words, _LINE, break_on_hyphens=False)):
+            for place, line in enumerate(wrap(text, _LINE, break_on_hyphens=False)):
                 row = next(self.rows)
                 sheet.set_text(row, 5, "" if place else label, style.PURPOSE)
                 sheet.set_text(row, 6, line, style.LABEL)
         return row
 
-    def _head(self, words: str) -> None:
+    def _head(self, text: str) -> None:
         """A head behind an empty row."""
         next(self.rows)
-        _head(self.sheet, next(self.rows), 5, words)
+        _head(self.sheet, next(self.rows), 5, text)
 
 
 def _samples() -> tuple[tuple[style.Style, float, str], ...]:

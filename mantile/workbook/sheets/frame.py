@@ -34,9 +34,9 @@ def mark_beginning(sheet: Sheet, row: int, column: int, sign: str, colour: str) 
     sheet.conditional.append(((row, column, row, column), rule))
 
 
-def cut(words: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
     """Words that fit in so many characters, with a sign where some are left out."""
-    return words if len(words) <= most else words[: most - 1].rstrip(" ,;") + "…"
+    return text if len(text) <= most else text[: most - 1].rstrip(" ,;") + "…"
 
 
 def scenario_heads(book: EstimateBook) -> list[tuple[str, str]]:

@@ -77,8 +77,8 @@ def _steps(book: EstimateBook, sheet: Sheet, row: int, layer: Layer, name: str, 
         f"{name}, one layer" if len(ir.layers) == 1 else f"{name}, one {layer.name} layer",
         style.HEADER,
     )
-    for column, words in enumerate(_HEADS, 1):
-        sheet.set_text(row, column, words, style.HEADER if column == 1 else style.HEADER_RIGHT)
+    for column, head in enumerate(_HEADS, 1):
+        sheet.set_text(row, column, head, style.HEADER if column == 1 else style.HEADER_RIGHT)
     row += 1
     bold = {"bold": True, "fill": style.PANEL}
     sheet.set_text(row, 0, "Whole layer", style.LABEL.but(**bold))
@@ -147,14 +147,14 @@ class _List:
         self.row = row
         sheet = self.sheet
         top = style.HEADER.but(bottom=None)
-        for column, words in ((0, ""), *((column, name) for name, column in LISTED.items())):
-            sheet.set_text(self.row, column, words, top)
+        for column, head in ((0, ""), *((column, name) for name, column in LISTED.items())):
+            sheet.set_text(self.row, column, head, top)
         sheet.set_style(self.row, 0, _GANTT - 1, top)
         self.row += 1
-        for column, words in enumerate(
+        for column, head in enumerate(
             ("a whole pass", "number of its kind", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
         ):
-            sheet.set_text(self.row, column, words, style.HEADER if column < 2 else style.HEADER_RIGHT)
+            sheet.set_text(self.row, column, head, style.HEADER if column < 2 else style.HEADER_RIGHT)
         self.row += 1
         first = self.row
         for line in self.shown.lines:

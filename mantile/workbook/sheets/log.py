@@ -52,9 +52,9 @@ def _heads(sheet: Sheet) -> None:
         sheet.set_text(3, column, "", style.HEADER.but(bottom=None))
         sheet.set_text(4, column, head, style.HEADER)
     for place, metric in enumerate(_METRICS):
-        for column, (top, words) in enumerate((("", "before"), (metric.head, "after")), _BEFORE + 2 * place):
+        for column, (top, text) in enumerate((("", "before"), (metric.head, "after")), _BEFORE + 2 * place):
             sheet.set_text(3, column, top, style.HEADER_RIGHT.but(bottom=None))
-            sheet.set_text(4, column, words, style.HEADER_RIGHT)
+            sheet.set_text(4, column, text, style.HEADER_RIGHT)
 
 
 def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
@@ -101,8 +101,8 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
 def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
     """This file, recalculated: before is the stamp of generation, after the live result."""
     bold = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
-    words = ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
-    for column, text in enumerate(words):
+    texts = ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
+    for column, text in enumerate(texts):
         sheet.set_text(row, column, text, bold.but(bold=not column))
     book.add_quantity(sheet, row, 4, unchanged(stamp), bold.but(colour=style.PASS))
     mark_beginning(sheet, row, 4, "!", style.ALERT)
@@ -143,8 +143,8 @@ def _shown(book: EstimateBook, figure: Named) -> Node:
     return book.displayed(figure, "ms") if figure.unit == "s" else figure
 
 
-def _words(sheet: Sheet, row: int, words: tuple[str, ...]) -> None:
-    for column, text in enumerate(words):
+def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:
+    for column, text in enumerate(texts):
         sheet.set_text(row, column, text, _LINE.but(shrink=True))
 
 

@@ -54,13 +54,13 @@ def _grid(book: EstimateBook, sheet: Sheet, row: int, scenario: int, workers: Wo
     """The accelerators of some workers in a scenario, in bands of eight; the row after them."""
     equations = book.estimate.equations
     prefix = f"placement.{scenario}"
-    words = f"{LETTERS[scenario]}{'' if scenario else ' · base'}: "
+    start = f"{LETTERS[scenario]}{'' if scenario else ' · base'}: "
     if len(equations.workers) > 1:
         prefill = workers is equations.prefill_workers
-        words += "prefill workers, " if prefill else "decode workers, "
+        start += "prefill workers, " if prefill else "decode workers, "
         prefix += "" if prefill else ".decode"
     look = style.Style(size=12, bold=True, colour=style.NAVY)
-    book.add_quantity(sheet, row, 0, title(workers, prefix, words), look, scenario=scenario)
+    book.add_quantity(sheet, row, 0, title(workers, prefix, start), look, scenario=scenario)
     sheet.heights[row] = 26
     row += 1
     values = book.estimate_values[scenario]

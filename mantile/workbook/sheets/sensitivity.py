@@ -95,13 +95,13 @@ class SensitivitySheet:
         """Heads of the table, above them the results."""
         top = style.HEADER.but(bottom=None)
         for place, result in enumerate(self.figures.results):
-            words = f"{result.label}, {result.shown_unit}"
-            self.sheet.set_text(row, _high_of(place), words, style.HEADER_RIGHT.but(bottom=None))
+            head = f"{result.label}, {result.shown_unit}"
+            self.sheet.set_text(row, _high_of(place), head, style.HEADER_RIGHT.but(bottom=None))
         self.sheet.set_style(row, 0, _LAST, top)
         heads = ("driver", "unit", "base", "± percent", "lower", "higher", *(("low", "high") * 3), "source")
-        for column, words in enumerate(heads):
+        for column, head in enumerate(heads):
             look = style.HEADER if column in (0, 1, _SOURCE) else style.HEADER_RIGHT
-            self.sheet.set_text(row + 1, column, words, look)
+            self.sheet.set_text(row + 1, column, head, look)
 
     def _base(self, row: int) -> None:
         """The results as they are; which column is which end."""
@@ -151,17 +151,17 @@ class SensitivitySheet:
         """The figures that follow from an input, in the order of the workbook; the row after them."""
         sheet = self.sheet
         sheet.heights |= {row: 6, row + 1: 21}
-        words = "what follows from it, up to the results; all other figures are those of the base scenario"
+        note = "what follows from it, up to the results; all other figures are those of the base scenario"
         sheet.set_text(row + 1, 0, ends.input.label, style.BLOCK_HEAD)
-        sheet.set_text(row + 1, _FIRST_RESULT, words, style.BLOCK_NOTE)
+        sheet.set_text(row + 1, _FIRST_RESULT, note, style.BLOCK_NOTE)
         sheet.set_style(row + 1, 1, _LAST, style.BLOCK_HEAD)
         rows = [(original, figure, "the driver") for original, figure in ends.varied.items()]
         for name, pairs in ends.variation.rows.items():
             rows += [(original, figure, f"as on {name}") for original, figure in pairs]
-        for below, (original, figure, words) in enumerate(rows, row + 2):
+        for below, (original, figure, note) in enumerate(rows, row + 2):
             add_varied_row(self.book, sheet, below, original, figure, self.cases)
             sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
-            sheet.set_text(below, _SOURCE, words, style.SOURCE)
+            sheet.set_text(below, _SOURCE, note, style.SOURCE)
         sheet.blocks.append((row, row + len(rows) + 1))
         return row + len(rows) + 2
 
@@ -173,8 +173,8 @@ class SensitivitySheet:
         book.add_constant(sheet, row, _ROOM[0], ROOM, _NUMBER)
         sheet.set_text(row, _ROOM[1], "× longest bars: room for labels", _SMALL)
         row += 1
-        for column, words in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
-            sheet.set_text(row, column, words, _SMALL)
+        for column, head in ((0, "driver with its range"), (2, "number"), (_LAST, "driver")):
+            sheet.set_text(row, column, head, _SMALL)
         inputs = zip(figures.labels, figures.numbers, figures.names, strict=True)
         for below, (label, number, name) in enumerate(inputs, row + 1):
             book.add_quantity(sheet, below, 0, label, _SMALL, scenario=ACROSS)
@@ -186,8 +186,8 @@ class SensitivitySheet:
 
     def _changes(self, row: int, column: int, ranking: Ranking) -> None:
         """The change of a result at both ends of every input, and what inputs are ranked by."""
-        for offset, words in enumerate((f"{ranking.result.label}, lower", "higher", "key")):
-            self.sheet.set_text(row, column + offset, words, _SMALL)
+        for offset, head in enumerate((f"{ranking.result.label}, lower", "higher", "key")):
+            self.sheet.set_text(row, column + offset, head, _SMALL)
         lines = zip(ranking.changes, ranking.keys, strict=True)
         for below, ((low, high), key) in enumerate(lines, row + 1):
             for offset, figure in enumerate((low, high, key)):
@@ -197,8 +197,8 @@ class SensitivitySheet:
         """The inputs by how far they move a result, the largest first."""
         book, sheet = self.book, self.sheet
         heads = (f"{ranking.result.label}: sorted", "better", "worse", "rank", "entry", "room", "room")
-        for column, words in enumerate(heads):
-            sheet.set_text(row, column, words, _SMALL)
+        for column, head in enumerate(heads):
+            sheet.set_text(row, column, head, _SMALL)
         for below, place in enumerate(ranking.ranked, row + 1):
             book.add_constant(sheet, below, 3, place.rank, _COUNT)
             cells = ((place.name, _SMALL), (place.better, _NUMBER), (place.worse, _NUMBER))
@@ -220,6 +220,6 @@ def _high_of(place: int) -> int:
     return _FIRST_RESULT + 2 * place + 1
 
 
-def _result_look(result: Shown, words: str = "") -> style.Style:
+def _result_look(result: Shown, prefix: str = "") -> style.Style:
     form = style.amount(result.digits or 0)
-    return style.VALUE.but(form=f'"{words}"{form}' if words else form)
+    return style.VALUE.but(form=f'"{prefix}"{form}' if prefix else form)

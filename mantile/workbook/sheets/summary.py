@@ -149,36 +149,36 @@ def _selector(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: I
 
 def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     """The answer and the plan in words; the verdict of the checks, and whether inputs changed."""
-    words = heading(book.estimate.equations, book.estimate.model.name, verdict)
-    book.add_quantity(sheet, 0, FIRST, words.answer, style.SUMMARY_TITLE)
-    book.add_quantity(sheet, CHART_DATA + 1, FIRST, words.workload, style.Style(size=9))
-    book.add_quantity(sheet, 1, FIRST, words.plan, style.PURPOSE)
+    texts = heading(book.estimate.equations, book.estimate.model.name, verdict)
+    book.add_quantity(sheet, 0, FIRST, texts.answer, style.SUMMARY_TITLE)
+    book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=9))
+    book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
     link = "internal:'Checks'!A1"
     sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link=link)
     mark_beginning(sheet, 0, LAST, "✗", style.FAIL)
     link = "internal:'Log'!A1"
-    book.add_quantity(sheet, 1, LAST, words.status, style.BACK, scenario=ACROSS, link=link)
+    book.add_quantity(sheet, 1, LAST, texts.status, style.BACK, scenario=ACROSS, link=link)
 
 
-def _section_head(sheet: Sheet, row: int, words: str) -> None:
-    sheet.set_text(row, FIRST, words, style.SECTION_HEAD)
+def _section_head(sheet: Sheet, row: int, text: str) -> None:
+    sheet.set_text(row, FIRST, text, style.SECTION_HEAD)
 
 
 def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> None:
     """How good the evidence is, what checks say, and whether results are those of generation."""
-    line, words = style.Style(size=9.5), trust(book.estimate.equations, verdict, stamp)
+    line, texts = style.Style(size=9.5), trust(book.estimate.equations, verdict, stamp)
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
         sheet.set_text(_TRUST, column, head, style.SECTION_HEAD)
     sheet.set_style(_TRUST, FIRST, LAST, style.SECTION_HEAD)
     for row, column, figure in (
-        (1, 1, words.profile),
-        (2, 1, words.ranges),
-        (2, 4, words.floors),
-        (1, 7, words.generated),
-        (2, 7, words.live),
+        (1, 1, texts.profile),
+        (2, 1, texts.ranges),
+        (2, 4, texts.floors),
+        (1, 7, texts.generated),
+        (2, 7, texts.live),
     ):
         book.add_quantity(sheet, _TRUST + row, column, figure, line)
-    for row, figure in ((1, words.checks), (3, words.advice)):
+    for row, figure in ((1, texts.checks), (3, texts.advice)):
         book.add_quantity(sheet, _TRUST + row, 4, figure, line, scenario=ACROSS)
     assumptions = "Assumptions, with what moves the answer most, are numbered on Assumptions"
     sheet.set_text(_TRUST + 3, 1, assumptions, line)

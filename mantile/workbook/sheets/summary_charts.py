@@ -63,8 +63,8 @@ class SummaryCharts:
         self.book.add_quantity(self.sheet, row, column, figure, look)
 
     def _heads(self, row: int, heads: tuple[str, ...]) -> None:
-        for column, words in enumerate(heads, _FIRST):
-            self.sheet.set_text(row, column, words, _SMALL)
+        for column, head in enumerate(heads, _FIRST):
+            self.sheet.set_text(row, column, head, _SMALL)
 
     def _split(self) -> None:
         """Both phases by what limits them."""
@@ -189,11 +189,11 @@ class SummaryCharts:
         chart = sweep_sheet.interactivity(_SIZE, (0.115, 0.03, 0.85, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
         priced = float(self.book.estimate_values[0][equations.cost.usd_per_million_output]) > 0
-        words = self.book.currency.named("USD per million output tokens")
-        key, words = ("usd", words) if priced else ("tpot", "TPOT")
+        label = self.book.currency.named("USD per million output tokens")
+        key, label = ("usd", label) if priced else ("tpot", "TPOT")
         title = sensitivity_sheet.figures.rankings[key].title
         self.sheet.set_formula(_OUTLOOK, 7, title, _TITLE, scenario=ACROSS)
-        self.sheet.charts.append((_OUTLOOK + 1, 7, sensitivity_sheet.tornado(key, words, _SIZE)))
+        self.sheet.charts.append((_OUTLOOK + 1, 7, sensitivity_sheet.tornado(key, label, _SIZE)))
 
 
 def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:

@@ -67,8 +67,8 @@ class SweepSheet:
 
     def _heads(self) -> None:
         heads = ("point", *(figure.label for figure in self.swept))
-        for column, words in enumerate((*heads, *(result.label for result in self.results.values()))):
-            self.sheet.set_text(_HEAD, column, words, style.HEADER_WRAP if column else style.HEADER)
+        for column, head in enumerate((*heads, *(result.label for result in self.results.values()))):
+            self.sheet.set_text(_HEAD, column, head, style.HEADER_WRAP if column else style.HEADER)
 
     def _now(self) -> None:
         """The live scenario."""
@@ -183,9 +183,9 @@ class SweepSheet:
         sheet.widths += [92] * max(0, max(*cases, self.last) + 1 - len(sheet.widths))
         self.row += 1
         points = (f"point {number}" for number in range(1, len(cases) + 1))
-        for column, words in enumerate(("workings of every point", "unit", "as on", *points)):
+        for column, head in enumerate(("workings of every point", "unit", "as on", *points)):
             look = style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT
-            sheet.set_text(self.row, column, words, look)
+            sheet.set_text(self.row, column, head, look)
         self.row += 1
         for figure, varied in figures.inputs.items():
             self._varied_input(figure, varied, cases)
@@ -237,12 +237,12 @@ class SweepSheet:
 
     def _charts(self) -> None:
         """Charts above the table: TPOT and cost over the first field, throughput against interactivity."""
-        for column, words, chart in (
+        for column, caption, chart in (
             (0, f"TPOT in ms over {self.words}", self._over("tpot")),
             (4, "Throughput per accelerator against speed for a user", self.interactivity(_CHART, _PLOT)),
             (9, self.results["usd"].label, self._over("usd")),
         ):
-            self.sheet.set_text(3, column, words, style.Style(size=10.5, bold=True))
+            self.sheet.set_text(3, column, caption, style.Style(size=10.5, bold=True))
             self.sheet.charts.append((4, column, chart))
 
     def _over(self, key: str) -> charts.Chart:

@@ -84,15 +84,15 @@ def workings(
 
 def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
     own = {figure for section in sections for figure in section.figures()}
-    found: dict[Named, None] = {}
+    imports: dict[Named, None] = {}
     for section in sections:
         for figure in section.figures():
             if isinstance(figure, Quantity) and not isinstance(figure.body, Input | Quantity):
                 in_spans = {member for member in _span_members(figure)}
                 for other in precedents(figure):
                     if other not in own and other not in in_spans:
-                        found[other] = None
-    return tuple(found)
+                        imports[other] = None
+    return tuple(imports)
 
 
 def _span_members(figure: Quantity) -> set[Named]:
