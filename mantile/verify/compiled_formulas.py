@@ -75,8 +75,8 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         for row in worksheet.iter_rows():
             for cell in row:
                 if cell.data_type == "f" or (worksheet.title, cell.row, cell.column) in self._read:
-                    made = self.compile_cell(cell, context, references, formula_references)
-                    self.add_cell(made, context, self.formula_ranges(context))
+                    compiled = self.compile_cell(cell, context, references, formula_references)
+                    self.add_cell(compiled, context, self.formula_ranges(context))
         return self
 
     def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
@@ -86,36 +86,36 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
             return self._compile_cell(cell.coordinate, text, context, True, references)
         if cell.data_type != "f" or not isinstance(text, str) or cell.coordinate in formula_references:
             return super().compile_cell(cell, context, references, formula_references)
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         shapes: list[tuple[int, int]] = []
 
         def replace(match: re.Match[str]) -> str:
             if match["text"] is not None:
                 return match["text"]
             plain = match.group().replace("$", "")
-            if plain not in found:
-                found[plain] = len(found)
+            if plain not in numbers:
+                numbers[plain] = len(numbers)
                 area = reference_of(match, "")
                 height = area.last_row - area.row if match["c2"] else -1
                 shapes.append((height, area.last_column - area.column))
-            return f"#{found[plain]}"
+            return f"#{numbers[plain]}"
 
         key = (REFERENCE.sub(replace, text), *shapes)
-        ranges = [Ranges().push(reference, context=context) for reference in found]
+        ranges = [Ranges().push(reference, context=context) for reference in numbers]
         if key in self._patterns:
             function, order = self._patterns[key]
             return PatternCell(cell.coordinate, context, function, order, ranges)
-        made = super().compile_cell(cell, context, references, formula_references)
+        compiled = super().compile_cell(cell, context, references, formula_references)
         names = [part.ranges[0]["name"] for part in ranges]
-        wanted = list(made.func.inputs) if made.func is not None else []
-        if wanted and sorted(wanted) == sorted(names):
-            self._patterns[key] = (_straight(made.func.func), [names.index(name) for name in wanted])
-        return made
+        arguments = list(compiled.func.inputs) if compiled.func is not None else []
+        if arguments and sorted(arguments) == sorted(names):
+            self._patterns[key] = (_straight(compiled.func.func), [names.index(name) for name in arguments])
+        return compiled
 
 
 # Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and
 # extra inputs are among the inputs.
-_KNOWN = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
+_STEP_KEYS = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
 
 
 def _straight(pipe: Any) -> Callable[..., Any]:
@@ -130,7 +130,7 @@ def _straight(pipe: Any) -> Callable[..., Any]:
         return pipe  # type: ignore[no-any-return]
     nodes, defaults = pipe.dsp.nodes, pipe.dsp.default_values
     waiting = [node for node in nodes.values() if node["type"] == "function"]
-    if len(pipe.outputs) != 1 or any(set(node) - _KNOWN or len(node["outputs"]) != 1 for node in waiting):
+    if len(pipe.outputs) != 1 or any(set(node) - _STEP_KEYS or len(node["outputs"]) != 1 for node in waiting):
         return pipe  # type: ignore[no-any-return]
     slots = {name: place for place, name in enumerate((*pipe.inputs, *defaults))}
     constants = [figure["value"] for figure in defaults.values()]
@@ -144,7 +144,7 @@ def _straight(pipe: Any) -> Callable[..., Any]:
         slots[ready["outputs"][0]] = len(slots)
     if len(slots) != len(pipe.inputs) + len(constants) + len(steps) or pipe.outputs[0] not in slots:
         return pipe  # type: ignore[no-any-return]
-    result = slots[pipe.outputs[0]]
+    result_slot = slots[pipe.outputs[0]]
     filters = nodes[pipe.outputs[0]].get(
         "filters", ()
     )  # a reference that INDEX gives becomes what stands there
@@ -154,19 +154,19 @@ def _straight(pipe: Any) -> Callable[..., Any]:
         try:
             for function, places in steps:
                 values.append(function(*[values[place] for place in places]))
-            found = values[result]
-            for each in filters:
-                found = each(found)
+            result = values[result_slot]
+            for value_filter in filters:
+                result = value_filter(result)
         except Exception:
             return pipe(*arguments)
-        return found
+        return result
 
     return run
 
 
 def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
     """Sheet, row and column of every cell that a formula of these sheets refers to."""
-    found: set[tuple[str, int, int]] = set()
+    cells: set[tuple[str, int, int]] = set()
     for sheet in worksheets:
         for row in sheet.iter_rows():
             for cell in row:
@@ -175,9 +175,9 @@ def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
                 for match in REFERENCE.finditer(cell.value):
                     if match["text"] is None:
                         area = reference_of(match, sheet.title)
-                        found |= {
+                        cells |= {
                             (area.sheet, line + 1, place + 1)
                             for line in range(area.row, area.last_row + 1)
                             for place in range(area.column, area.last_column + 1)
                         }
-    return found
+    return cells

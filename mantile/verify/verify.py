@@ -182,8 +182,8 @@ class _Verification:
             self.sheets[place[0]].formulas += 1
             self.sheets[place[0]].compared += place in compared
             if self.report.stored_values and place not in compared:
-                found = _at(recomputed, place)
-                self._judge(place, "", found, 0.0, self.file.cells.stored, "stored value")
+                value = _at(recomputed, place)
+                self._judge(place, "", value, 0.0, self.file.cells.stored, "stored value")
         self.report.other_version = OtherVersion(
             made_by=book.bundle.generator,
             unknown=sorted(places.unknown),
@@ -200,15 +200,15 @@ class _Verification:
         for scenario, (program, inputs) in enumerate(
             zip(programs, self.book.given(self.inputs), strict=True)
         ):
-            quantities, constants = self._held(scenario, recomputed)
-            made, held = program.run_on(quantities, inputs | constants)
-            results.append(made)
-            values.append(held)
-        quantities, constants = self._held(ACROSS, recomputed)
-        made, held = across.run_on(quantities, constants, values)
-        return [*results, made], [*values, held]
+            quantities, constants = self._file_values(scenario, recomputed)
+            case_results, case_values = program.run_on(quantities, inputs | constants)
+            results.append(case_results)
+            values.append(case_values)
+        quantities, constants = self._file_values(ACROSS, recomputed)
+        case_results, case_values = across.run_on(quantities, constants, values)
+        return [*results, case_results], [*values, case_values]
 
-    def _held(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
+    def _file_values(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
         """The file's own values in one scenario or case: of our quantities, and of constants by their ids."""
         quantities: dict[Node, Any] = {}
         constants: dict[str, Any] = {}
@@ -233,8 +233,8 @@ class _Verification:
     ) -> None:
         """Compare one value of the file, and count and list it where it differs."""
         sheet, report = self.sheets[place[0]], self.report
-        found = _at(values, place)
-        error = difference(expected, found, scale)
+        value = _at(values, place)
+        error = difference(expected, value, scale)
         if error > TOLERANCE:
             sheet.mismatches += 1
             if len(report.mismatches) < _SHOWN:
@@ -244,7 +244,7 @@ class _Verification:
                         "id": identifier,
                         "source": source,
                         "expected": _json(expected),
-                        "found": _json(found),
+                        "found": _json(value),
                         "relative_error": _json(error),
                     }
                 )
@@ -263,10 +263,10 @@ def edited_names(file: File) -> list[dict[str, Any]]:
         if name.lower().startswith("_xl"):
             continue  # print areas, filters and the like, which programs add
         shown = f"{name} on sheet {scope}" if scope is not None else name
-        known = present_name(name) if file.other_version else name.lower()
+        key = present_name(name) if file.other_version else name.lower()
         if scope is None:
-            left.pop(known, None)
-        generated = file.book.names.get(known)
+            left.pop(key, None)
+        generated = file.book.names.get(key)
         if scope is not None or generated is None or not _leads_there(file, generated, f"={text}"):
             edits.append({"name": shown, "generated": generated, "found": _json(f"={text}")})
     if file.other_version:
@@ -276,10 +276,10 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     ]
 
 
-def _leads_there(file: File, generated: str, found: str) -> bool:
+def _leads_there(file: File, generated: str, text: str) -> bool:
     if file.places.as_laid_out:
-        return plain(found) == plain(generated)
-    return file.places.found("", found) == file.places.expected("", generated)
+        return plain(text) == plain(generated)
+    return file.places.file_formula("", text) == file.places.book_formula("", generated)
 
 
 def edited_sheets(file: File) -> list[dict[str, Any]]:
@@ -309,14 +309,14 @@ def scale_of(node: Node, values: dict[Node, Any]) -> float:
     return size
 
 
-def difference(expected: Any, found: Any, scale: float = 0.0) -> float:
+def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     """Relative difference; infinite where one is a text, an error or missing and the other is not."""
     if isinstance(expected, str):
-        return 0.0 if str("" if found is None else found) == expected else math.inf
+        return 0.0 if str("" if actual is None else actual) == expected else math.inf
     value = _number(expected)
     if math.isnan(value):
-        return 0.0 if _error(found) else math.inf
-    other = _number(found)
+        return 0.0 if _error(actual) else math.inf
+    other = _number(actual)
     if math.isnan(other):
         return math.inf
     if value == other:
@@ -350,8 +350,8 @@ def _size(value: Any) -> float:
     return abs(float(value))
 
 
-def _error(found: Any) -> bool:
-    return type(found).__name__ in ("XlError",) or str(found).startswith("#")
+def _error(value: Any) -> bool:
+    return type(value).__name__ in ("XlError",) or str(value).startswith("#")
 
 
 def _json(value: Any) -> Any:

@@ -161,9 +161,9 @@ class _Differ:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""
         if name in self.book.estimate.equations.sheets or not is_formula(item["found"]):
             return False
-        formula = self.places.as_of_base(self.places.found(name, item["found"]))
-        expected = self.places.as_of_base(self.places.expected(name, str(item["generated"])))
-        return normal_form(formula) == normal_form(expected) is not None
+        formula = self.places.as_of_base(self.places.file_formula(name, item["found"]))
+        generated = self.places.as_of_base(self.places.book_formula(name, str(item["generated"])))
+        return normal_form(formula) == normal_form(generated) is not None
 
     def _others(self, name: str, sheet: Sheet) -> Iterator[tuple[int, int, Any]]:
         """Cells of a sheet of the file that are none of the book's."""
@@ -206,7 +206,7 @@ class _Differ:
         Changed on purpose since, or edited.
         """
         generator = self.book.bundle.generator
-        why = why_changed(item["id"], self.places.found(name, str(item["found"])), generator)
+        why = why_changed(item["id"], self.places.file_formula(name, str(item["found"])), generator)
         if item["id"].startswith(STAMP) and isinstance(item["found"], int | float):
             why = f"the result when {generator} made the file"
         if why is None:
@@ -216,12 +216,12 @@ class _Differ:
 
     def _stands_elsewhere(self, name: str, content: Formula) -> bool:
         """Whether the book has the same formula in another cell of the sheet."""
-        return (name, self.places.found(name, content)) in self._formulas_without_ids
+        return (name, self.places.file_formula(name, content)) in self._formulas_without_ids
 
     @cached_property
     def _formulas_without_ids(self) -> set[tuple[str, str]]:
         return {
-            (sheet.name, self.places.expected(sheet.name, self.book.formula_text(sheet, cell)))
+            (sheet.name, self.places.book_formula(sheet.name, self.book.formula_text(sheet, cell)))
             for sheet, row, _, cell in self.book.formulas()
             if (sheet.name, row) not in self.places.book_ids
         }

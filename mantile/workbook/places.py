@@ -118,25 +118,27 @@ class Places:
     @cached_property
     def unknown(self) -> dict[str, Row]:
         """Ids of the file that the book does not have, and where they stand."""
-        known = {entry.id for entry in self.book_ids.values()}
-        return {entry.id: row for row, entry in self.file_ids.items() if entry.id not in known}
+        book_ids = {entry.id for entry in self.book_ids.values()}
+        return {entry.id: row for row, entry in self.file_ids.items() if entry.id not in book_ids}
 
     @cached_property
     def lacking(self) -> dict[str, Row]:
         """Ids of the book that the file does not have, and where they would stand."""
-        held = {entry.id for entry in self.file_ids.values() if not entry.linked}
+        file_ids = {entry.id for entry in self.file_ids.values() if not entry.linked}
         return {
-            entry.id: row for row, entry in self.book_ids.items() if entry.id not in held and not entry.linked
+            entry.id: row
+            for row, entry in self.book_ids.items()
+            if entry.id not in file_ids and not entry.linked
         }
 
-    def expected(self, sheet: str, formula: str) -> str:
+    def book_formula(self, sheet: str, formula: str) -> str:
         """A formula of the book with ids in place of rows."""
         return with_references(formula, sheet, self._book_reference)
 
-    def found(self, sheet: str, formula: str) -> str:
+    def file_formula(self, sheet: str, formula: str) -> str:
         """A formula of the file with ids in place of rows.
 
-        The same as `expected` gives where both read the same cells.
+        The same as `book_formula` gives where both read the same cells.
         """
         return with_references(formula, sheet, self._file_reference)
 
@@ -160,17 +162,20 @@ class Places:
         """Whether a formula of the file only repeats the figure by whose id its row goes."""
         sheet, row, column = place
         identifier = f"[{self.file_ids[sheet, row].id}]"
-        return self.found(sheet, formula) in (f"={identifier}", f"={identifier}{xl_col_to_name(column)}")
+        return self.file_formula(sheet, formula) in (
+            f"={identifier}",
+            f"={identifier}{xl_col_to_name(column)}",
+        )
 
     def _unmoved(self) -> bool:
         """Whether every id that the book knows stands where the book has it.
 
         So must every label of sheets without ids.
         """
-        known = {(sheet, entry) for (sheet, _), entry in self.book_ids.items()}
+        entries = {(sheet, entry) for (sheet, _), entry in self.book_ids.items()}
         with_ids = {sheet for sheet, _ in self.book_ids}
         return all(
-            self.book_ids.get((sheet, row)) == entry or (sheet, entry) not in known
+            self.book_ids.get((sheet, row)) == entry or (sheet, entry) not in entries
             for (sheet, row), entry in self.file_ids.items()
         ) and all(
             self.contents[name].get(place) == cell.text
@@ -223,17 +228,17 @@ class Places:
             for row, labels in self._file_labels(name).items()
             if row not in taken and not (self.other_version and (name, row) in self.file_ids)
         }
-        found: dict[int, int] = {}
+        matches: dict[int, int] = {}
         for key in (_Labels.all, _Labels.figures, _Labels.texts):
-            found |= _matched(ours, theirs, key, found)
-        used = set(found.values())
-        left = [row for row in sorted(ours) if row not in found]
+            matches |= _matched(ours, theirs, key, matches)
+        used = set(matches.values())
+        left = [row for row in sorted(ours) if row not in matches]
         right = [row for row in sorted(theirs) if row not in used]
         matcher = SequenceMatcher(None, [ours[row] for row in left], [theirs[row] for row in right], False)
         for kind, a, b, c, d in matcher.get_opcodes():
             if kind == "equal" or (kind == "replace" and not self.other_version):
-                found |= dict(zip(left[a:b], right[c:d], strict=False))
-        return {(name, row): (name, other) for row, other in found.items()}
+                matches |= dict(zip(left[a:b], right[c:d], strict=False))
+        return {(name, row): (name, other) for row, other in matches.items()}
 
     def _book_labels(self, sheet: Sheet) -> dict[int, _Labels]:
         """What tells the rows of a sheet of the book from each other."""
@@ -383,11 +388,11 @@ def _matched(
     ours: Mapping[int, _Labels],
     theirs: Mapping[int, _Labels],
     key: Callable[[_Labels], _Texts],
-    found: Mapping[int, int],
+    matches: Mapping[int, int],
 ) -> dict[int, int]:
-    """Rows, of those not found yet, whose key stands once on either side."""
-    used = set(found.values())
-    left = _once({row: key(labels) for row, labels in ours.items() if row not in found})
+    """Rows, of those not matched yet, whose key stands once on either side."""
+    used = set(matches.values())
+    left = _once({row: key(labels) for row, labels in ours.items() if row not in matches})
     right = _once({row: key(labels) for row, labels in theirs.items() if row not in used})
     return {row: right[labels] for labels, row in left.items() if labels in right}
 

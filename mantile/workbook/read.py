@@ -137,11 +137,12 @@ class File:
     def _same(self, sheet: str, expected: str, content: Formula) -> bool:
         if self.places.as_laid_out:
             return content == expected or plain(content) == plain(expected)
-        found, wanted = self.places.found(sheet, content), self.places.expected(sheet, expected)
-        if found == wanted or not self.other_version:
-            return found == wanted
-        form = normal_form(found)
-        return form is not None and form == normal_form(wanted)
+        formula = self.places.file_formula(sheet, content)
+        generated = self.places.book_formula(sheet, expected)
+        if formula == generated or not self.other_version:
+            return formula == generated
+        form = normal_form(formula)
+        return form is not None and form == normal_form(generated)
 
     def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
         place = self.places.in_file(sheet, row, column)
@@ -194,7 +195,7 @@ def read_cells(path: Path) -> Cells:
     stored: Contents = {}
     for sheet in workbook.worksheets:
         assert isinstance(sheet, Worksheet)
-        found = contents[sheet.title] = {
+        sheet_contents = contents[sheet.title] = {
             (cell.row - 1, cell.column - 1): _content(cell)
             for row in sheet.iter_rows()
             for cell in row
@@ -202,7 +203,7 @@ def read_cells(path: Path) -> Cells:
         }
         values = package.stored.get(sheet.title, {})
         stored[sheet.title] = values | {
-            place: value for place, value in found.items() if not isinstance(value, Formula)
+            place: value for place, value in sheet_contents.items() if not isinstance(value, Formula)
         }
     return Cells(contents, stored, package, workbook)
 
@@ -347,33 +348,35 @@ def plain(text: str) -> str:
     )
 
 
-def coerced(figure: Input, found: Any, where: str) -> Any:
+def coerced(figure: Input, content: Any, where: str) -> Any:
     """What a cell holds as a value of its input: texts of numbers as numbers, choices in their own spelling.
 
     Raises:
         InputError: naming the cell, if the input cannot be that.
     """
-    if found is None:
+    if content is None:
         if figure.value is None:
             return None
         raise InputError(f"{where} ({figure.id}): the cell is empty; expected {_expected(figure)}")
-    if isinstance(found, Formula):
+    if isinstance(content, Formula):
         raise InputError(
-            f"{where} ({figure.id}): holds the formula {found!r:.60}; expected {_expected(figure)}"
+            f"{where} ({figure.id}): holds the formula {content!r:.60}; expected {_expected(figure)}"
         )
     if isinstance(figure.value, str):
-        known = {str(choice).lower(): choice for choice in figure.choices}
-        if str(found).lower() not in known:
-            raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
-        return known[str(found).lower()]
+        choices = {str(choice).lower(): choice for choice in figure.choices}
+        if str(content).lower() not in choices:
+            raise InputError(f"{where} ({figure.id}): holds {content!r:.60}; expected {_expected(figure)}")
+        return choices[str(content).lower()]
     try:
         number = (
-            math.nan if isinstance(found, bool) or not isinstance(found, str | int | float) else float(found)
+            math.nan
+            if isinstance(content, bool) or not isinstance(content, str | int | float)
+            else float(content)
         )
     except (ValueError, OverflowError):
         number = math.nan
     if not abs(number) < LARGEST:  # NaN is not, either
-        raise InputError(f"{where} ({figure.id}): holds {found!r:.60}; expected {_expected(figure)}")
+        raise InputError(f"{where} ({figure.id}): holds {content!r:.60}; expected {_expected(figure)}")
     return number
 
 
