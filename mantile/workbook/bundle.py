@@ -25,7 +25,9 @@ from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.library.version import __version__
 
-FORMAT = 3  # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart
+# 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart; 3 had other names of
+# five fields.
+FORMAT = 4
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 SUFFIXES = (".json", ".yaml", ".yml")

@@ -55,7 +55,17 @@ _WIDEST = (
 )
 _LINE = r"=\[load\.fixed\]\+\[load\.slope\]\*\(\[load\.{}\]/\[constant\.one_request\]\)"
 
+_STAGES = "a stage holds the layers that stand there in the order of the model; 0.6.0 spread each kind evenly over the stages"
+_PP = r"\[inputs\.(?:decode_)?pp\]"
+_TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\.after\],{_PP}\))"
+
 CHANGES: tuple[Change, ...] = (
+    Change(
+        since=(0, 7),
+        ids=r"plan\.layers(?:\.\w+)*\.\d",
+        formula=rf"=IF\(\[plan\.stage\.\d\]<{_PP},INT\(\(\[model\.[\w.]+\]\+{_PP}-1-{_TURN}\)/{_PP}\),0\)",
+        why=_STAGES,
+    ),
     Change(since=(0, 7), ids=r"load\.full_step", formula=_LINE.format("most"), why=_LOAD),
     Change(since=(0, 7), ids=r"load\.step", formula=_LINE.format("decoding"), why=_LOAD),
     Change(
