@@ -55,7 +55,10 @@ _WIDEST = (
 )
 _LINE = r"=\[load\.fixed\]\+\[load\.slope\]\*\(\[load\.{}\]/\[constant\.one_request\]\)"
 
-_STAGES = "a stage holds the layers that stand there in the order of the model; 0.6.0 spread each kind evenly over the stages"
+_STAGES = (
+    "a stage holds the layers that stand there in the order of the model; 0.6.0 spread each kind evenly over "
+    "the stages"
+)
 _PP = r"\[inputs\.(?:decode_)?pp\]"
 _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\.after\],{_PP}\))"
 
