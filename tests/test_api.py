@@ -269,6 +269,7 @@ def test_a_trace_is_data(estimate: mt.Estimate) -> None:
     assert all(branch["deeper"] for branch in tree["branches"])
 
 
+@pytest.mark.exhaustive
 def test_the_workbook_of_an_estimate_verifies(workbook: Path, estimate: mt.Estimate) -> None:
     assert mt.verify(workbook).ok
     assert mt.import_workbook(workbook).estimate.to_dict() == estimate.to_dict()
@@ -300,6 +301,7 @@ def test_every_public_name_has_an_example_that_runs(
     exec(code, {"mantile": mt, "scenario": estimate.scenario, "estimate": estimate, name: getattr(mt, name)})
 
 
+@pytest.mark.exhaustive
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     script = ROOT / "workbooks" / "notebook.py"
     monkeypatch.setattr("sys.argv", [str(script), str(tmp_path)])

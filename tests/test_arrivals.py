@@ -113,6 +113,7 @@ def test_waits_are_those_of_a_single_server(rate: float) -> None:
     assert math.isclose(float(values[made.figure("load.prompts")]), rate * service)
 
 
+@pytest.mark.exhaustive
 def test_a_rate_is_live_in_the_workbook(tmp_path: Path) -> None:
     """A column at a rate and one at a concurrency in one workbook: no rule broken, every cell recomputed."""
     closed = {"request_rate": 0, "concurrency": 48, "prompts_per_slot": 10}

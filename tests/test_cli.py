@@ -805,6 +805,7 @@ def test_verify_refuses_other_files(run: Any, tmp_path: Path) -> None:
     refused(run("verify", "other.xlsx"), "other.xlsx")
 
 
+@pytest.mark.exhaustive
 def test_lint(run: Any, workbook: Path) -> None:
     ran = run("lint", str(workbook))
     assert ran.status == 0, ran.out

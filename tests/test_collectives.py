@@ -309,6 +309,7 @@ def test_tokens_go_to_each_rank_that_needs_them_once() -> None:
 # --- which algorithm, where ---------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_only_what_the_links_allow_is_chosen_and_it_is_the_cheapest(library: Library) -> None:
     """Every system, inside a domain and beyond it.
 

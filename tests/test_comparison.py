@@ -124,6 +124,7 @@ def test_a_formula_that_is_another(graphs: Graphs, monkeypatch: pytest.MonkeyPat
     ].startswith(changed.formulas[0]["a"])
 
 
+@pytest.mark.exhaustive
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit status 1 and one JSON object where something differs; flags are for models."""
     path = build_workbook(_made(), tmp_path / "run.xlsx")

@@ -64,6 +64,7 @@ def test_a_variant_follows_its_own_figures_unless_the_base_states_a_value() -> N
     assert [stated.results(column)["activation_dtype"] for column in (0, 1)] == ["fp8", "fp8"]
 
 
+@pytest.mark.exhaustive
 def test_a_cell_follows_until_it_is_typed_over(tmp_path: Path) -> None:
     """Weights typed as fp8 take the activations along, in the file and in what is imported.
 

@@ -403,6 +403,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.exhaustive
 def test_bombs_take_neither_memory_nor_time(parts: Parts, tmp_path: Path) -> None:
     """Gigabytes that the header owns up to or denies, and parts that overlap.
 
@@ -516,6 +517,7 @@ def test_a_text_that_looks_like_a_formula(workbook: Path, tmp_path: Path) -> Non
     assert not report["ok"] and edits == {f"{sheet}!{letters(column)}{row}" for sheet, row, column in places}
 
 
+@pytest.mark.exhaustive
 def test_tampering_is_reported_by_cell(
     workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -856,6 +856,7 @@ def test_a_small_config_of_every_family_makes_what_its_class_makes(name: str) ->
     assert found == COUNTED_SMALL[name]
 
 
+@pytest.mark.exhaustive
 def test_the_graph_of_an_estimate_counts_the_same_as_the_ir(make: Callable[..., Estimate]) -> None:
     """Parameters of the decoder by tensors and by the architecture's own formula, in the live graph."""
     for name, total, *_ in COUNTED:

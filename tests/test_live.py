@@ -81,6 +81,7 @@ def _book(kind: str) -> EstimateBook:
     return lay_out(estimate(parse_scenario(fields, "scenario"), model))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", few_of(CONFIGS, "gated"))
 def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     """Generated sets of one to eight edits over all inputs; every formula cell compared after each."""

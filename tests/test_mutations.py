@@ -382,6 +382,7 @@ def test_files_with_mutations_fail(
     ] == []
 
 
+@pytest.mark.exhaustive
 def test_every_defined_name_is_held(opened: Callable[[str], File]) -> None:
     """Each led to the next cell, to a formula, given to a sheet alone, and removed."""
     file = opened("dense")

@@ -293,6 +293,7 @@ def changed(made: Estimate) -> tuple[EstimateBook, str]:
     return book, f"{sheet}!H{row + 1}"
 
 
+@pytest.mark.exhaustive
 def test_a_formula_changed_on_purpose_is_told(
     made: Estimate, changed: tuple[EstimateBook, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +328,7 @@ def test_a_formula_that_nobody_changed_on_purpose_is_an_edit(
         assert [item["cell"] for item in diff_cells(file).formulas][:1] == [changed[1]]
 
 
+@pytest.mark.exhaustive
 def test_edits_of_a_workbook_of_0_6_0_are_caught() -> None:
     """Also of formulas that were changed since: what is typed there is neither today's nor that of 0.6.0."""
     file = open_file(DATA / "deepseek-r1-gb200-nvl72-0.6.0.xlsx")

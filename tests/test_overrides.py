@@ -150,6 +150,7 @@ def test_every_override_on_the_log() -> None:
     assert rows["hardware.tdp"][2] == "override: hardware.tdp = 500 W, default 700, scenario B"
 
 
+@pytest.mark.exhaustive
 def test_overrides_of_an_audit(tmp_path: Path) -> None:
     """Source, default and effect of each.
 

@@ -166,6 +166,7 @@ def test_typed_values_in_libreoffice(typed: Path) -> None:
     assert verify(typed, "libreoffice").ok
 
 
+@pytest.mark.exhaustive
 def test_the_new_workbook_is_nearer(typed: Path, typed_file: File) -> None:
     """New versions of profiles, fitted with their ranges; the old workbook stays as it was."""
     before, file = typed.read_bytes(), typed_file

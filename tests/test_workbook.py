@@ -147,6 +147,7 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     assert {("hidden-sheet", "Memory", ""), ("merged-cells", "Model", "A40:B41")} <= findings
 
 
+@pytest.mark.exhaustive
 def test_every_rule_can_be_broken(tmp_path: Path) -> None:
     """The linter reports all rules of its table and no others."""
     path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
@@ -429,6 +430,7 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         write_workbook(book, tmp_path / "run.xls")
 
 
+@pytest.mark.exhaustive
 def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
     """LayerNorm with bias, plain FFN, biases and QK norms change rows, not rules."""
     for number, extra in enumerate(
@@ -451,6 +453,7 @@ def test_a_model_of_another_shape_lays_out(tmp_path: Path) -> None:
         assert lint(build_workbook(made, tmp_path / f"{number}.xlsx")) == []
 
 
+@pytest.mark.exhaustive
 def test_the_log_tells_overrides_and_the_live_results(tmp_path: Path) -> None:
     """However many overrides stand above it, the live row holds both results before and after."""
     overrides = [
