@@ -475,7 +475,13 @@ def _before_of_kind(
     of_kind: dict[Input, tuple[Quantity, ...]] = {}
     remaining = before
     for place, kind in enumerate(kinds[:-1]):
-        others = sum_of([other.count for other in kinds[place + 1 :]])
+        others = rows(
+            f"others.{_identifier(kind)}",
+            f"Layers of other kinds{_of_kind(ir, kind)}",
+            "layer",
+            sum_of([other.count for other in kinds[place + 1 :]]),
+            "those of the kinds above left out" if place else "",
+        )
         places = span(_places(kind, order, rows))
         own = tuple(
             rows(

@@ -306,6 +306,11 @@ def scale_of(node: Node, values: dict[Node, Any]) -> float:
         terms = [argument for argument in node.arguments if not isinstance(argument, Quantity)]
         sizes = [_size(values.get(argument)) for argument in node.arguments]
         return max([size, *sizes, *(scale_of(argument, values) for argument in terms)])
+    if isinstance(node, Apply) and node.operation == "index" and isinstance(node.arguments[0], Span):
+        place = _size(values.get(node.arguments[1]))
+        members = node.arguments[0].members
+        if 1 <= place <= len(members):
+            return max(size, scale_of(members[int(place) - 1], values))
     return size
 
 
