@@ -284,6 +284,7 @@ def examples(documented: object) -> str:
     return dedent(found[1]) if found else ""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in mt.__all__ if name != "__version__"])
 def test_every_public_name_has_an_example_that_runs(
     name: str,

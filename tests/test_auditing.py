@@ -75,6 +75,7 @@ def found(workbook: Path) -> Audit:
     return audit(workbook)
 
 
+@pytest.mark.exhaustive
 def test_every_formula_has_a_row(workbook: Path, found: Audit) -> None:
     """Every formula cell of the file stands in a row once, with its text or that of the first scenario."""
     book = loaded(workbook)

@@ -191,6 +191,7 @@ def test_what_was_written_before_there_was_a_digest_is_read(
     )
 
 
+@pytest.mark.exhaustive
 def test_a_changed_bundle_in_a_workbook_is_named(tmp_path: Path, small: Estimate) -> None:
     """Its sheet is hidden, not sealed."""
     path = build_workbook(small, tmp_path / "run.xlsx")

@@ -520,6 +520,7 @@ def test_explain_an_input(run: Any) -> None:
     assert "num_hidden_layers" in explained["source"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", few_of(["qwen3-8b", "deepseek-v3.2"], "qwen3-8b"))
 def test_explain_everything(run: Any, model: str) -> None:
     """Every figure of an estimate can be explained."""
@@ -722,6 +723,7 @@ def test_build_writes_a_plan_that_does_not_fit(run: Any, tmp_path: Path) -> None
     assert (tmp_path / "big.xlsx").stat().st_size > 10_000
 
 
+@pytest.mark.exhaustive
 def test_build_twice_gives_the_same_bytes(run: Any, workbook: Path, tmp_path: Path) -> None:
     assert run("build", "llama-3.1-8b", *CASE, "-o", "again.xlsx").status == 0
     assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
@@ -741,6 +743,7 @@ def test_a_failed_build_leaves_the_old_file(run: Any, tmp_path: Path) -> None:
     assert (tmp_path / "run.xlsx").read_text() == "precious"
 
 
+@pytest.mark.exhaustive
 def test_names_from_outside_are_text(run: Any, tmp_path: Path) -> None:
     """A model, title or column that begins like a formula is written as text."""
     folder = tmp_path / "=HYPERLINK(1)"
@@ -768,6 +771,7 @@ def test_names_from_outside_are_text(run: Any, tmp_path: Path) -> None:
     assert "=1+1" in texts
 
 
+@pytest.mark.exhaustive
 def test_verify(run: Any, workbook: Path) -> None:
     ran = run("verify", str(workbook), "--json")
     assert ran.err == ""

@@ -345,6 +345,7 @@ def test_only_what_the_links_allow_is_chosen_and_it_is_the_cheapest(library: Lib
     assert chosen == {"ring", "one-shot", "two-shot", "in-switch", "torus", "hierarchical"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("system", ["a100-80gb-sxm", "b200-sxm", "l40s", "rtx-4090", "tpu-v6e", "mi355x"])
 def test_more_bytes_and_more_ranks_never_take_less(system: str) -> None:
     """In bytes always; in ranks for what all ranks gather or exchange.

@@ -300,6 +300,7 @@ def test_workers_match_where_their_rates_do() -> None:
     assert made.results()["requests_per_s"] <= at("serving.prefill_limit") * (1 + 1e-12)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=25)
 @given(
     attention_dp=st.sampled_from((1, 2, 4, 8)),

@@ -553,6 +553,7 @@ def test_factors_depend_on_accelerator_framework_formats_and_ranks_only(make: Ma
         ), name
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", ["llama-3.3-70b", "deepseek-v3.2", "gpt-oss-120b", "nemotron-3-nano"])
 def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: Library, model: str) -> None:
     """Factors times scales, on every accelerator with every framework and format.

@@ -175,12 +175,14 @@ def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:
     assert [edit["found"] for edit in edits if edit["id"] == "inputs.prompts_per_slot"] == [12]
 
 
+@pytest.mark.exhaustive
 def test_a_load_that_0_6_0_settled_is_no_edit() -> None:
     """The concurrency at a request rate was worked out when the file was made."""
     found = import_workbook(DATA / "llama-3.1-8b-disaggregated-0.6.0.xlsx")
     assert (found.changes, found.scenario.concurrency, found.scenario.request_rate) == ((), None, 4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("sheet", "row"),
     few_of(
@@ -317,6 +319,7 @@ def test_a_formula_changed_on_purpose_is_told(
     assert len(items) == changed[0].columns
 
 
+@pytest.mark.exhaustive
 def test_a_formula_that_nobody_changed_on_purpose_is_an_edit(
     made: Estimate, changed: tuple[EstimateBook, str]
 ) -> None:
@@ -350,6 +353,7 @@ def test_edits_of_a_workbook_of_0_6_0_are_caught() -> None:
     assert {item["id"] for item in diff.overwritten} == {"serving.ttft", "memory.mixer_width"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("identifier", "content", "kind"),
     [
@@ -372,6 +376,7 @@ def test_edits_of_an_older_workbook_are_caught(
     assert [item["id"] for item in found[kind]] == [identifier]
 
 
+@pytest.mark.exhaustive
 def test_a_formula_in_a_row_without_an_id_is_caught(made: Estimate) -> None:
     """No version works anything out in such a row."""
     file = _read(_of_version(made), made)

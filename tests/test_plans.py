@@ -464,6 +464,7 @@ WORKLOADS: dict[str, tuple[Any, ...]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "apart"),
     [
@@ -878,6 +879,7 @@ SAMPLE = (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SAMPLE)
 def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
     """Layers go to stages in order and as evenly as can be, the first stages take one more.
@@ -968,6 +970,7 @@ def test_one_rank_says_nothing_to_anybody(name: str) -> None:
 SHAPE = ("model", "system", "tp", "pp", "ep", "dp_attention", "gpus", "precision")
 
 
+@pytest.mark.exhaustive
 def test_every_measured_system_is_answered(
     shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def _figures(file: File, column: int) -> dict[str, float]:
     }
 
 
+@pytest.mark.exhaustive
 def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
     """Empty cells are no error values; the sheet follows the rules."""
     values = made.values()

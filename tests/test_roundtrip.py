@@ -472,6 +472,7 @@ def test_a_cell_typed_over_stands_for_itself(
     assert found.scenario.variants[0].concurrency == 8 and found.scenario.variants[1].concurrency is None
 
 
+@pytest.mark.exhaustive
 def test_the_concurrency_of_an_open_loop_follows_until_it_is_typed(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -739,6 +740,7 @@ def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> Non
     assert texts.overwritten == []
 
 
+@pytest.mark.exhaustive
 def test_import_on_the_command_line(
     files: Callable[[str], File], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

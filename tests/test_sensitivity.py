@@ -218,6 +218,7 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
         )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", few_of([0, 3], 0))
 def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path: Path) -> None:
     """Low and high hold the same formula; every row there is needed; the rules hold."""
@@ -350,6 +351,7 @@ def test_a_sweep_that_cannot_be_is_refused(sweep: dict[str, Any], words: str) ->
         lay_out(made(sweep=sweep))
 
 
+@pytest.mark.exhaustive
 def test_points_can_be_typed(tmp_path: Path) -> None:
     """A typed point is worked out by its column; the rules hold for a book with live points."""
     book = lay_out(made(sweep={"concurrency": [1, 16]}))

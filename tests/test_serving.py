@@ -288,6 +288,7 @@ def grid(**domains: tuple[Any, ...]) -> dict[str, np.ndarray]:
     return {name: np.array([row[place] for row in rows]) for place, name in enumerate(domains)}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_more_requests_never_make_anything_faster(make: Make, model: str, scheduler: str) -> None:
@@ -308,6 +309,7 @@ def test_more_requests_never_make_anything_faster(make: Make, model: str, schedu
             assert found["ttft"][-1] > 2 * found["ttft"][0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", MODELS)
 def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model: str) -> None:
     """Percentiles in order, a first token before the last.

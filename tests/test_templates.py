@@ -107,6 +107,7 @@ def test_executives_see_what_they_decide_by() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> None:
     """Beside each row of the workings the formula of its base column; it is a text and is not executed."""
     other = made(template="audit", variants=[{"name": "TP2", "tp": 2}])

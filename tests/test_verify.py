@@ -167,6 +167,7 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
     }
 
 
+@pytest.mark.exhaustive
 def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> None:
     """The formula is untouched; only the number that a previewer would show is wrong."""
     target = _corrupt(workbook, tmp_path / "corrupt.xlsx")

@@ -177,6 +177,7 @@ def test_sentences_name_every_precedent_and_notes_say_why(make: Make, fields: di
         assert not HOW.search(quantity.note), f"{quantity.id}: printed from the body: {quantity.note}"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     few_of(

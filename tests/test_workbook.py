@@ -47,6 +47,7 @@ def _read(path: Path) -> Any:
         return openpyxl.load_workbook(path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     few_of(
@@ -117,6 +118,7 @@ def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) ->
     assert lint(path) == []
 
 
+@pytest.mark.exhaustive
 def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     """Each broken rule is reported at its cell."""
     path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
@@ -192,6 +194,7 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
     assert {finding.rule for finding in lint(path)} == set(RULES)
 
 
+@pytest.mark.exhaustive
 def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
     """Every second of a pass stands in the list of layers, whatever the layers are made of.
 
@@ -224,6 +227,7 @@ def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
             )
 
 
+@pytest.mark.exhaustive
 def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> None:
     """Beside it stand the timelines of both passes, which a page end would cut.
 
@@ -234,6 +238,7 @@ def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> Non
     assert start - 1 in [page.id for page in sheet.row_breaks.brk]
 
 
+@pytest.mark.exhaustive
 def test_same_scenario_same_bytes(graphs: Graphs, tmp_path: Path) -> None:
     """Two runs, two graphs, one file; a changed figure gives another."""
     first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")
@@ -246,6 +251,7 @@ def test_same_scenario_same_bytes(graphs: Graphs, tmp_path: Path) -> None:
     assert third.read_bytes() != first.read_bytes()
 
 
+@pytest.mark.exhaustive
 def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
     """The defined names of the contract, each on a cell with the engine's value."""
     made = estimate(parse_scenario(BASE, "scenario"))
@@ -309,6 +315,7 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
         assert found == value or found == pytest.approx(value, rel=1e-14), name
 
 
+@pytest.mark.exhaustive
 def test_names_that_look_like_formulas_stay_texts(tmp_path: Path) -> None:
     """Titles and names from outside are written as strings."""
     fields = BASE | {
@@ -337,6 +344,7 @@ def test_names_that_look_like_formulas_stay_texts(tmp_path: Path) -> None:
     assert formulas and not any("cmd" in text or text in ("1+1", "SUM(A1)") for text in formulas)
 
 
+@pytest.mark.exhaustive
 def test_the_bundle_is_everything(tmp_path: Path) -> None:
     """The very-hidden sheet holds scenario, model and library, in chunks Excel can store."""
     path = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx")
@@ -355,6 +363,7 @@ def test_the_bundle_is_everything(tmp_path: Path) -> None:
     assert len(bundle["library"]["accelerators"]) >= 52
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("model", "classes"),
     [
@@ -474,6 +483,7 @@ def test_the_log_tells_overrides_and_the_live_results(tmp_path: Path) -> None:
         assert all(sheet.cell(live, column).value is None for column in range(12, 16))
 
 
+@pytest.mark.exhaustive
 def test_the_cover_tells_where_a_model_comes_from_to_the_last_word(tmp_path: Path) -> None:
     run = estimate(parse_scenario(BASE | {"model": "devstral-2-123b"}, "scenario"))
     sheet = _read(build_workbook(run, tmp_path / "run.xlsx"))["Cover"]
