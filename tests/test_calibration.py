@@ -295,6 +295,7 @@ def test_factors_end_at_their_bounds(library: Library) -> None:
 # --- what is written ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_profiles_say_what_the_fit_does(library: Library) -> None:
     """Predicted with the new profiles, the runs are what the fit says they are.
 

@@ -171,6 +171,7 @@ def test_utilisation_divides() -> None:
         assert less["joules_per_output_token"] > more["joules_per_output_token"]
 
 
+@pytest.mark.exhaustive
 def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
     """Cloud, rental and owned as the profile states them.
 

@@ -76,6 +76,7 @@ def test_a_variant_alone_may_have_decode_workers() -> None:
     assert title.startswith("Llama-3.1-8B on 1 × H100 SXM: ") and "→" not in line
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     [

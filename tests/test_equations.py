@@ -617,6 +617,7 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
     assert every - names("mamba-codestral-7b") == experts | latent | cache | {"attention_decode_scale"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [

@@ -149,6 +149,7 @@ def test_a_small_config_is_read(name: str) -> None:
     assert origins.count("config") >= 5
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_field_left_out_is_never_filled_in_silently(name: str) -> None:
     """Nor one that is null.

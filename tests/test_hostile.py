@@ -623,6 +623,7 @@ def test_what_is_added_in_the_open_passes(workbook: Path, tmp_path: Path) -> Non
     assert [item["name"] for item in report["edited"]["names"]] == ["mine"]
 
 
+@pytest.mark.exhaustive
 def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> None:
     """No figure of a deployment, and nothing that overflows on the way.
 

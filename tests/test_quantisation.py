@@ -546,6 +546,7 @@ def test_what_is_not_supported_is_refused_by_field(quantisation: Any, field: str
     assert supported in str(error.value)
 
 
+@pytest.mark.exhaustive
 def test_any_json_ends_in_an_answer_or_an_input_error() -> None:
     """Every field of every form replaced by values of the wrong kind."""
     values: list[Any] = [None, True, -1, 10**30, 0.5, float("nan"), "", "x", [], [None], ["*"], {}, {"x": 1}]

@@ -89,6 +89,7 @@ def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, 
     return {name: float(values[result.figure]) for name, result in results(found.equations).items()}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
 def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""

@@ -193,6 +193,7 @@ TAMPERED: list[tuple[Callable[[Any], None], str]] = [
 """Changes of a file, and where verification lists each."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
