@@ -223,9 +223,6 @@ def _content(cell: Any) -> Any:
             )
 
 
-_SEARCHED = 0.25  # a concurrency that 0.6.0 searched for lies no further from today's
-
-
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Inputs as they stand in the file, per scenario and then per further case.
 
@@ -288,10 +285,10 @@ def _typed(
 def _without_defaults(
     file: File, scenario: int, typed: dict[str, Any], edits: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """A value that another version wrote where this one has a formula is no edit if both nearly agree.
+    """A value where this version has a formula is no edit if the version of the file worked it out.
 
-    Where both come to the same the input follows. Else it keeps the value, so that the rest of the file is
-    what it says.
+    Where both come to the same the input follows. A concurrency that was searched for keeps its value, so that
+    the rest of the file is what it says.
     """
     stated = {edit["id"]: edit for edit in edits}
     defaults = {
@@ -308,9 +305,22 @@ def _without_defaults(
         if _is_default(figure, edit["found"], values[figure]):
             typed.pop(figure.id)
             stated.pop(figure.id)
-        elif figure.integer and abs(edit["found"] / values[figure] - 1) <= _SEARCHED:
+        elif figure is file.book.estimate.equations.inputs.concurrency and _is_searched(file, typed):
             stated.pop(figure.id)
     return list(stated.values())
+
+
+def _is_searched(file: File, typed: Mapping[str, Any]) -> bool:
+    """Whether a concurrency is the whole number of requests in flight at its request rate.
+
+    0.6.0 searched for that number and wrote it down; one that somebody typed is another.
+    """
+    equations = file.book.estimate.equations
+    load = equations.serving.load
+    if load is None or load.in_flight is None:
+        return False
+    in_flight = file.book.estimate.program.run(typed)[load.in_flight]
+    return bool(0 <= in_flight - typed[equations.inputs.concurrency.id] < 1)
 
 
 def followed_inputs(
