@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import few_of
-from live import as_written, exit_status, few, loaded, typed_into
+from live import as_written, edit, exit_status, few, loaded, typed_into
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.huggingface import parse_config

@@ -287,8 +287,8 @@ def _without_defaults(
 ) -> list[dict[str, Any]]:
     """A value where this version has a formula is no edit if the version of the file worked it out.
 
-    Where both come to the same the input follows. A concurrency that was searched for keeps its value, so that
-    the rest of the file is what it says.
+    Where both come to the same the input follows. A concurrency that was searched for keeps its value,
+    so that the rest of the file is what it says.
     """
     stated = {edit["id"]: edit for edit in edits}
     defaults = {
