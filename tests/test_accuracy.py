@@ -166,6 +166,7 @@ def public(shared_data: Path) -> Measurements:
     return load_measurements(shared_data / "silicon_public.csv")
 
 
+@pytest.mark.exhaustive
 def test_the_selection_is_no_easier_than_the_rest(reconciled: Reconciliation, public: Measurements) -> None:
     whole = reconcile(Measurements(public.runs), ["mode=aggregated"])
     ours, theirs = (errors(_serving(table)) for table in (reconciled.table, whole.table))

@@ -204,6 +204,7 @@ def test_a_factor_of_a_condition_moves_alone() -> None:
     assert np.exp(problem.fit(spread=LOOSE).offsets) == pytest.approx([0.8, 1], rel=0.02)
 
 
+@pytest.mark.exhaustive
 def test_few_runs_move_a_factor_little_and_say_so() -> None:
     """Three runs: towards the truth, not all the way, in a wide range that holds it.
 
@@ -324,6 +325,7 @@ def test_profiles_say_what_the_fit_does(library: Library) -> None:
         assert {profile.id for profile in made.profiles} == wanted, scope
 
 
+@pytest.mark.exhaustive
 def test_only_profiles_that_hold_for_the_runs_move(library: Library) -> None:
     """Runs on Hopper with vLLM.
 

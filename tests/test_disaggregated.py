@@ -68,6 +68,7 @@ def chosen(made: Estimate) -> dict[frozenset[str], int]:
 # --- aggregated ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_a_variant_alone_may_have_decode_workers() -> None:
     """The base is built with its sweep, and its titles name no decode workers."""
     book = lay_out(ask(variants=[{"name": "apart", "decode": {"tp": 2, "accelerator": "b200-sxm"}}]))

@@ -297,6 +297,7 @@ def test_any_config_is_read_with_its_origins_or_refused_by_field(data: st.DataOb
     check(config)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=300)
 @given(data=st.data())
 def test_fields_of_another_family_change_nothing_silently(data: st.DataObject) -> None:

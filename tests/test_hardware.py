@@ -173,6 +173,7 @@ def test_a_changed_figure_is_a_new_version() -> None:
     assert lock_profiles.problems(PROFILES) == []
 
 
+@pytest.mark.exhaustive
 def test_the_list_of_versions_notices_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Changed, added and lost files.
 

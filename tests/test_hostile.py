@@ -661,6 +661,7 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
             typed_inputs(file)
 
 
+@pytest.mark.exhaustive
 def test_a_missing_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
     """Removed as a user would."""
     with pytest.raises(InputError, match=r"run\.xlsx: sheet Cost is missing; expected Cover, Summary"):

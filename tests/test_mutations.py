@@ -44,7 +44,7 @@ WORKBOOKS: dict[str, dict[str, Any]] = {
         "variants": [{"name": "other", "accelerator": "l40s", "tp": 2, "concurrency": 4}],
     },
 }
-OF_EACH = 14  # mutations of each kind in each workbook
+OF_EACH, FEW = 14, 4  # mutations of each kind in each workbook
 SAMPLE = 150  # in each, to count what values alone would have missed
 
 Tokens = list[Token]
@@ -254,11 +254,13 @@ def _edited(file: File) -> list[dict[str, Any]]:
     return texts.formulas + texts.overwritten
 
 
-@pytest.mark.parametrize("name", few_of(WORKBOOKS, "dense"))
-def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "of_each"), few_of([("dense", FEW), *((name, OF_EACH) for name in WORKBOOKS)], ("dense", FEW))
+)
+def test_every_mutation_is_named(opened: Callable[[str], File], name: str, of_each: int) -> None:
     """Each by itself: its cell, its id, what was generated and what was found; nothing else is reported."""
     file = opened(name)
-    mutations = _mutations(file, OF_EACH, name)
+    mutations = _mutations(file, of_each, name)
     assert _edited(file) == []
     for mutation in mutations:
         cells, place = file.contents[mutation.sheet.name], (mutation.row, mutation.column)
@@ -274,11 +276,9 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str) -> No
             "found": mutation.content,
         }
         assert found == [expected], mutation
-    assert len(mutations) * len(WORKBOOKS) >= 300
-    assert (
-        len({mutation.sheet.name for mutation in mutations}) > 8
-        and sum(mutation.identifier != "" for mutation in mutations) > 60
-    )
+    assert len(mutations) >= 7 * of_each
+    assert len({mutation.sheet.name for mutation in mutations}) > 8
+    assert sum(mutation.identifier != "" for mutation in mutations) > 4 * of_each
 
 
 @pytest.mark.exhaustive

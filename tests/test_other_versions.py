@@ -253,6 +253,7 @@ def test_a_formula_that_reads_the_row_beside_is_caught(made: Estimate) -> None:
     assert [(item["id"], item["cell"]) for item in found.formulas] == [(TPOT, f"{sheet}!H{row + 2}")]
 
 
+@pytest.mark.exhaustive
 def test_a_number_typed_into_an_inserted_row_is_caught(made: Estimate) -> None:
     """A sum over the block takes it in."""
     before = as_written(lay_out(made))
@@ -268,6 +269,7 @@ def test_a_number_typed_into_an_inserted_row_is_caught(made: Estimate) -> None:
     assert [item["cell"] for item in found.notes] == [f"Memory!H{first + 1}"]
 
 
+@pytest.mark.exhaustive
 def test_ids_that_were_exchanged_are_caught(made: Estimate) -> None:
     """Two inputs would take each other's values, were it not for the formulas that read them."""
     file = as_written(lay_out(made))
@@ -277,6 +279,7 @@ def test_ids_that_were_exchanged_are_caught(made: Estimate) -> None:
     assert found.formulas and found.labels
 
 
+@pytest.mark.exhaustive
 def test_a_row_given_twice_is_caught(made: Estimate) -> None:
     """The second of two rows with one id belongs to nobody."""
     file = as_written(lay_out(made))

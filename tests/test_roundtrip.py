@@ -276,6 +276,7 @@ def test_whatever_is_typed_comes_back(
     }
 
 
+@pytest.mark.exhaustive
 def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch) -> None:
     """One field: any point may be typed over.
 

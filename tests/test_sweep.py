@@ -129,6 +129,7 @@ def require_equal(
 # --- a point is an estimate ---------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_points_equal_estimates_of_hardware_formats_and_figures() -> None:
     """Fields that others follow from, other names of formats, figures overridden, plans that do not work."""
     verdicts = require_equal(

@@ -25,13 +25,13 @@ class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
 
     def __init__(
         self,
-        reference: str,
-        context: dict[str, Any],
+        place: Ranges,
         function: Callable[..., Any],
         order: list[int],
         ranges: list[Any],
     ) -> None:
-        super().__init__(reference, None, context=context)
+        super().__init__(None, None)
+        _put(self, place)
         self._arguments = [ranges[index].ranges for index in order]
         self.inputs = OrderedDict((ranges[index].ranges[0]["name"], None) for index in order)
         self._function = function
@@ -54,12 +54,19 @@ class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
         return self._function(*arguments)
 
 
+def _put(cell: Cell, place: Ranges) -> Cell:
+    """A cell where it stands; the package would work the place out again for each."""
+    cell.range, cell.output = place, place.ranges[0]["name"]
+    return cell
+
+
 class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
     """An `ExcelModel` that compiles each pattern once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
+        self._ranges: dict[tuple[str, str], Any] = {}
         self._read: set[tuple[str, int, int]] = set()
 
     def pushes(self, *worksheets: Any, context: Any = None) -> Any:
@@ -82,8 +89,8 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
     def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
         """As the package does, but for formulas of a known pattern, and without rounding to 15 decimals."""
         text = cell.value
-        if cell.data_type == "n" and isinstance(text, float):
-            return self._compile_cell(cell.coordinate, text, context, True, references)
+        if cell.data_type in ("n", "s") and text is not None and cell.coordinate not in formula_references:
+            return _put(Cell(None, text, check_formula=False), self._range(cell.coordinate, context))
         if cell.data_type != "f" or not isinstance(text, str) or cell.coordinate in formula_references:
             return super().compile_cell(cell, context, references, formula_references)
         numbers: dict[str, int] = {}
@@ -101,16 +108,23 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
             return f"#{numbers[plain]}"
 
         key = (REFERENCE.sub(replace, text), *shapes)
-        ranges = [Ranges().push(reference, context=context) for reference in numbers]
+        ranges = [self._range(reference, context) for reference in numbers]
         if key in self._patterns:
             function, order = self._patterns[key]
-            return PatternCell(cell.coordinate, context, function, order, ranges)
+            return PatternCell(self._range(cell.coordinate, context), function, order, ranges)
         compiled = super().compile_cell(cell, context, references, formula_references)
         names = [part.ranges[0]["name"] for part in ranges]
         arguments = list(compiled.func.inputs) if compiled.func is not None else []
         if arguments and sorted(arguments) == sorted(names):
             self._patterns[key] = (_straight(compiled.func.func), [names.index(name) for name in arguments])
         return compiled
+
+    def _range(self, reference: str, context: Any) -> Any:
+        """What a reference of a sheet means; each is read many times."""
+        key = (context["sheet"], reference)
+        if key not in self._ranges:
+            self._ranges[key] = Ranges().push(reference, context=context)
+        return self._ranges[key]
 
 
 # Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and
