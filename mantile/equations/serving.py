@@ -26,7 +26,18 @@ from mantile.equations.memory import Memory
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import Scheduler, scheduler
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, span, sum_range, where
+from mantile.graph.quantity import (
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    maximum,
+    minimum,
+    span,
+    sum_of,
+    sum_range,
+    where,
+)
 from mantile.graph.rows import Rows
 from mantile.ir.modules import FULL, ModelGraph, Module
 from mantile.library.profiles import Library
@@ -137,9 +148,10 @@ def serving(
     handover = transfer(setting) if setting.disaggregated is not None else None
     first = base(setting, stages, loop, token, handover)
     waits = queue(setting, loop, token, first, load)
-    start = ttft(setting, loop, first, waits)
-    request = e2e(setting, token, first, waits, start)
-    total = throughput(setting, request.e2e, load)
+    slots = batch_slots(setting, loop, token, first, waits)
+    start = ttft(first, waits, slots)
+    request = e2e(setting, token, first, waits, slots, start)
+    total = throughput(setting, slots, request.e2e, load)
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -150,7 +162,7 @@ def serving(
         output_tokens_per_s_per_accelerator=total.output_per_accelerator,
         total_tokens_per_s=total.tokens,
         accelerators=total.accelerators,
-        ttft_parts=(*first.parts, *waits.parts, start.burst_wait),
+        ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
         tpot_parts=(token.step, token.stall),
         ttft_p50=request.ttft_p50,
         ttft_p95=request.ttft_p95,
@@ -166,6 +178,7 @@ def serving(
             *(() if handover is None else (handover.section,)),
             first.section,
             waits.section,
+            slots.section,
             start.section,
             request.section,
             total.section,
@@ -604,27 +617,24 @@ def wait_steps(rows: Rows, setting: _Setting, loop: _ClosedLoop) -> Quantity:
 
 @dataclass(frozen=True)
 class _Waits:
-    """Seconds that a request waits behind others.
+    """Seconds that a request waits behind prompts of others, in its place of the batch.
 
     Args:
         generation: seconds from the first token to the last.
         saturation: wait where prompts fill every step.
-        parts: mean waits, one after the other: behind prompts, for a batch slot, for a prefill worker.
-        elsewhere: those for a batch slot and a prefill worker.
-        p50, p95: waits behind prompts.
+        mean, p50, p95: waits behind prompts.
     """
 
     generation: Quantity
     saturation: Quantity
-    parts: tuple[Quantity, ...]
-    elsewhere: Node
+    mean: Quantity
     p50: Node
     p95: Node
     section: Section
 
 
 def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load: Arrivals | None) -> _Waits:
-    """Waits behind other prompts, for a batch slot, and for a prefill worker."""
+    """Waits behind other prompts."""
     rows = Rows("serving")
     generation = rows(
         "generation",
@@ -663,15 +673,13 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
         in_loop if load is None else where(load.open > 0, load.wait, in_loop),
         "the mean; where prompts fill every step, what is left of that wait",
     )
-    slot, worker = _waits_elsewhere(rows, setting, loop, token, first.base + generation)
     return _Waits(
         generation=generation,
         saturation=limit,
-        parts=(behind_prompts, slot) if worker is None else (behind_prompts, slot, worker),
-        elsewhere=slot if worker is None else slot + worker,
+        mean=behind_prompts,
         p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
         p95=p95 if load is None else where(load.open > 0, load.wait_p95, p95),
-        section=rows.section("Waits", "behind other requests"),
+        section=rows.section("Waits", "behind prompts of other requests"),
     )
 
 
@@ -714,23 +722,64 @@ def _step_with(loop: _ClosedLoop, stops: Quantity, prompts: Quantity) -> Node:
     )
 
 
-def _waits_elsewhere(
-    rows: Rows, setting: _Setting, loop: _ClosedLoop, token: _Tpot, in_batch: Node
-) -> tuple[Quantity, Quantity | None]:
-    """The wait for a batch slot and, where there are decode workers, for a prefill worker."""
-    memory = setting.memory
-    served = rows("service_time", "Time in the batch", "s", in_batch)
+@dataclass(frozen=True)
+class _Slots:
+    """How long a request has its place in the batch, and what it waits for one.
+
+    Args:
+        cycle: seconds from one request to the next in its place among those in flight, in steady state.
+        waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
+        burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
+    """
+
+    cycle: Quantity
+    waits: tuple[Quantity, ...]
+    burst_wait: Quantity
+    section: Section
+
+    @property
+    def elsewhere(self) -> Node:
+        """All waits."""
+        return sum_of(self.waits)
+
+
+def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, waits: _Waits) -> _Slots:
+    """The time in the batch and, by Little's law, the wait for a place in it, and for a prefill worker."""
+    rows, memory = Rows("serving"), setting.memory
+    share, burst_wait = burst(rows, setting, loop, first, waits)
+    in_batch = rows(
+        "service_time",
+        "Time in the batch",
+        "s",
+        first.base + waits.mean + burst_wait + waits.generation,
+        "from the first look at a request to its last token",
+    )
+    steady = rows(
+        "slot_wait",
+        "Wait for a batch slot in steady state",
+        "s",
+        (memory.requests - memory.batch) / memory.batch * in_batch,
+        "there are more requests than the batch holds",
+        source="Little's law",
+    )
     slot = rows(
         "seat_wait",
         "Wait for a batch slot",
         "s",
-        (memory.requests - memory.batch) / memory.batch * served,
-        "there are more requests than the batch holds",
-        source="Little's law",
+        steady * (1 - HALF * share),
+        "in the warm-up burst of a benchmark half of it",
     )
-    if setting.disaggregated is None:
-        return slot, None
-    return slot, prefill_wait(rows, setting, loop, token, served, slot)
+    cycle: Node = in_batch + steady
+    waiting = [slot]
+    if setting.disaggregated is not None:
+        waiting.append(prefill_wait(rows, setting, loop, token, in_batch, steady))
+        cycle = cycle + waiting[-1]
+    return _Slots(
+        cycle=rows("cycle", "Time from one request to the next in its place", "s", cycle),
+        waits=tuple(waiting),
+        burst_wait=burst_wait,
+        section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
+    )
 
 
 def prefill_wait(
@@ -778,34 +827,27 @@ def prefill_wait(
 
 @dataclass(frozen=True)
 class _Ttft:
-    """Mean TTFT, and the part of it that is due to the warm-up burst of a benchmark."""
+    """Mean TTFT."""
 
     ttft: Quantity
-    burst_wait: Quantity
     section: Section
 
 
-def ttft(setting: _Setting, loop: _ClosedLoop, first: _Base, waits: _Waits) -> _Ttft:
+def ttft(first: _Base, waits: _Waits, slots: _Slots) -> _Ttft:
     """Mean time from arrival to the first token."""
     rows = Rows("serving")
-    steady = rows("ttft_steady", "TTFT in steady state", "s", _sum(first.base, *waits.parts))
-    burst_wait = burst(rows, setting, loop, first, steady)
-    total = rows("ttft", "Time to first token, TTFT", "s", steady + burst_wait, "mean", called="TTFT")
+    steady = rows("ttft_steady", "TTFT in steady state", "s", sum_of([first.base, waits.mean, *slots.waits]))
+    total = rows("ttft", "Time to first token, TTFT", "s", steady + slots.burst_wait, "mean", called="TTFT")
     return _Ttft(
         ttft=total,
-        burst_wait=burst_wait,
         section=rows.section("Time to first token", "mean, from arrival", Section.SUBTOTAL),
     )
 
 
-def _sum(first: Node, *others: Node) -> Node:
-    for other in others:
-        first = first + other
-    return first
-
-
-def burst(rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, steady: Quantity) -> Quantity:
-    """What the warm-up burst adds to the mean TTFT of a benchmark: its requests come all at once."""
+def burst(
+    rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, waits: _Waits
+) -> tuple[Quantity, Quantity]:
+    """The share of the warm-up burst of a benchmark, in which all requests come at once, and what it adds."""
     per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
     prompts = rows(
         "burst_prompts",
@@ -839,12 +881,14 @@ def burst(rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, steady
         where(per_slot > 0, setting.interleaved / maximum(1, per_slot), 0),
         "of the requests of a benchmark; a service in steady state has none",
     )
-    return rows(
+    wait = rows(
         "burst_wait",
         "Warm-up burst of a benchmark",
         "s",
-        where(share > 0, share * (in_burst - steady), 0),
+        where(share > 0, share * (in_burst - first.base - waits.mean), 0),
+        "by which its mean TTFT is longer",
     )
+    return share, wait
 
 
 @dataclass(frozen=True)
@@ -860,7 +904,9 @@ class _Request:
     section: Section
 
 
-def e2e(setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, start: _Ttft) -> _Request:
+def e2e(
+    setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, slots: _Slots, start: _Ttft
+) -> _Request:
     """End to end, percentiles of TTFT and of end to end, interactivity."""
     rows = Rows("serving")
     others = "other waits as in the mean"
@@ -869,7 +915,7 @@ def e2e(setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, start: _Tt
         "ttft_p50",
         "TTFT, median",
         "s",
-        maximum(first.base + waits.p50, waits.saturation) + waits.elsewhere,
+        maximum(first.base + waits.p50, waits.saturation) + slots.elsewhere,
         others,
         called="median TTFT",
     )
@@ -877,7 +923,7 @@ def e2e(setting: _Setting, token: _Tpot, first: _Base, waits: _Waits, start: _Tt
         "ttft_p95",
         "TTFT, p95",
         "s",
-        maximum(maximum(first.base + waits.p95, waits.saturation) + waits.elsewhere, ttft_p50),
+        maximum(maximum(first.base + waits.p95, waits.saturation) + slots.elsewhere, ttft_p50),
         others,
         called="p95 TTFT",
     )
@@ -923,7 +969,7 @@ class _Throughput:
     section: Section
 
 
-def throughput(setting: _Setting, end_to_end: Quantity, load: Arrivals | None) -> _Throughput:
+def throughput(setting: _Setting, slots: _Slots, end_to_end: Quantity, load: Arrivals | None) -> _Throughput:
     """Requests and tokens per second."""
     inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
     rows = Rows("serving")
@@ -934,7 +980,7 @@ def throughput(setting: _Setting, end_to_end: Quantity, load: Arrivals | None) -
         where(inputs.prompts_per_slot > 0, 1 - QUARTER / maximum(1, inputs.prompts_per_slot), 1),
         "requests run out at its end",
     )
-    in_loop = ramp * inputs.concurrency / end_to_end
+    in_loop = ramp * inputs.concurrency / slots.cycle
     requests = rows(
         "requests_per_s",
         "Requests per second",
