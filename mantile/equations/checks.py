@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS
+from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
 from mantile.equations.display import in_scenario
 from mantile.equations.forward import Pass
@@ -194,6 +194,7 @@ def checks(estimate: Checked) -> Checks:
         ),
         *workload(sides, estimate),
         *disaggregation(sides, estimate),
+        *capacity(sides, estimate),
         *plausibility(sides, estimate),
         *alerts(sides, estimate),
     ]
@@ -601,11 +602,21 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("NO_LINK_BETWEEN_WORKERS", linked, yes)
 
 
+def capacity(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Whether what arrives can be served."""
+    load = estimate.serving.load
+    if load is not None:
+        at_rate = sides.of()("load", "Load at the request rate", "1", load.open * load.load)
+        yield Check("OVERLOADED", at_rate, sides.fixed(1, "1"))
+
+
 def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Results against independent floors, peaks, and errors."""
     served, limit = estimate.serving, sides.fixed(1, "1")
     yield Check("TTFT_BELOW_FLOOR", served.ttft, estimate.floors.ttft)
     yield Check("TPOT_BELOW_FLOOR", served.tpot, estimate.floors.tpot)
+    yield Check("TTFT_BELOW_PREFILL", served.ttft, served.prompt_time)
+    yield from throughput(sides, estimate)
     yield Check("PREFILL_MFU", estimate.prefill.mfu, limit)
     yield Check("DECODE_MFU", estimate.decode.mfu, limit)
     yield Check("PREFILL_MBU", estimate.prefill.mbu, limit)
@@ -618,6 +629,53 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "whatever is an error makes end to end or memory one",
     )
     yield Check("ERROR_VALUE", errors, sides.fixed(0, "flag"))
+
+
+def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Requests served per second against batch slots, decode steps and the peak."""
+    rows, served, first, last = sides.of(), estimate.serving, estimate.workers[0], estimate.workers[-1]
+    replica = served.requests_per_s / last.inputs.dp
+    with_slack = 1 + TOLERANCE
+    in_batch = rows(
+        "in_batch",
+        "Requests in the batch of a replica",
+        "request",
+        replica * served.in_batch * ONE_REQUEST,
+        "none where requests arrive at a rate",
+        source="Little's law",
+    )
+    slots = rows("slots", "Batch slots of a replica", "request", last.memory.batch * with_slack)
+    yield Check("SLOTS_EXCEEDED", in_batch, slots)
+    tokens = rows(
+        "decoded",
+        "Tokens decoded per second by a replica",
+        "token/s",
+        replica * maximum(0, first.inputs.output_tokens - TOKENS_PER_STEP),
+    )
+    by_steps = rows(
+        "by_steps",
+        "Tokens of steps without prompts",
+        "token/s",
+        served.slots * TOKENS_PER_STEP / served.step * with_slack,
+    )
+    yield Check("STEPS_EXCEEDED", tokens, by_steps)
+    of_prompts = (
+        served.requests_per_s
+        / first.inputs.dp
+        * ONE_REQUEST
+        * estimate.prefill.flops
+        / (estimate.prefill.phase.requests * first.inputs.pp * estimate.prefill.peak)
+    )
+    of_tokens = (
+        tokens
+        * estimate.decode.flops
+        / (estimate.decode.phase.tokens * last.inputs.pp * estimate.decode.peak)
+    )
+    busy: Node = of_prompts + of_tokens
+    if first.ranks.disaggregated is not None:
+        busy = where(first.ranks.disaggregated > 0, maximum(of_prompts, of_tokens), busy)
+    share = rows("peak_share", "Share of the peak that served requests need", "1", busy)
+    yield Check("PEAK_EXCEEDED", share, sides.fixed(1, "1"))
 
 
 def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:

@@ -5,7 +5,10 @@ Which file and function has the formula of an id such as "decode.qkv.time" stand
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.inputs import Workload
 from mantile.equations.moe import coverage
 from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
@@ -14,15 +17,34 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import AttentionSpan, ModelGraph
 
 
-def decode(workers: Workers, ir: ModelGraph) -> tuple[Phase, Quantity]:
-    """One token for every request of a micro-batch; and the number of micro-batches of a pipeline."""
+@dataclass(frozen=True)
+class Decoding:
+    """What a decode step works on.
+
+    Args:
+        batch: requests of a replica that decode at a time.
+        microbatches: into which a pipeline cuts them.
+    """
+
+    phase: Phase
+    batch: Quantity
+    microbatches: Quantity
+
+
+def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
+    """One token for every request of a micro-batch.
+
+    Args:
+        mixed: 1 where prompts ride in decode steps.
+    """
     inputs, rows = workers.inputs, Rows("decode")
-    parts = microbatches(rows, workers)
+    running = batch(rows, workers, mixed)
+    parts = microbatches(rows, inputs, running)
     requests = rows(
         "requests",
         "Requests in the pass",
         "request",
-        maximum(1, workers.memory.batch / parts),
+        maximum(1, running / parts),
         "each stage works on one micro-batch at a time",
     )
     of_group = rows(
@@ -62,12 +84,30 @@ def decode(workers: Workers, ir: ModelGraph) -> tuple[Phase, Quantity]:
         coverage=touched,
         rows=tuple(rows.rows),
     )
-    return phase, parts
+    return Decoding(phase, running, parts)
 
 
-def microbatches(rows: Rows, workers: Workers) -> Quantity:
-    """Into how many parts a pipeline divides the batch."""
+def batch(rows: Rows, workers: Workers, mixed: Node) -> Quantity:
+    """The batch, or fewer where prompts fill every step: the others then wait for their prefill."""
     inputs = workers.inputs
+    most = rows(
+        "most",
+        "Requests that decode where prompts fill every step",
+        "request",
+        inputs.token_budget / inputs.input_tokens * inputs.output_tokens / TOKENS_PER_STEP,
+        "so many prompts enter in a step, and so many steps each stays",
+    )
+    return rows(
+        "batch",
+        "Requests that decode at a time",
+        "request",
+        where(mixed > 0, maximum(1, minimum(workers.memory.batch, most)), workers.memory.batch),
+        called="requests that decode",
+    )
+
+
+def microbatches(rows: Rows, inputs: Workload, running: Quantity) -> Quantity:
+    """Into how many parts a pipeline divides the batch."""
     return rows(
         "microbatches",
         "Micro-batches",
@@ -75,7 +115,7 @@ def microbatches(rows: Rows, workers: Workers) -> Quantity:
         where(
             inputs.microbatches > 0,
             inputs.microbatches,
-            minimum(inputs.pp, maximum(1, workers.memory.batch / ONE_REQUEST)),
+            minimum(inputs.pp, maximum(1, running / ONE_REQUEST)),
         ),
     )
 

@@ -19,6 +19,7 @@ from mantile.equations.measured import Measured, measured
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
+from mantile.equations.scheduler import mixed, scheduler
 from mantile.equations.serving import Serving, serving
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
@@ -143,25 +144,26 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
-    phase, microbatches = decode(decode_workers, ir)
-    decode_pass = forward(phase, ir, decode_workers)
+    turns = scheduler(library, inputs)
+    decoding = decode(decode_workers, ir, mixed(turns, ranks))
+    decode_pass = forward(decoding.phase, ir, decode_workers)
     single_pass = single(decode_workers, decode_pass) if open_loop else None
     steps = None
     if single_pass is not None:
-        steps = step_times(decode_workers, single_pass, decode_pass)
+        steps = step_times(decode_workers, decoding.batch, single_pass, decode_pass)
     served = serving(
         ir,
-        library,
+        turns,
         prefill_workers,
         decode_workers,
         prefill_pass,
         decode_pass,
-        microbatches,
+        decoding,
         steps,
     )
     settled = None
     if served.load is not None and steps is not None:
-        settled = concurrency(inputs, decode_workers.memory, served.load, served.before_decode, steps)
+        settled = concurrency(inputs, decoding.batch, served.load, served.before_decode, steps)
         inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))

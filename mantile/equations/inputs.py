@@ -63,6 +63,7 @@ class Workload:
     output_tokens: Input
     concurrency: Input
     request_rate: Input | None = None
+    load_duration: Input | None = None
     token_budget: Input
     image_tokens: Input | None = None
     microbatches: Input

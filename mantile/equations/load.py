@@ -18,14 +18,13 @@ from mantile.equations.constant import (
     HALF,
     MOST_LOAD,
     MOST_REQUESTS,
-    NEVER,
     ONE_REQUEST,
+    P95,
     SMALLEST,
     TOKENS_PER_STEP,
 )
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -68,6 +67,7 @@ class Arrivals:
         delay: seconds by which a prompt delays a step.
         replicas: that share the requests.
         most: batch slots of a replica; `slots` of all.
+        most_decoding: requests of a replica that decode with all slots taken.
         in_flight: requests of all replicas between arrival and last token.
     """
 
@@ -84,6 +84,7 @@ class Arrivals:
     delay: Quantity
     replicas: Node
     most: Quantity
+    most_decoding: Quantity
     slots: Quantity
     rows: tuple[Quantity, ...]
     in_flight: Quantity | None = None
@@ -114,6 +115,7 @@ class StepTimes:
 
     Args:
         most: batch slots of a replica.
+        most_decoding: requests that decode with all slots taken.
         experts: None in a model without.
         at_all_slots: figures with all slots taken; `rewritten` are its rows, by the row each was made from.
         rows: what leads to them.
@@ -122,6 +124,7 @@ class StepTimes:
     single: Quantity
     all_slots: Quantity
     most: Quantity
+    most_decoding: Quantity
     experts: RoutedExperts | None
     at_all_slots: GraphRewrite
     rewritten: Mapping[Quantity, Quantity]
@@ -139,11 +142,12 @@ class _Line:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(workers: Workers, single: Pass, full: Pass) -> StepTimes:
+def step_times(workers: Workers, batch: Quantity, single: Pass, full: Pass) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
         workers: those that decode.
+        batch: requests that decode at a time.
         single: a decode step with one request; `full` with the batch of the Decode sheet.
     """
     rows = Rows("load")
@@ -154,12 +158,13 @@ def step_times(workers: Workers, single: Pass, full: Pass) -> StepTimes:
         "request",
         minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences)),
     )
-    at_all_slots = GraphRewrite({memory.batch: most}, (), ALL_SLOTS, ", all slots taken", (full.time,))
+    at_all_slots = GraphRewrite({memory.batch: most}, (), ALL_SLOTS, ", all slots taken", (full.time, batch))
     all_slots = at_all_slots.rewrite(full.time)
     return StepTimes(
         single=single.time,
         all_slots=all_slots,
         most=most,
+        most_decoding=at_all_slots.rewrite(batch),
         experts=_routed_experts(rows, workers, single, full, at_all_slots),
         at_all_slots=at_all_slots,
         rewritten=_rewritten(at_all_slots),
@@ -197,7 +202,7 @@ def _routed_experts(
 
 def arrivals(
     inputs: Workload,
-    memory: Memory,
+    batch: Quantity,
     replicas: Node,
     full: Quantity,
     steps: StepTimes,
@@ -207,6 +212,7 @@ def arrivals(
     """The rows of the load block.
 
     Args:
+        batch: requests that decode at a time.
         replicas: that share the requests.
         full: seconds of a decode step with the batch of the Decode sheet.
         steps: those of the smallest and the largest batch.
@@ -233,9 +239,10 @@ def arrivals(
     limit, worst = _limits(rows, steps, delay, tokens)
     prompts = rows("prompts", "Share of the time prompts are prefilled", "1", rate * occupied / ONE_REQUEST)
     load = rows("utilisation", "Load", "1", maximum(rate / limit, prompts))
-    lines = _lines(rows, memory, full, steps)
-    token = _at_rate(rows, memory, lines, steps.most, worst, _Arriving(rate, delay, tokens))
-    waits = _waits(rows, prompts, occupied)
+    lines = _lines(rows, batch, full, steps)
+    token = _at_rate(rows, batch, lines, steps.most_decoding, worst, _Arriving(rate, delay, tokens))
+    assert inputs.load_duration is not None
+    waits = _waits(rows, prompts, occupied, load, inputs.load_duration)
     served = rows(
         "served",
         "Requests per second that are served",
@@ -257,6 +264,7 @@ def arrivals(
         delay=delay,
         replicas=replicas,
         most=steps.most,
+        most_decoding=steps.most_decoding,
         slots=slots,
         rows=rows.quantities(),
     )
@@ -269,14 +277,14 @@ def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tupl
         "limit",
         "Most requests per second of a replica",
         "request/s",
-        ONE_REQUEST / (delay + tokens * full_step / (steps.most / ONE_REQUEST)),
+        ONE_REQUEST / (delay + tokens * full_step / (steps.most_decoding / ONE_REQUEST)),
         "saturation: all slots are taken all the time",
     )
     worst = rows(
         "worst",
         "TPOT with all slots taken",
         "s",
-        full_step + delay * (steps.most / ONE_REQUEST) / tokens,
+        full_step + delay * (steps.most_decoding / ONE_REQUEST) / tokens,
     )
     return limit, worst
 
@@ -301,7 +309,7 @@ class _AtRate:
 
 def _at_rate(
     rows: Rows,
-    memory: Memory,
+    batch: Quantity,
     lines: tuple[_Line, _Line],
     most: Quantity,
     worst: Quantity,
@@ -311,7 +319,7 @@ def _at_rate(
     below, above = lines
     tpot_below = _tpot(rows, "", "up to the batch", below, arriving)
     tpot_above = _tpot(rows, "_above", "beyond the batch", above, arriving)
-    fewer = arriving.rate * arriving.tokens * tpot_below <= memory.batch
+    fewer = arriving.rate * arriving.tokens * tpot_below <= batch
     tpot = rows("tpot", "TPOT at this rate", "s", minimum(where(fewer, tpot_below, tpot_above), worst))
     decoding = rows(
         "decoding",
@@ -322,13 +330,13 @@ def _at_rate(
     )
     step_below = rows("step_below", "Decode step, up to the batch", "s", below.at(decoding))
     step_above = rows("step_above", "Decode step, beyond the batch", "s", above.at(decoding))
-    within = decoding <= memory.batch
+    within = decoding <= batch
     step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
     stall = rows("stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step))
     return _AtRate(step, tpot, stall)
 
 
-def _lines(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
+def _lines(rows: Rows, batch: Quantity, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
     """Lines through the step of the Decode sheet: for fewer requests, and for more.
 
     Experts apart, each goes to the step with one request, or with all slots taken. What more experts take
@@ -348,39 +356,39 @@ def _lines(rows: Rows, memory: Memory, full: Quantity, steps: StepTimes) -> tupl
             "s",
             experts.reading
             * coverage_growth(experts.coverage, experts.spread)
-            / maximum(1, memory.batch / ONE_REQUEST),
+            / maximum(1, batch / ONE_REQUEST),
         )
     slope = rows(
         "slope",
         f"Step time per further request{apart}",
         "s",
-        maximum(0, fewer) / maximum(1, memory.batch / ONE_REQUEST - 1),
+        maximum(0, fewer) / maximum(1, batch / ONE_REQUEST - 1),
     )
     slope_above = rows(
         "slope_above",
         f"Step time per request beyond the batch{apart}",
         "s",
-        maximum(0, more) / maximum(1, (steps.most - memory.batch) / ONE_REQUEST),
+        maximum(0, more) / maximum(1, (steps.most_decoding - batch) / ONE_REQUEST),
     )
     below = slope if growth is None else slope + growth
     above = slope_above if growth is None else slope_above + growth
     return (
-        _Line(below, rows("fixed", "Step time without requests", "s", _start(full, memory, below))),
+        _Line(below, rows("fixed", "Step time without requests", "s", _start(full, batch, below))),
         _Line(
             above,
             rows(
                 "fixed_above",
                 "Step time without requests, beyond the batch",
                 "s",
-                _start(full, memory, above),
+                _start(full, batch, above),
             ),
         ),
     )
 
 
-def _start(full: Quantity, memory: Memory, slope: Node) -> Node:
+def _start(full: Quantity, batch: Quantity, slope: Node) -> Node:
     """Where a line through the step of the batch begins."""
-    return full - slope * (memory.batch / ONE_REQUEST)
+    return full - slope * (batch / ONE_REQUEST)
 
 
 def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving) -> Quantity:
@@ -403,25 +411,40 @@ def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving)
     return rows(f"tpot{suffix or '_below'}", f"TPOT, {place}", "s", line.fixed / left)
 
 
-def _waits(rows: Rows, prompts: Quantity, occupied: Quantity) -> Mapping[str, Quantity]:
-    """The wait of a prompt for its turn: mean, median and p95. The tail of the wait is exponential."""
+def _waits(
+    rows: Rows, prompts: Quantity, occupied: Quantity, load: Quantity, duration: Node
+) -> Mapping[str, Quantity]:
+    """The wait of a prompt for its turn: mean, median and p95. The tail of the wait is exponential.
+
+    Where more requests arrive than are served the queue grows as long as they do.
+    """
     free = rows("free", "Share of the time without prompts", "1", maximum(SMALLEST, 1 - prompts))
-    wait = rows(
-        "wait",
-        "Mean wait at this rate",
-        "s",
-        minimum(NEVER, HALF * prompts * occupied / free),
-        source="single server, fixed service time, random arrivals",
-    )
     drain = rows("drain", "Time in which the queue falls by e", "s", HALF * occupied / free)
+    backlog = rows(
+        "backlog",
+        "Wait of the last to arrive",
+        "s",
+        duration * maximum(0, load - 1),
+        "where more requests arrive than are served, for as long as they do",
+    )
+
+    def wait(statistic: str, label: str, steady: Node, share: Node, source: str = "") -> Quantity:
+        return rows(
+            f"wait{statistic}",
+            f"{label} at this rate",
+            "s",
+            minimum(duration * share, steady) + backlog * share,
+            source=source,
+        )
 
     def tail(share: Named) -> Node:
-        return minimum(NEVER, drain * maximum(0, logarithm(maximum(SMALLEST, prompts / share))))
+        return drain * maximum(0, logarithm(maximum(SMALLEST, prompts / share)))
 
+    queue = "single server, fixed service time, random arrivals"
     return {
-        "wait": wait,
-        "wait_p50": rows("wait_p50", "Median wait at this rate", "s", tail(BEYOND_P50)),
-        "wait_p95": rows("wait_p95", "p95 of the wait at this rate", "s", tail(BEYOND_P95)),
+        "wait": wait("", "Mean wait", HALF * prompts * occupied / free, HALF, queue),
+        "wait_p50": wait("_p50", "Median wait", tail(BEYOND_P50), HALF),
+        "wait_p95": wait("_p95", "p95 of the wait", tail(BEYOND_P95), P95),
     }
 
 
@@ -459,7 +482,7 @@ class Concurrency:
 
 
 def concurrency(
-    inputs: Workload, memory: Memory, load: Arrivals, before_decode: Sequence[Quantity], steps: StepTimes
+    inputs: Workload, batch: Quantity, load: Arrivals, before_decode: Sequence[Quantity], steps: StepTimes
 ) -> Concurrency:
     """The requests in flight that follow from a request rate, in closed form and without a circle.
 
@@ -470,6 +493,7 @@ def concurrency(
     estimate before and how fast it grows there, which is Newton's method.
 
     Args:
+        batch: requests that decode at a time.
         before_decode: seconds of a prompt through prefill, and to the workers that decode.
     """
     at_all_slots = GraphRewrite(
@@ -493,7 +517,7 @@ def concurrency(
         )
         for number in (2, 3):
             again = GraphRewrite(
-                {memory.batch: decoding},
+                {batch: decoding},
                 (),
                 f"{ESTIMATE}{number}.",
                 f", estimate {number - 1}",
@@ -538,7 +562,7 @@ def _arrival_line(
         "line",
         f"Step time per request, from one request to all slots taken{apart}",
         "s",
-        maximum(0, further) / maximum(1, load.most / ONE_REQUEST - 1),
+        maximum(0, further) / maximum(1, load.most_decoding / ONE_REQUEST - 1),
     )
     fixed = rows("line_fixed", f"Step time without requests, on that line{apart}", "s", first - slope)
     left = rows(
@@ -565,7 +589,7 @@ def _estimate(rows: Rows, load: Arrivals, suffix: str, requests: Node) -> Quanti
         f"estimate{suffix}",
         f"Requests of a replica that decode{number}",
         "request",
-        maximum(ONE_REQUEST, minimum(load.most, requests)),
+        maximum(ONE_REQUEST, minimum(load.most_decoding, requests)),
         source="Little's law",
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations import framework
-from mantile.equations.inputs import Workload
+from mantile.equations.inputs import Ranks, Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, defined, equal, index, match, span, where
 from mantile.library.profiles import SCHEDULERS, Library
 from mantile.library.scenario import DEFAULT
@@ -85,6 +85,16 @@ class Scheduler:
         """
         factor, of_share, of_others = self.waits[statistic]
         return factor * prompt_time * share**of_share * others**of_others
+
+
+def interleaved(ranks: Ranks) -> Node:
+    """1 where prompts interrupt decode steps: in continuous batching of aggregated serving."""
+    return ranks.continuous if ranks.disaggregated is None else ranks.continuous * (1 - ranks.disaggregated)
+
+
+def mixed(turns: Scheduler, ranks: Ranks) -> Node:
+    """1 where prompts ride in decode steps."""
+    return interleaved(ranks) * (1 - turns.first)
 
 
 def scheduler(library: Library, inputs: Workload) -> Scheduler:

@@ -18,13 +18,14 @@ from mantile.equations.constant import (
     SMALLEST,
     TOKENS_PER_STEP,
 )
+from mantile.equations.decode import Decoding
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals, StepTimes, arrivals
 from mantile.equations.memory import Memory
 from mantile.equations.roofline import OVERHEAD
-from mantile.equations.scheduler import Scheduler, scheduler
+from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -40,7 +41,6 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import FULL, ModelGraph, Module
-from mantile.library.profiles import Library
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,10 @@ class Serving:
     e2e_p50: Quantity
     e2e_p95: Quantity
     before_decode: tuple[Quantity, ...]
+    prompt_time: Quantity
+    in_batch: Node
+    slots: Node
+    step: Quantity
     sections: tuple[Section, ...]
     load: Arrivals | None = None
 
@@ -84,6 +88,7 @@ class _Setting:
     prefill: Pass
     decode: Pass
     scheduler: Scheduler
+    decoding: Decoding
 
     @property
     def inputs(self) -> Workload:
@@ -113,24 +118,25 @@ class _Setting:
     @property
     def interleaved(self) -> Node:
         """1 where prompts interrupt decode steps: in continuous batching of aggregated serving."""
-        return self.continuous if self.disaggregated is None else self.continuous * (1 - self.disaggregated)
+        return interleaved(self.prefill_workers.ranks)
 
 
 def serving(
     ir: ModelGraph,
-    library: Library,
+    turns: Scheduler,
     prefill_workers: Workers,
     decode_workers: Workers,
     prefill: Pass,
     decode: Pass,
-    microbatches: Quantity,
+    decoding: Decoding,
     steps: StepTimes | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
 
     Args:
         decode_workers: the same as the prefill workers where none are described apart.
-        microbatches: into which a pipeline of decode workers cuts its batch.
+        turns: how prompts get their turn.
+        decoding: what a decode step works on.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
     """
     setting = _Setting(
@@ -139,10 +145,11 @@ def serving(
         decode_workers=decode_workers,
         prefill=prefill,
         decode=decode,
-        scheduler=scheduler(library, prefill_workers.inputs),
+        scheduler=turns,
+        decoding=decoding,
     )
     stages = pipeline(setting)
-    loop = closed_loop(setting, stages, microbatches)
+    loop = closed_loop(setting, stages)
     load = None if steps is None else _load(setting, loop, steps)
     token = tpot(loop, load)
     handover = transfer(setting) if setting.disaggregated is not None else None
@@ -168,6 +175,10 @@ def serving(
         ttft_p95=request.ttft_p95,
         e2e_p50=request.e2e_p50,
         e2e_p95=request.e2e_p95,
+        prompt_time=stages.through,
+        in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
+        slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
+        step=token.step,
         before_decode=(stages.through, *(() if handover is None else (handover.transfer,))),
         sections=(
             stages.section,
@@ -191,7 +202,7 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
     """The state under a request rate, from a step with one request and one with a full batch."""
     return arrivals(
         setting.inputs,
-        setting.memory,
+        setting.decoding.batch,
         setting.decode_workers.inputs.dp,
         loop.step,
         steps,
@@ -316,11 +327,11 @@ class _ClosedLoop:
     section: Section
 
 
-def closed_loop(setting: _Setting, stages: _Pipeline, microbatches: Quantity) -> _ClosedLoop:
+def closed_loop(setting: _Setting, stages: _Pipeline) -> _ClosedLoop:
     """Decode step and prefill stall of a full batch."""
     rows = Rows("serving")
     others = prompts(rows, setting, stages)
-    step = decode_step(rows, setting, stages, microbatches)
+    step = decode_step(rows, setting, stages)
     synchronous = rows(
         "lockstep",
         "The batch is synchronous",
@@ -409,10 +420,10 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
     )
 
 
-def decode_step(rows: Rows, setting: _Setting, stages: _Pipeline, microbatches: Quantity) -> Quantity:
+def decode_step(rows: Rows, setting: _Setting, stages: _Pipeline) -> Quantity:
     """Seconds of a decode step; a pipeline is as fast as its fullest stage."""
     pp, step_time = setting.decode_workers.inputs.pp, setting.decode.time
-    of_stage = microbatches * stages.decode_stage
+    of_stage = setting.decoding.microbatches * stages.decode_stage
     step = rows("decode_step", "Decode step", "s", where(pp > 1, maximum(step_time, of_stage), step_time))
     rows(
         "bubble",
@@ -688,7 +699,9 @@ def saturation(
 ) -> tuple[Quantity, Quantity]:
     """The wait where prompts fill every step, and the prefills of all others, which no wait exceeds."""
     stops = setting.scheduler.first
-    full_step = rows("full_step", "Step full of prompts", "s", _step_with(loop, stops, loop.prompts.per_step))
+    full_step = rows(
+        "full_step", "Step full of prompts", "s", _step_with(setting, loop, loop.prompts.per_step)
+    )
     service = rows(
         "saturated",
         "Service time of a prompt in full steps",
@@ -715,10 +728,12 @@ def saturation(
     return limit, line
 
 
-def _step_with(loop: _ClosedLoop, stops: Quantity, prompts: Quantity) -> Node:
+def _step_with(setting: _Setting, loop: _ClosedLoop, prompts: Quantity) -> Node:
     """Seconds of a step with prompts: theirs alone where decode stops for them, else what they add to it."""
     return where(
-        stops > 0, loop.prompts.service * maximum(1, prompts), loop.step + loop.prompts.added * prompts
+        setting.scheduler.first > 0,
+        loop.prompts.service * maximum(1, prompts),
+        loop.step + setting.efficiency["interference"] * loop.prompts.added * prompts,
     )
 
 
@@ -727,11 +742,13 @@ class _Slots:
     """How long a request has its place in the batch, and what it waits for one.
 
     Args:
+        in_batch: seconds that a request holds its slot.
         cycle: seconds from one request to the next in its place among those in flight, in steady state.
         waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
     """
 
+    in_batch: Node
     cycle: Quantity
     waits: tuple[Quantity, ...]
     burst_wait: Quantity
@@ -774,7 +791,9 @@ def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base
     if setting.disaggregated is not None:
         waiting.append(prefill_wait(rows, setting, loop, token, in_batch, steady))
         cycle = cycle + waiting[-1]
+    apart = setting.disaggregated
     return _Slots(
+        in_batch=in_batch if apart is None else where(apart > 0, waits.generation, in_batch),
         cycle=rows("cycle", "Time from one request to the next in its place", "s", cycle),
         waits=tuple(waiting),
         burst_wait=burst_wait,
@@ -859,7 +878,7 @@ def burst(
         "burst_step",
         "Step of the warm-up burst",
         "s",
-        _step_with(loop, setting.scheduler.first, prompts),
+        _step_with(setting, loop, prompts),
     )
     steps = rows(
         "burst_steps",
@@ -923,7 +942,9 @@ def e2e(
         "ttft_p95",
         "TTFT, p95",
         "s",
-        maximum(maximum(first.base + waits.p95, waits.saturation) + slots.elsewhere, ttft_p50),
+        maximum(
+            maximum(first.base + waits.p95, waits.saturation) + slots.elsewhere, maximum(ttft_p50, start.ttft)
+        ),
         others,
         called="p95 TTFT",
     )

@@ -378,6 +378,15 @@ class Inputs(Deployment):
         aliases=("qps", "rps"),
         needs="request rate",
     )
+    load_duration: Real | None = field(
+        "Duration of the load",
+        "seconds for which requests arrive at the rate; an overload makes the queue grow for so long",
+        unit="s",
+        default=3600,
+        least=1,
+        most=31_536_000,
+        needs="request rate",
+    )
     token_budget: Whole | None = field(
         "Token budget",
         "largest number of tokens in one step of the engine; sizes its activation buffers",
