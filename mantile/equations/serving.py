@@ -24,6 +24,7 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals, StepTimes, arrivals
 from mantile.equations.memory import Memory
+from mantile.equations.mixed import mixed_step
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.workers import Workers
@@ -237,37 +238,50 @@ def pipeline(setting: _Setting) -> _Pipeline:
         _stage_time(prefill, setting.prefill_workers, setting.ir),
         fullest,
     )
-    busy = rows(
-        "prefill_busy",
-        "Time a prefill pass occupies the pipeline",
-        "s",
-        where(inputs.pp > 1, stage, prefill.time),
-        "stages work on one pass after the other",
+    chunks = rows(
+        "prefill_chunks",
+        "Chunks of a pass",
+        "1",
+        maximum(1, prefill.phase.rank_requests * inputs.input_tokens / inputs.token_budget),
+        "the last may be a part",
     )
     host = next(block for block in prefill.blocks if block.id == "host")
     fixed = rows(
         "prefill_fixed",
-        "Time of a stage for every chunk",
+        "Time that every chunk takes again",
         "s",
-        minimum(stage, (prefill.parts[OVERHEAD] + host.time) / inputs.pp),
-        "launches, and reads from host memory: each chunk pays them again",
+        prefill.parts[OVERHEAD] + host.time,
+        "launches, and reads from host memory",
     )
-    chunks = rows(
-        "prefill_chunks",
-        "Chunks of a prompt",
-        "1",
-        maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget),
-        "the last may be a part",
+    of_stage = rows(
+        "prefill_stage_chunk",
+        "Time of a chunk on the fullest stage",
+        "s",
+        where(
+            inputs.pp > 1,
+            maximum(0, stage - fixed / inputs.pp) / chunks + fixed / inputs.pp,
+            (prefill.time - fixed) / chunks + fixed,
+        ),
+    )
+    busy = rows(
+        "prefill_busy",
+        "Time a prefill pass occupies the pipeline",
+        "s",
+        chunks * of_stage,
+        "a stage works on a chunk while the next works on the one before",
     )
     chunk = rows(
-        "prefill_chunk", "Time of a chunk on the fullest stage", "s", (stage - fixed) / chunks + fixed
+        "prefill_chunk",
+        "Time of a chunk through all stages",
+        "s",
+        (prefill.time - fixed) / chunks + fixed,
     )
     prompt_time = rows(
         "prefill_through",
         "Time of a prompt through the stages",
         "s",
-        where(inputs.pp > 1, minimum(prefill.time, (chunks + inputs.pp - 1) * chunk), prefill.time),
-        "a stage works on a chunk while the next works on the one before",
+        chunk + (chunks - 1) * of_stage,
+        "the first chunk through all stages, each other one on the fullest",
     )
     decode_stage = rows(
         "decode_stage",
@@ -373,21 +387,6 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
         stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
         called="prefill service time",
     )
-    added = rows(
-        "prefill_added",
-        "Time a prompt adds to a step that runs anyway",
-        "s",
-        service * (1 - prefill.parts[OVERHEAD] / prefill.time),
-        "launches are paid by the step",
-        called="prefill time in a step that runs anyway",
-    )
-    delay = rows(
-        "prompt_delay",
-        "Time a prompt delays the others",
-        "s",
-        where(stops > 0, service, added),
-        "decode stops for it, or carries it in a step",
-    )
     per_step = rows(
         "prompts_per_step",
         "Prompts in a full step",
@@ -408,6 +407,31 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
         "1",
         where(stops > 0, per_token, minimum(per_token, per_step)),
         "steps that carry prompts hold a limited number",
+    )
+    together = rows(
+        "prompts_together",
+        "Prompts in a step that carries any",
+        "1",
+        maximum(minimum(1, per_step), in_step),
+        "a part of one where the token budget is smaller than a prompt",
+    )
+    step = mixed_step(setting.prefill, setting.decode, together, stops)
+    rows.add(*step.rows)
+    of_stage = stages.busy / prefill.time
+    added = rows(
+        "prefill_added",
+        "Time a prompt adds to a step that runs anyway",
+        "s",
+        step.added * of_stage / together,
+        "weights are read once in a step, launches are paid by it",
+        called="prefill time in a step that runs anyway",
+    )
+    delay = rows(
+        "prompt_delay",
+        "Time a prompt delays the others",
+        "s",
+        added + where(stops > 0, prefill.parts[OVERHEAD] * of_stage / together, 0),
+        "decode stops for it and its launches, or carries it in a step",
     )
     return _Prompts(
         others=others,
@@ -706,7 +730,7 @@ def saturation(
         "saturated",
         "Service time of a prompt in full steps",
         "s",
-        where(stops > 0, loop.prompts.service, full_step / loop.prompts.per_step),
+        where(stops > 0, loop.prompts.delay, full_step / loop.prompts.per_step),
     )
     applies = setting.interleaved * (1 - loop.synchronous)
     if load is not None:
@@ -732,7 +756,7 @@ def _step_with(setting: _Setting, loop: _ClosedLoop, prompts: Quantity) -> Node:
     """Seconds of a step with prompts: theirs alone where decode stops for them, else what they add to it."""
     return where(
         setting.scheduler.first > 0,
-        loop.prompts.service * maximum(1, prompts),
+        loop.prompts.delay * maximum(1, prompts),
         loop.step + setting.efficiency["interference"] * loop.prompts.added * prompts,
     )
 
