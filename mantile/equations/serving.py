@@ -218,10 +218,11 @@ def _load_section(load: Arrivals) -> Section:
 
 @dataclass(frozen=True)
 class _Pipeline:
-    """Seconds a prefill pass occupies the pipeline, of a prompt through it, of the fullest decode stage."""
+    """Seconds of a prefill pass, in the pipeline and through it, of its launches; of the fullest decode stage."""
 
     busy: Quantity
     through: Quantity
+    launches: Quantity
     decode_stage: Quantity
     section: Section
 
@@ -283,6 +284,12 @@ def pipeline(setting: _Setting) -> _Pipeline:
         chunk + (chunks - 1) * of_stage,
         "the first chunk through all stages, each other one on the fullest",
     )
+    launches = rows(
+        "prefill_launches",
+        "Launches of a prompt, all chunks",
+        "s",
+        chunks * prefill.parts[OVERHEAD],
+    )
     decode_stage = rows(
         "decode_stage",
         "Time of the fullest decode stage",
@@ -293,6 +300,7 @@ def pipeline(setting: _Setting) -> _Pipeline:
     return _Pipeline(
         busy=busy,
         through=prompt_time,
+        launches=launches,
         decode_stage=decode_stage,
         section=rows.section("Pipeline", "what uneven stages and chunks cost"),
     )
@@ -600,13 +608,14 @@ def base(
     rows = Rows("serving")
     steps = wait_steps(rows, setting, loop)
     handling = rows("first_token", "Request handling", "s", factors["first_token"])
-    prefill = rows(
-        "prefill",
-        "Prefill of the prompt",
+    eager = rows(
+        "prefill_eager",
+        "Eager launches of a prompt by itself",
         "s",
-        stages.through * where(continuous > 0, factors["prefill_alone"], 1),
-        "a static batch prefills many prompts together",
+        continuous * (factors["prefill_alone"] - 1) * stages.launches,
+        "its kernels are started one by one, those of a decode step as one graph",
     )
+    prefill = rows("prefill", "Prefill of the prompt", "s", stages.through + eager)
     running = rows(
         "first_step",
         "Running step",
