@@ -192,8 +192,8 @@ def test_a_decode_step_is_what_plain_arithmetic_says(
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
     assert at("serving.decode_step") == at("decode.time")
     prefill, launches = at("prefill.time"), at("prefill.bound.overhead")
-    tpot = step + e["interference"] * 15 / 256 * (prefill - launches)
-    alone = e["prefill_alone"] * prefill
+    tpot = step + e["interference"] * 15 / 256 * at("serving.prompt_delay")
+    alone = prefill + (e["prefill_alone"] - 1) * launches
     base = e["first_token"] + alone + e["step_lag"] * step
     ttft = base + e["queueing"] * 0.086 * alone * (1 - step / tpot) ** 0.68 * 15**0.52
     assert at("serving.tpot") == pytest.approx(tpot, rel=1e-12)
@@ -246,38 +246,45 @@ def served(
         for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")
     }
     prompt, outputs, budget = asked
-    whole, launches, step = at("prefill.time"), at("prefill.bound.overhead"), at("decode.time")
+    launches, step, delay = at("prefill.bound.overhead"), at("decode.time"), at("serving.prompt_delay")
     first, others = scheduler == "prefill-first", batch - 1
-    delay = whole if first else whole - launches
+    chunks = max(1, prompt / budget)
+    whole = at("prefill.time") + (chunks - 1) * launches
     places, arriving = budget / prompt, others / outputs
     locked = first and alike
     tpot = step + e["interference"] * (arriving if first else min(arriving, places)) * delay * (
         0.5 if locked else 1
     )
     rest = (outputs - 1) * tpot
-    alone, share = e["prefill_alone"] * whole, 1 - step / tpot
+    alone, share = whole + (e["prefill_alone"] - 1) * chunks * launches, 1 - step / tpot
     steps = min(fill, places / arriving) if arriving else fill
     held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
     base = e["first_token"] + alone + e["step_lag"] * step + held
 
     def full(prompts: float) -> float:
-        return float(whole * max(1, prompts) if first else step + prompts * delay)
+        return float(delay * max(1, prompts) if first else step + e["interference"] * prompts * delay)
 
-    limit = 0 if locked else max(0, batch * (whole if first else full(places) / places) - rest)
+    each = delay if first else full(places) / places
+    limit = 0 if locked else max(0, batch * each - rest)
 
     def wait(statistic: str, before: float) -> float:
         a, b, c = WAITS[scheduler][statistic]
+        line = others * each
         return float(
-            e["queueing"] * (before * others * whole if locked else a * alone * share**b * others**c)
+            min(e["queueing"] * (before * line if locked else a * alone * share**b * others**c), line)
         )
 
-    seat = (requests - batch) / batch * (base + rest)
-    steady = max(base + wait("mean", 0.5), limit) + seat
+    queue = max(wait("mean", 0.5), limit - base)
     together = min(places, batch)
     burst = max(base, e["first_token"] + full(together) * (batch / together + 1) / 2 + step) + e["cold_start"]
-    ttft = steady + (burst - steady) / max(1, waves) if waves else steady
+    in_burst = 1 / max(1, waves) if waves else 0
+    late = in_burst * (burst - base - queue)
+    held_slot = base + queue + late + rest
+    slot = (requests - batch) / batch * held_slot
+    seat = slot * (1 - in_burst / 2)
+    ttft = base + queue + late + seat
     p50 = max(base + wait("benchmark" if waves else "p50", 0.5), limit) + seat
-    p95 = max(p50, max(base + wait("p95", 0.95), limit) + seat)
+    p95 = max(p50, ttft, max(base + wait("p95", 0.95), limit) + seat)
     return {
         "tpot": tpot,
         "ttft": ttft,
@@ -287,7 +294,7 @@ def served(
         "e2e_p50": p50 + rest,
         "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
         "burst": burst,
-        "requests_per_s": requests / (ttft + rest) * (1 - 0.25 / max(1, waves) if waves else 1),
+        "requests_per_s": requests / (held_slot + slot) * (1 - 0.25 / max(1, waves) if waves else 1),
     }
 
 
@@ -380,12 +387,9 @@ def test_a_full_memory_lets_requests_wait_for_a_seat(make: Make) -> None:
     waiting = (400 - capacity) / capacity * at("serving.service_time")
     assert at("serving.seat_wait") == pytest.approx(waiting, rel=1e-12)
     assert at("serving.service_time") == pytest.approx(
-        at("serving.base") + 255 * at("serving.tpot"), rel=1e-12
+        at("serving.base") + at("serving.queue") + 255 * at("serving.tpot"), rel=1e-12
     )
-    # Waiting behind prompts is all that keeps it below what the batch gives.
-    assert 1 / at("serving.requests_per_s") == pytest.approx(
-        at("serving.service_time") / capacity + at("serving.queue") / 400, rel=1e-12
-    )
+    assert at("serving.requests_per_s") == pytest.approx(capacity / at("serving.service_time"), rel=1e-12)
     alone = look(
         make(model="llama-3.1-8b", accelerator="l40s", tp=1, concurrency=int(capacity), input_tokens=4096)
     )
@@ -883,15 +887,14 @@ def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
     assert two("serving.prefill_through") == two(
         "prefill.time"
     )  # a prompt of one chunk crosses one stage after the other
-    assert two("serving.prefill") == pytest.approx(
-        two("efficiency.prefill_alone") * two("prefill.time"), rel=1e-12
-    )
+    eager = (two("efficiency.prefill_alone") - 1) * two("prefill.bound.overhead")
+    assert two("serving.prefill") == pytest.approx(two("prefill.time") + eager, rel=1e-12)
     chunks = look(make(model="llama-3.1-8b", tp=1, pp=2, token_budget=512))
     assert chunks("serving.prefill_chunks") == 4
-    again = (
-        chunks("prefill.bound.overhead") + chunks("prefill.host.time")
-    ) / 2  # launches are paid for every chunk
-    assert chunks("serving.prefill_through") == pytest.approx(5 * ((slowest - again) / 4 + again), rel=1e-12)
+    again = chunks("prefill.bound.overhead") + chunks("prefill.host.time")  # paid for every chunk
+    through_all = (chunks("prefill.time") - again) / 4 + again
+    on_fullest = (slowest - again / 2) / 4 + again / 2
+    assert chunks("serving.prefill_through") == pytest.approx(through_all + 3 * on_fullest, rel=1e-12)
     step = (two("decode.time") - two("decode.lm_head.time")) / 2 + two("decode.lm_head.time")
     assert two("serving.decode_step") == pytest.approx(
         2 * step, rel=1e-12

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mantile.equations import scheduler as schedulers
+from mantile.equations.decode import Decoding
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving import serving
@@ -133,20 +135,26 @@ class Closed:
         self.whole, self.overhead, self.decode = (
             Input(f"given.{name}", name, "s", 0.0) for name in ("prefill", "overhead", "decode")
         )
+        nothing = Input("given.nothing", "nothing", "s", 0.0)
+        blocks = {block.id: block for block in equations.prefill.blocks}
+        prompt = replace(blocks["lm_head"], module=None, launch=None, repeats=None, layer_time=self.whole)
         prefill = replace(
-            equations.prefill, time=self.whole, parts=equations.prefill.parts | {OVERHEAD: self.overhead}
+            equations.prefill,
+            time=self.whole,
+            parts=equations.prefill.parts | {OVERHEAD: self.overhead},
+            blocks=(prompt, replace(blocks["host"], time=nothing)),
         )
-        parts = equations.figures["decode.microbatches"]
-        side = equations.prefill_workers
+        figures, side = equations.figures, equations.prefill_workers
+        decoding = Decoding(equations.decode.phase, figures["decode.batch"], figures["decode.microbatches"])  # type: ignore[arg-type]
         served = serving(
             equations.ir,
-            made.library,
+            schedulers.scheduler(made.library, side.inputs),
             side,
             side,
             prefill,
             replace(equations.decode, time=self.decode),
-            parts,
-        )  # type: ignore[arg-type]
+            decoding,
+        )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
         self.outputs = {
             name: rows[f"serving.{name}"]

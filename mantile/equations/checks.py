@@ -640,7 +640,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "in_batch",
         "Requests in the batch of a replica",
         "request",
-        replica * served.in_batch * ONE_REQUEST,
+        replica * served.in_batch,
         "none where requests arrive at a rate",
         source="Little's law",
     )
@@ -662,7 +662,6 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     of_prompts = (
         served.requests_per_s
         / first.inputs.dp
-        * ONE_REQUEST
         * estimate.prefill.flops
         / (estimate.prefill.phase.requests * first.inputs.pp * estimate.prefill.peak)
     )

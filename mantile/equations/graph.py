@@ -163,7 +163,9 @@ def build_graph(
     )
     settled = None
     if served.load is not None and steps is not None:
-        settled = concurrency(inputs, decoding.batch, served.load, served.before_decode, steps)
+        settled = concurrency(
+            inputs, decode_workers.memory, decoding.batch, served.load, served.before_decode, steps
+        )
         inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))

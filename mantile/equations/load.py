@@ -25,6 +25,7 @@ from mantile.equations.constant import (
 )
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
+from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -60,11 +61,11 @@ class Arrivals:
         step: seconds of a decode step at the load there is.
         tpot: seconds per output token.
         stall: seconds per output token in which prompts hold up the step.
-        wait, wait_p50, wait_p95: seconds before a prompt's turn.
+        wait, wait_p50, wait_p95: seconds before a prompt's turn; `steady_wait` without a growing queue.
         load: requests per second over the most that can be served, beyond 0.8 saturated.
         served: requests per second of all replicas that are served.
         rate: requests per second of a replica.
-        delay: seconds by which a prompt delays a step.
+        delay: seconds by which a prompt delays a step; `longest_delay` is never less, whatever the batch.
         replicas: that share the requests.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
@@ -76,12 +77,14 @@ class Arrivals:
     tpot: Quantity
     stall: Quantity
     wait: Quantity
+    steady_wait: Quantity
     wait_p50: Quantity
     wait_p95: Quantity
     load: Quantity
     served: Quantity
     rate: Quantity
     delay: Quantity
+    longest_delay: Quantity
     replicas: Node
     most: Quantity
     most_decoding: Quantity
@@ -206,7 +209,8 @@ def arrivals(
     replicas: Node,
     full: Quantity,
     steps: StepTimes,
-    blocked: Node,
+    mixed: Node,
+    blocked: Quantity,
     occupied: Quantity,
 ) -> Arrivals:
     """The rows of the load block.
@@ -216,7 +220,8 @@ def arrivals(
         replicas: that share the requests.
         full: seconds of a decode step with the batch of the Decode sheet.
         steps: those of the smallest and the largest batch.
-        blocked: seconds by which a prompt delays the others' steps, interference included.
+        mixed: 1 where prompts interrupt decode, times their interference.
+        blocked: seconds by which a prompt delays the others' steps.
         occupied: seconds in which no other prompt can be taken up.
     """
     assert inputs.request_rate is not None
@@ -230,7 +235,18 @@ def arrivals(
     )
     rate = rows("rate", "Requests per second of a replica", "request/s", inputs.request_rate / replicas)
     delay = rows(
-        "delay", "Time a prompt delays a step", "s", blocked, "0 where prompts have workers of their own"
+        "delay",
+        "Time a prompt delays a step",
+        "s",
+        mixed * blocked,
+        "0 where prompts have workers of their own",
+    )
+    longest = rows(
+        "longest_delay",
+        "Longest time a prompt delays a step",
+        "s",
+        mixed * occupied,
+        "as if nothing of it fitted into the waits of decode",
     )
     slots = rows(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
@@ -256,12 +272,14 @@ def arrivals(
         tpot=token.tpot,
         stall=token.stall,
         wait=waits["wait"],
+        steady_wait=waits["wait_steady"],
         wait_p50=waits["wait_p50"],
         wait_p95=waits["wait_p95"],
         load=load,
         served=served,
         rate=rate,
         delay=delay,
+        longest_delay=longest,
         replicas=replicas,
         most=steps.most,
         most_decoding=steps.most_decoding,
@@ -428,21 +446,27 @@ def _waits(
         "where more requests arrive than are served, for as long as they do",
     )
 
-    def wait(statistic: str, label: str, steady: Node, share: Node, source: str = "") -> Quantity:
+    def wait(statistic: str, label: str, steady: Node, share: Node) -> Quantity:
         return rows(
             f"wait{statistic}",
             f"{label} at this rate",
             "s",
             minimum(duration * share, steady) + backlog * share,
-            source=source,
         )
 
     def tail(share: Named) -> Node:
         return drain * maximum(0, logarithm(maximum(SMALLEST, prompts / share)))
 
-    queue = "single server, fixed service time, random arrivals"
+    steady = rows(
+        "wait_steady",
+        "Mean wait if the queue does not grow",
+        "s",
+        minimum(duration * HALF, HALF * prompts * occupied / free),
+        source="single server, fixed service time, random arrivals",
+    )
     return {
-        "wait": wait("", "Mean wait", HALF * prompts * occupied / free, HALF, queue),
+        "wait_steady": steady,
+        "wait": wait("", "Mean wait", steady, HALF),
         "wait_p50": wait("_p50", "Median wait", tail(BEYOND_P50), HALF),
         "wait_p95": wait("_p95", "p95 of the wait", tail(BEYOND_P95), P95),
     }
@@ -482,7 +506,12 @@ class Concurrency:
 
 
 def concurrency(
-    inputs: Workload, batch: Quantity, load: Arrivals, before_decode: Sequence[Quantity], steps: StepTimes
+    inputs: Workload,
+    memory: Memory,
+    batch: Quantity,
+    load: Arrivals,
+    before_decode: Sequence[Quantity],
+    steps: StepTimes,
 ) -> Concurrency:
     """The requests in flight that follow from a request rate, in closed form and without a circle.
 
@@ -501,20 +530,29 @@ def concurrency(
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (load.delay, load.wait, *before_decode),
+        (load.longest_delay, load.steady_wait, *before_decode),
     )
-    delay = at_all_slots.rewrite(load.delay)
-    time_before = sum_of(at_all_slots.rewrite((load.wait, *before_decode)))
+    longest = at_all_slots.rewrite(load.longest_delay)
+    time_before = sum_of(at_all_slots.rewrite((load.steady_wait, *before_decode)))
     rows, blocks = Rows("load"), list[Block]()
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
-    line = _arrival_line(rows, inputs, load, steps, delay)
-    if steps.experts is None:
-        decoding = _estimate(rows, load, "", line.filling * line.fixed)
-    else:
-        shares = steps.experts
-        decoding = _estimate(
-            rows, load, "_1", line.filling * (line.fixed + shares.reading * shares.all_slots)
-        )
+    line, shares = _arrival_line(rows, load, steps), steps.experts
+    alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
+    most = _estimate(rows, load, "_0", _filling(rows, "_0", inputs, load, line, longest) * alike)
+    at_most = GraphRewrite(
+        {batch: most, memory.batch: most, inputs.concurrency: load.slots},
+        (),
+        f"{ESTIMATE}1.",
+        ", estimate 0",
+        (load.delay,),
+    )
+    delay = at_most.rewrite(load.delay)
+    blocks.append(("Concurrency, estimate 0", rows.quantities()))
+    blocks.append(("At estimate 0", _rewritten(at_most)))
+    rows = Rows("load")
+    filling = _filling(rows, "", inputs, load, line, delay)
+    decoding = _estimate(rows, load, "_1" if shares is not None else "", filling * alike)
+    if shares is not None:
         for number in (2, 3):
             again = GraphRewrite(
                 {batch: decoding},
@@ -527,7 +565,7 @@ def concurrency(
             blocks.append((f"Concurrency, estimate {number - 1}", rows.quantities()))
             blocks.append((f"At estimate {number - 1}", _rewritten(again)))
             rows = Rows("load")
-            decoding = _next_estimate(rows, load, number, line, shares, share, decoding)
+            decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
     default = _whole_requests(rows, load, decoding, time_before)
     blocks.append(("Concurrency", rows.quantities()))
     return Concurrency(default, tuple(blocks))
@@ -535,22 +573,18 @@ def concurrency(
 
 @dataclass(frozen=True)
 class _ArrivalLine:
-    """Where a batch settles if the step time is a line over it, but for the reading of routed experts.
+    """A decode step over the requests in it, but for the reading of routed experts.
 
     Args:
-        fixed: seconds of the line without requests.
-        filling: requests that decode at a time, per second of a step that does not grow with them.
+        fixed: seconds without requests; `slope` for each request.
     """
 
     fixed: Quantity
-    filling: Quantity
+    slope: Quantity
 
 
-def _arrival_line(
-    rows: Rows, inputs: Workload, load: Arrivals, steps: StepTimes, delay: Quantity
-) -> _ArrivalLine:
-    """The line from one request to all slots taken, and what arriving requests leave of the time."""
-    tokens = inputs.output_tokens / TOKENS_PER_STEP
+def _arrival_line(rows: Rows, load: Arrivals, steps: StepTimes) -> _ArrivalLine:
+    """The line from one request to all slots taken."""
     further: Node = steps.all_slots - steps.single
     first: Node = steps.single
     if steps.experts is not None:
@@ -565,21 +599,33 @@ def _arrival_line(
         maximum(0, further) / maximum(1, load.most_decoding / ONE_REQUEST - 1),
     )
     fixed = rows("line_fixed", f"Step time without requests, on that line{apart}", "s", first - slope)
+    return _ArrivalLine(fixed, slope)
+
+
+def _filling(
+    rows: Rows, suffix: str, inputs: Workload, load: Arrivals, line: _ArrivalLine, delay: Quantity
+) -> Quantity:
+    """Requests that decode at a time, per second of a step that does not grow with them.
+
+    Args:
+        delay: seconds by which a prompt delays a step.
+    """
+    tokens = inputs.output_tokens / TOKENS_PER_STEP
+    number = f", estimate {suffix[1:]}" if suffix else ""
     left = rows(
-        "line_left",
-        "Share of the time left for steps themselves, on that line",
+        f"line_left{suffix}",
+        f"Share of the time left for steps themselves, on that line{number}",
         "1",
-        maximum(SMALLEST, 1 - load.rate * (delay + tokens * slope) / ONE_REQUEST),
+        maximum(SMALLEST, 1 - load.rate * (delay + tokens * line.slope) / ONE_REQUEST),
     )
-    filling = rows(
-        "filling",
-        "Requests that decode, per second of a step",
+    return rows(
+        f"filling{suffix}",
+        f"Requests that decode, per second of a step{number}",
         "request/s",
         load.rate * tokens / left,
         "as many as arrive while a request generates its tokens",
         source="Little's law",
     )
-    return _ArrivalLine(fixed, filling)
 
 
 def _estimate(rows: Rows, load: Arrivals, suffix: str, requests: Node) -> Quantity:
@@ -599,6 +645,7 @@ def _next_estimate(
     load: Arrivals,
     number: int,
     line: _ArrivalLine,
+    filling: Quantity,
     experts: RoutedExperts,
     share: Quantity,
     before: Quantity,
@@ -617,8 +664,8 @@ def _next_estimate(
         "for each per cent of requests, times a hundred",
     )
     fixed = line.fixed + experts.reading * (share - growth)
-    kept = maximum(SMALLEST, 1 - line.filling * experts.reading * growth / before)
-    return _estimate(rows, load, f"_{number}", line.filling * fixed / kept)
+    kept = maximum(SMALLEST, 1 - filling * experts.reading * growth / before)
+    return _estimate(rows, load, f"_{number}", filling * fixed / kept)
 
 
 def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before: Node) -> Quantity:

@@ -48,51 +48,62 @@ def mixed_step(prefill: Pass, decode: Pass, prompts: Node, stops: Node) -> Mixed
     )
     runs = rows("decode_runs", "Decode runs in the same step", "flag", 1 - stops)
     steps = {block.id: block for block in decode.blocks}
+    blocks = [block for block in prefill.blocks if block.id != "host"]
+    memory = {
+        block.id: rows(
+            f"{block.id}.memory_time",
+            f"Memory time of the step, {lowered(block.label)}",
+            "s",
+            _memory_time(block, steps[block.id], share, runs),
+            "weights are read once",
+        )
+        for block in blocks
+        if _is_product(block) and block.id in steps
+    }
     added = [
         rows(
             block.id,
             f"Time prompts add to a step, {lowered(block.label)}",
             "s",
-            _added(rows, block, steps.get(block.id), share, runs),
+            _in_all_runs(block, _added(block, steps.get(block.id), memory.get(block.id), share, runs)),
         )
-        for block in prefill.blocks
-        if block.id != "host"
+        for block in blocks
     ]
     total = rows("added", "Time prompts add to a step", "s", sum_range(span(added)))
     return MixedStep(total, rows.quantities())
 
 
-def _added(rows: Rows, prompts: Block, step: Block | None, share: Quantity, runs: Quantity) -> Node:
-    """Seconds by which prompts lengthen an operation in all its runs of a step.
+def _is_product(block: Block) -> bool:
+    """Whether an operation multiplies with weights: one operation for prompts and running requests alike."""
+    return block.module is not None and isinstance(block.module.operation, MatMul | GroupedMatMul)
+
+
+def _in_all_runs(block: Block, once: Node) -> Node:
+    return once if block.repeats is None else once * block.repeats
+
+
+def _memory_time(prompts: Block, step: Block, share: Quantity, runs: Quantity) -> Node:
+    """Seconds to read the weights once, and to move the activations of all tokens."""
+    assert prompts.bytes is not None and prompts.reads is not None and prompts.memory is not None
+    assert step.bytes is not None and step.reads is not None
+    weights = maximum(prompts.reads, runs * step.reads)
+    activations = share * (prompts.bytes - prompts.reads) + runs * (step.bytes - step.reads)
+    return (weights + activations) * (prompts.memory / prompts.bytes)
+
+
+def _added(
+    prompts: Block, step: Block | None, memory: Quantity | None, share: Quantity, runs: Quantity
+) -> Node:
+    """Seconds by which prompts lengthen one run of an operation.
 
     Args:
         prompts: the operation in the prefill pass; `step` in the decode step.
+        memory: seconds that the products of a step with prompts wait for memory.
         share: prompts in the step, against those of the prefill pass.
         runs: 1 where decode runs in the same step.
     """
-    once = _added_once(rows, prompts, step, share, runs)
-    return once if prompts.repeats is None else once * prompts.repeats
-
-
-def _added_once(rows: Rows, prompts: Block, step: Block | None, share: Quantity, runs: Quantity) -> Node:
-    """The same of one run. Only products of weights are one operation for prompts and running requests."""
-    product = prompts.module is not None and isinstance(prompts.module.operation, MatMul | GroupedMatMul)
-    if not product or step is None:
+    if step is None or memory is None:
         return share * (prompts.layer_time if prompts.launch is None else prompts.layer_time - prompts.launch)
-    assert prompts.bytes is not None and prompts.reads is not None and prompts.memory is not None
-    assert step.bytes is not None and step.reads is not None and step.memory is not None
-    assert prompts.compute is not None and step.compute is not None
-    memory = rows(
-        f"{prompts.id}.memory_time",
-        f"Memory time of the step, {lowered(prompts.label)}",
-        "s",
-        (
-            maximum(prompts.reads, runs * step.reads)
-            + share * (prompts.bytes - prompts.reads)
-            + runs * (step.bytes - step.reads)
-        )
-        * (prompts.memory / prompts.bytes),
-        "weights are read once",
-    )
+    assert prompts.compute is not None and step.compute is not None and step.memory is not None
     compute = share * prompts.compute + runs * step.compute
     return maximum(0, maximum(compute, memory) - runs * maximum(step.compute, step.memory))

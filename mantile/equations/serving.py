@@ -207,7 +207,8 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
         setting.decode_workers.inputs.dp,
         loop.step,
         steps,
-        setting.interleaved * setting.efficiency["interference"] * loop.prompts.delay,
+        setting.interleaved * setting.efficiency["interference"],
+        loop.prompts.delay,
         loop.prompts.service,
     )
 
@@ -218,11 +219,12 @@ def _load_section(load: Arrivals) -> Section:
 
 @dataclass(frozen=True)
 class _Pipeline:
-    """Seconds of a prefill pass, in the pipeline and through it, of its launches; of the fullest decode stage."""
+    """Seconds of a prefill pass in the pipeline, through it, in launches; of the fullest decode stage."""
 
     busy: Quantity
     through: Quantity
     launches: Quantity
+    share: Quantity
     decode_stage: Quantity
     section: Section
 
@@ -243,8 +245,8 @@ def pipeline(setting: _Setting) -> _Pipeline:
         "prefill_chunks",
         "Chunks of a pass",
         "1",
-        maximum(1, prefill.phase.rank_requests * inputs.input_tokens / inputs.token_budget),
-        "the last may be a part",
+        where(setting.continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget), 1),
+        "the last may be a part; a static batch is prefilled in one pass",
     )
     host = next(block for block in prefill.blocks if block.id == "host")
     fixed = rows(
@@ -284,6 +286,12 @@ def pipeline(setting: _Setting) -> _Pipeline:
         chunk + (chunks - 1) * of_stage,
         "the first chunk through all stages, each other one on the fullest",
     )
+    share = rows(
+        "prefill_stage_share",
+        "Share of a pass on the fullest stage",
+        "1",
+        where(inputs.pp > 1, stage / prefill.time, 1),
+    )
     launches = rows(
         "prefill_launches",
         "Launches of a prompt, all chunks",
@@ -301,6 +309,7 @@ def pipeline(setting: _Setting) -> _Pipeline:
         busy=busy,
         through=prompt_time,
         launches=launches,
+        share=share,
         decode_stage=decode_stage,
         section=rows.section("Pipeline", "what uneven stages and chunks cost"),
     )
@@ -425,12 +434,11 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
     )
     step = mixed_step(setting.prefill, setting.decode, together, stops)
     rows.add(*step.rows)
-    of_stage = stages.busy / prefill.time
     added = rows(
         "prefill_added",
         "Time a prompt adds to a step that runs anyway",
         "s",
-        step.added * of_stage / together,
+        step.added * stages.share / together,
         "weights are read once in a step, launches are paid by it",
         called="prefill time in a step that runs anyway",
     )
@@ -438,7 +446,7 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
         "prompt_delay",
         "Time a prompt delays the others",
         "s",
-        added + where(stops > 0, prefill.parts[OVERHEAD] * of_stage / together, 0),
+        added + where(stops > 0, stages.launches * stages.share / together, 0),
         "decode stops for it and its launches, or carries it in a step",
     )
     return _Prompts(
@@ -607,7 +615,6 @@ def base(
     factors, continuous = setting.efficiency, setting.continuous
     rows = Rows("serving")
     steps = wait_steps(rows, setting, loop)
-    handling = rows("first_token", "Request handling", "s", factors["first_token"])
     eager = rows(
         "prefill_eager",
         "Eager launches of a prompt by itself",
@@ -615,6 +622,7 @@ def base(
         continuous * (factors["prefill_alone"] - 1) * stages.launches,
         "its kernels are started one by one, those of a decode step as one graph",
     )
+    handling = rows("first_token", "Request handling", "s", factors["first_token"])
     prefill = rows("prefill", "Prefill of the prompt", "s", stages.through + eager)
     running = rows(
         "first_step",
