@@ -62,6 +62,74 @@ _STAGES = (
 _PP = r"\[inputs\.(?:decode_)?pp\]"
 _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\.after\],{_PP}\))"
 
+_SCHEDULE = (
+    "a request waits behind prompts in its batch slot, slots that wait for their prefill do not decode, "
+    "prompts are priced by the roofline of the step that carries them, every chunk pays launches and reads "
+    "from the host, and beyond saturation the queue grows; 0.6.0 had none of it"
+)
+_OLD = {
+    "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
+    "MIN([inputs.pp],MAX(1,[memory.batch]/[constant.one_request])))",
+    "decode.requests": "MAX(1,[memory.batch]/[decode.microbatches])",
+    "load.decoding": "MIN([load.most],"
+    "[load.rate]*([inputs.output_tokens]/[constant.tokens_per_step])*[load.tpot])",
+    "load.limit": "[constant.one_request]/([load.delay]+[inputs.output_tokens]/[constant.tokens_per_step]"
+    "*[load.full_step]/([load.most]/[constant.one_request]))",
+    "load.wait": "MIN([constant.never],[constant.half]*[load.prompts]*[serving.prefill_service]/[load.free])",
+    "load.wait_p50": "MIN([constant.never],[load.drain]*MAX(0,LN(MAX([constant.smallest],"
+    "[load.prompts]/[constant.half_left]))))",
+    "load.wait_p95": "MIN([constant.never],[load.drain]*MAX(0,LN(MAX([constant.smallest],"
+    "[load.prompts]/[constant.one_in_twenty]))))",
+    "load.worst": "[load.full_step]+[load.delay]*([load.most]/[constant.one_request])"
+    "/([inputs.output_tokens]/[constant.tokens_per_step])",
+    "serving.burst_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.burst_prompts]),"
+    "[serving.decode_step]+[serving.prefill_added]*[serving.burst_prompts])",
+    "serving.burst_wait": "IF([serving.first_share]>0,"
+    "[serving.first_share]*([serving.burst]-[serving.ttft_steady]),0)",
+    "serving.full_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.prompts_per_step]),"
+    "[serving.decode_step]+[serving.prefill_added]*[serving.prompts_per_step])",
+    "serving.prefill": "[serving.prefill_through]*IF([inputs.continuous]>0,[efficiency.prefill_alone],1)",
+    "serving.prefill_added": "[serving.prefill_service]*(1-[prefill.bound.overhead]/[prefill.time])",
+    "serving.prefill_busy": "IF([inputs.pp]>1,[serving.prefill_stage],[prefill.time])",
+    "serving.prefill_chunk": "([serving.prefill_stage]-[serving.prefill_fixed])/[serving.prefill_chunks]"
+    "+[serving.prefill_fixed]",
+    "serving.prefill_chunks": "MAX(1,[inputs.input_tokens]*[constant.one_request]/[inputs.token_budget])",
+    "serving.prefill_fixed": "MIN([serving.prefill_stage],"
+    "([prefill.bound.overhead]+[prefill.host.time])/[inputs.pp])",
+    "serving.prefill_through": "IF([inputs.pp]>1,MIN([prefill.time],"
+    "([serving.prefill_chunks]+[inputs.pp]-1)*[serving.prefill_chunk]),[prefill.time])",
+    "serving.prefill_wait": "[inputs.disaggregated]*MAX(0,[inputs.concurrency]/[serving.prefill_limit]"
+    "-[serving.service_time]-[serving.seat_wait])",
+    "serving.prompt_delay": "IF([scheduler.first]>0,[serving.prefill_service],[serving.prefill_added])",
+    "serving.requests_per_s": "CLOSED{[serving.ramp]*[inputs.concurrency]/[serving.e2e]}",
+    "serving.saturated": "IF([scheduler.first]>0,[serving.prefill_service],"
+    "[serving.full_step]/[serving.prompts_per_step])",
+    "serving.seat_wait": "([memory.requests]-[memory.batch])/[memory.batch]*[serving.service_time]",
+    "serving.service_time": "[serving.base]+[serving.generation]",
+    "serving.ttft_p95": "MAX(MAX([serving.base]+CLOSED{[serving.wait_p95]},[serving.saturation])"
+    "+WAITS,[serving.ttft_p50])",
+}
+_VARIANTS = {
+    **{
+        f"[inputs.{name}]": rf"\[(?:inputs\.{name}|value)\]"
+        for name in ("input_tokens", "output_tokens", "concurrency")
+    },
+    "[inputs.pp]": r"\[(?:inputs\.(?:decode_)?pp|value)\]",
+    "[memory.batch]": r"\[(?:(?:decode\.)?memory\.batch|constant\.one_request)\]",
+    "[memory.requests]": r"\[(?:decode\.)?memory\.requests\]",
+    "CLOSED{": r"(?:IF\(\[load\.open\]>0,\[load\.\w+\],)?",
+    "}": r"\)?",
+    "WAITS": r"\(?\[serving\.seat_wait\](?:\+\[serving\.prefill_wait\]\))?",
+}
+"""What stands for a part of these formulas in a copy for a case, with decode workers, or with a load."""
+
+
+def _pattern(formula: str) -> str:
+    """A regular expression of an old formula and its variants."""
+    parts = re.split(r"(\[[\w.]+\]|CLOSED\{|\}|WAITS)", f"={formula}")
+    return "".join(_VARIANTS.get(part, re.escape(part)) for part in parts)
+
+
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 7),
@@ -101,6 +169,10 @@ CHANGES: tuple[Change, ...] = (
         ids=r"memory\.activation_width",
         formula=r"=\[model\.hidden_size\]\+\[memory\.mixer_width\]\+\[memory\.ffn_width\]",
         why=_WIDEST,
+    ),
+    *(
+        Change(since=(0, 7), ids=re.escape(identifier), formula=_pattern(formula), why=_SCHEDULE)
+        for identifier, formula in _OLD.items()
     ),
     Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )

@@ -311,16 +311,17 @@ def _without_defaults(
 
 
 def _is_searched(file: File, typed: Mapping[str, Any]) -> bool:
-    """Whether a concurrency is the whole number of requests in flight at its request rate.
+    """Whether a concurrency is within one of the requests in flight at its request rate.
 
-    0.6.0 searched for that number and wrote it down; one that somebody typed is another.
+    0.6.0 searched for their whole number, by its own equations, and wrote it down; one that somebody typed is
+    another.
     """
     equations = file.book.estimate.equations
     load = equations.serving.load
     if load is None or load.in_flight is None:
         return False
     in_flight = file.book.estimate.program.run(typed)[load.in_flight]
-    return bool(0 <= in_flight - typed[equations.inputs.concurrency.id] < 1)
+    return bool(abs(in_flight - typed[equations.inputs.concurrency.id]) < 1)
 
 
 def followed_inputs(
