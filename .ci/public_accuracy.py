@@ -89,7 +89,6 @@ PARTS: dict[str, dict[str, float]] = {
 }
 """Parts of the model, and the figures that switch them off."""
 
-ENGINES = {"vllm", "sglang", "trtllm", "atom"}
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "workbooks" / "accuracy.md"
 README = ROOT / "README.md"
@@ -101,16 +100,6 @@ def print_errors(name: str, log_ratios: Any) -> None:
     figures = errors(np.exp(log_ratios))
     percents = "  ".join(f"{figure} {100 * figures[figure]:5.1f}" for figure in SHOWN)
     print(f"{name:64s} {figures['n']:5.0f}  {percents}", flush=True)
-
-
-def without_pairs(library: Library) -> Library:
-    """The profiles without those fitted to the runs of one accelerator with one serving engine."""
-    profiles = tuple(
-        profile
-        for profile in library.efficiency
-        if not (profile.accelerator and profile.framework in ENGINES)
-    )
-    return library.model_copy(update={"efficiency": profiles})
 
 
 class Bench:
@@ -175,17 +164,16 @@ class Bench:
             print_errors(f"TPOT, kernels and shared terms only, {by} left out", ratios)
 
     def ttft(self) -> None:
-        """Factors of the first token by accelerator and framework, pulled towards those for all; and those
-        for all alone."""
-        library = without_pairs(load_library())
+        """Factors of the first token by framework, pulled towards those for all; and those for all alone."""
+        library = load_library()
         common = [f"{name}@global" for name in FIRST if name != "cold_start"]
         for name, factors in (
             ("one set", common),
-            ("by accelerator and framework", common + [f"{name}@pair" for name in FIRST]),
+            ("by framework", common + [f"{name}@framework" for name in FIRST]),
         ):
             problem = self.problem(library, factors, ["ttft_s", "ttft_p50_s"])
             for by in SPREADS:
-                ratios = cross_validate(problem, by, 0.6, "cauchy")
+                ratios = cross_validate(problem, by, 0.3, "cauchy")
                 self.left_out["ttft", by] = ratios[:, 0]
                 print_errors(f"mean TTFT, {name}, {by} left out", ratios[:, 0])
                 print_errors(f"median TTFT, {name}, {by} left out", ratios[:, 1])

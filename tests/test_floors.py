@@ -141,15 +141,21 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
     # which nothing runs, and where weights alone leave no room: what lies on the host does not help them.
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
+    waits = figure("serving.slot_wait") > 0  # in the warm-up burst for half as long
     ramp = np.where(
         inputs["inputs.prompts_per_slot"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.prompts_per_slot"]), 1
     )  # requests run out at the end of a benchmark
     np.testing.assert_allclose(
-        figure("serving.requests_per_s")
-        * (figure("serving.e2e") + figure("serving.slot_wait") - figure("serving.seat_wait")),
-        inputs["inputs.concurrency"] * ramp,
+        figure("serving.requests_per_s") * figure("serving.e2e") * np.where(waits, 0, 1),
+        inputs["inputs.concurrency"] * ramp * np.where(waits, 0, 1),
         rtol=1e-12,
-    )  # in the warm-up burst requests wait for a slot half as long
+    )
+    alike = figure("serving.service_time") * figure("memory.requests") / figure("memory.batch")
+    np.testing.assert_allclose(
+        (figure("serving.requests_per_s") * alike)[waits],
+        (inputs["inputs.concurrency"] * ramp)[waits],
+        rtol=1e-12,
+    )
     named = sum(figure(part.id) for part in made.equations.serving.ttft_parts)
     np.testing.assert_allclose(named, figure("serving.ttft"), rtol=1e-12)
     for late, early in (

@@ -618,7 +618,10 @@ class Built:
             "router": 16.0,
             "vector": 16.0,
         }
-        self.base = self.made.inputs(0) | {"hardware.memory_capacity.override": 1e9}
+        self.base = self.made.inputs(0) | {
+            "hardware.memory_capacity.override": 1e9,
+            "inputs.scheduler": "prefill-first",  # all requests decode, however many prompts there are
+        }
         self.tensors = list(self._tensors())
 
     def _tensors(self) -> Iterator[tuple[str, str, int]]:

@@ -784,15 +784,15 @@ class _Slots:
 
     Args:
         in_batch: seconds that a request holds its slot.
-        cycle: seconds from one request to the next in its place among those in flight, in steady state.
         waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
+        burst_share: share of the requests that are in it.
     """
 
     in_batch: Node
-    cycle: Quantity
     waits: tuple[Quantity, ...]
     burst_wait: Quantity
+    burst_share: Quantity
     section: Section
 
     @property
@@ -827,17 +827,15 @@ def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base
         steady * (1 - HALF * share),
         "in the warm-up burst of a benchmark half of it",
     )
-    cycle: Node = in_batch + steady
     waiting = [slot]
     if setting.disaggregated is not None:
         waiting.append(prefill_wait(rows, setting, loop, token, in_batch, steady))
-        cycle = cycle + waiting[-1]
     apart = setting.disaggregated
     return _Slots(
         in_batch=in_batch if apart is None else where(apart > 0, waits.generation, in_batch),
-        cycle=rows("cycle", "Time from one request to the next in its place", "s", cycle),
         waits=tuple(waiting),
         burst_wait=burst_wait,
+        burst_share=share,
         section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
     )
 
@@ -1035,14 +1033,22 @@ def throughput(setting: _Setting, slots: _Slots, end_to_end: Quantity, load: Arr
     """Requests and tokens per second."""
     inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
     rows = Rows("serving")
-    ramp = rows(
+    end = rows(
         "ramp",
         "Mean load of a benchmark",
         "1",
         where(inputs.prompts_per_slot > 0, 1 - QUARTER / maximum(1, inputs.prompts_per_slot), 1),
         "requests run out at its end",
     )
-    in_loop = ramp * inputs.concurrency / slots.cycle
+    memory = setting.memory
+    loaded = rows(
+        "in_flight_share",
+        "Share of the requests that is in flight",
+        "1",
+        end * (1 - HALF * slots.burst_share * (1 - memory.batch / memory.requests)),
+        "in the warm-up burst requests wait for a slot half as long",
+    )
+    in_loop = loaded * inputs.concurrency / end_to_end
     requests = rows(
         "requests_per_s",
         "Requests per second",
