@@ -1,0 +1,83 @@
+"""A chip that is at least as good in every figure of its datasheet is hardly ever slower."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from conftest import Make, few_of
+
+from mantile.library.profile_facts import ProfileFact
+from mantile.library.profiles import Library
+
+METRICS = ("serving.ttft", "serving.tpot", "serving.output_tokens_per_s", "prefill.time")
+MODELS = {"llama-3.1-8b": (1,), "llama-3.3-70b": (4, 8), "qwen3-30b-a3b": (1, 2)}
+FRAMEWORKS = ("vllm", "sglang", "trtllm")
+CASES = 60
+SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
+
+
+def _known(fact: ProfileFact | None) -> float:
+    return 0.0 if fact is None or fact.value is None else float(fact.value)
+
+
+def _datasheets(library: Library) -> dict[str, np.ndarray]:
+    """Peaks, memory, bandwidth and links of chips that serving engines run on; 0 where nobody states it."""
+    return {
+        chip.id: np.array(
+            [
+                *map(_known, (chip.peak_bf16, chip.peak_fp8, chip.peak_fp4)),
+                *map(_known, (chip.memory_capacity, chip.memory_bandwidth)),
+                _known(library.usual_system(chip.id).link_bandwidth),
+            ]
+        )
+        for chip in library.accelerators
+        if chip.vendor in ("NVIDIA", "AMD") and chip.peak_bf16.value
+    }
+
+
+@pytest.mark.parametrize("framework", few_of(FRAMEWORKS, "sglang"))
+def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, framework: str) -> None:
+    """TTFT, TPOT, tokens per second and prefill on random workloads. TPOT is compared where as many requests
+    run at once: more memory runs more of them, and each then more slowly.
+
+    What is left: kernels of MI300X and MI325X take longer to start than those of Hopper, as runs show.
+    """
+    dice = np.random.default_rng(3)
+    sheets = _datasheets(library)
+    slower, compared = dict.fromkeys(METRICS, 0), dict.fromkeys(METRICS, 0)
+    for model, widths in MODELS.items():
+        made = make(model=model, framework=framework, tp=1)
+        case = {
+            "inputs.input_tokens": np.round(np.exp(dice.uniform(np.log(64), np.log(32_768), CASES))),
+            "inputs.output_tokens": np.round(np.exp(dice.uniform(np.log(16), np.log(2048), CASES))),
+            "inputs.concurrency": np.round(np.exp(dice.uniform(0, np.log(256), CASES))),
+            "inputs.tp": dice.choice(widths, CASES).astype(float),
+            "inputs.weights_dtype": dice.choice(["bf16", "fp8"], CASES),
+        }
+        found = {}
+        for chip in sheets:
+            where = {"inputs.accelerator": chip, "inputs.system": library.usual_system(chip).id}
+            values = made.program.sweep(
+                made.inputs(0) | {name: np.full(CASES, text) for name, text in where.items()} | case
+            )
+            names = (*METRICS, "memory.batch", "checks.invalid", "memory.fits")
+            found[chip] = {name: np.broadcast_to(values[made.figure(name)], CASES) for name in names}
+        for better, other in permutations(sheets, 2):
+            if (sheets[better] < sheets[other]).any() or (sheets[better] == sheets[other]).all():
+                continue
+            one, two = found[better], found[other]
+            both = np.logical_and.reduce(
+                [(values["checks.invalid"] == 0) & (values["memory.fits"] > 0) for values in (one, two)]
+            )
+            for metric in METRICS:
+                ratio = one[metric] / two[metric]
+                if metric == "serving.output_tokens_per_s":
+                    ratio = 1 / ratio
+                rows = both & (one["memory.batch"] == two["memory.batch"]) if "tpot" in metric else both
+                compared[metric] += int(rows.sum())
+                slower[metric] += int((rows & (ratio > SLOWER)).sum())
+    shares = {metric: slower[metric] / compared[metric] for metric in METRICS}
+    assert min(compared.values()) > 10_000
+    assert max(shares.values()) < SHARE, shares
