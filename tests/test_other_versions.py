@@ -154,7 +154,9 @@ def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
     found = import_workbook(DATA / "llama-3.1-8b-edited-0.6.0.xlsx")
     added = {"inputs.tp": 2, "inputs.input_tokens": 4096}
     assert {item["id"]: item["to"] for item in found.changes} == EDITED | added
-    assert (found.made_by, found.added, found.left_out) == ("mantile 0.6.0", ("long prompts",), ())
+    assert (found.made_by, found.added) == ("mantile 0.6.0", ("long prompts",))
+    # the range of a driver that has no row today: launches of a lone prompt move less than its compute did
+    assert [item["found"] for item in found.left_out] == [15]
     base, two, three = (found.scenario, *found.scenario.variants)
     assert (base.concurrency, base.measured.tpot_ms) == (24, 11.5)
     assert base.sensitivity == {"inputs.utilisation": 40, "efficiency.gemm_compute": 30}
