@@ -23,12 +23,19 @@ class Decoding:
 
     Args:
         batch: requests of a replica that decode at a time.
+        mixed: 1 where prompts ride in decode steps; `most` requests decode where they fill every step.
         microbatches: into which a pipeline cuts them.
     """
 
     phase: Phase
     batch: Quantity
+    mixed: Node
+    most: Quantity
     microbatches: Quantity
+
+    def of_slots(self, slots: Node) -> Node:
+        """Requests that decode where so many slots are taken."""
+        return _of_slots(slots, self.mixed, self.most)
 
 
 def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
@@ -38,7 +45,21 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         mixed: 1 where prompts ride in decode steps.
     """
     inputs, rows = workers.inputs, Rows("decode")
-    running = batch(rows, workers, mixed)
+    most = rows(
+        "most",
+        "Requests that decode where prompts fill every step",
+        "request",
+        inputs.token_budget / inputs.input_tokens * inputs.output_tokens / TOKENS_PER_STEP,
+        "so many prompts enter in a step, and so many steps each stays",
+    )
+    running = rows(
+        "batch",
+        "Requests that decode at a time",
+        "request",
+        _of_slots(workers.memory.batch, mixed, most),
+        "fewer than the batch where prompts fill every step: the others wait for their prefill",
+        called="requests that decode",
+    )
     parts = microbatches(rows, inputs, running)
     requests = rows(
         "requests",
@@ -84,26 +105,11 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         coverage=touched,
         rows=tuple(rows.rows),
     )
-    return Decoding(phase, running, parts)
+    return Decoding(phase, running, mixed, most, parts)
 
 
-def batch(rows: Rows, workers: Workers, mixed: Node) -> Quantity:
-    """The batch, or fewer where prompts fill every step: the others then wait for their prefill."""
-    inputs = workers.inputs
-    most = rows(
-        "most",
-        "Requests that decode where prompts fill every step",
-        "request",
-        inputs.token_budget / inputs.input_tokens * inputs.output_tokens / TOKENS_PER_STEP,
-        "so many prompts enter in a step, and so many steps each stays",
-    )
-    return rows(
-        "batch",
-        "Requests that decode at a time",
-        "request",
-        where(mixed > 0, maximum(1, minimum(workers.memory.batch, most)), workers.memory.batch),
-        called="requests that decode",
-    )
+def _of_slots(slots: Node, mixed: Node, most: Quantity) -> Node:
+    return where(mixed > 0, maximum(1, minimum(slots, most)), slots)
 
 
 def microbatches(rows: Rows, inputs: Workload, running: Quantity) -> Quantity:

@@ -11,6 +11,7 @@ from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import decode
 from mantile.equations.dimensions import dimensions
+from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.inputs import Workload, workload
@@ -20,7 +21,7 @@ from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.scheduler import mixed, scheduler
-from mantile.equations.serving import Serving, serving
+from mantile.equations.serving import Serving, prompt, serving
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -41,7 +42,9 @@ class EstimateGraph:
     Args:
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked.
-        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
+        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate or
+            decode has workers of its own.
+        apart: the requests in decode where prefill has workers of its own; None where it has not.
         steps, concurrency: what follows from a request rate; None where none may be given.
     """
 
@@ -53,6 +56,7 @@ class EstimateGraph:
     prefill: Pass
     decode: Pass
     single: Pass | None
+    apart: InDecode | None
     steps: StepTimes | None
     concurrency: Concurrency | None
     serving: Serving
@@ -147,10 +151,17 @@ def build_graph(
     turns = scheduler(library, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
-    single_pass = single(decode_workers, decode_pass) if open_loop else None
+    single_pass = None
+    if open_loop or disaggregated:
+        single_pass = single(decode_workers, decoding.batch, decode_pass)
+    alone = prompt(ir, prefill_workers, decode_workers, prefill_pass)
+    apart = None
+    if disaggregated and single_pass is not None:
+        apart = in_decode(prefill_workers, decode_workers, alone, decoding, single_pass, decode_pass)
+        decoding, decode_pass = apart.decoding, apart.step
     steps = None
-    if single_pass is not None:
-        steps = step_times(decode_workers, decoding.batch, single_pass, decode_pass)
+    if open_loop and single_pass is not None:
+        steps = step_times(decode_workers, decoding, single_pass, decode_pass)
     served = serving(
         ir,
         turns,
@@ -159,6 +170,7 @@ def build_graph(
         prefill_pass,
         decode_pass,
         decoding,
+        alone,
         steps,
     )
     settled = None
@@ -168,7 +180,7 @@ def build_graph(
         )
         inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served)
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass if open_loop and single_pass else decode_pass))
     return EstimateGraph(
         ir=ir,
         library=library,
@@ -178,6 +190,7 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         single=single_pass,
+        apart=apart,
         steps=steps,
         concurrency=settled,
         serving=served,
@@ -206,28 +219,40 @@ def build_graph(
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
-    """All blocks, by sheet. Serving begins with the step with all slots taken and ends with the concurrency
-    that follows from a request rate, where there may be one.
+    """All blocks, by sheet.
+
+    Serving begins with what the requests in decode follow from and with the step with
+    all slots taken, and ends with the concurrency that follows from a request rate, where there are such.
     """
     sheets = _blocks(graph)
-    if graph.concurrency is None or graph.steps is None:
-        return sheets
     originals = {name: _figures(sheets, name) for name in sheets}
 
-    def blocks(title: str, rows: tuple[Quantity, ...] | Mapping[Quantity, Quantity]) -> Iterator[Section]:
+    def blocks(
+        note: str, title: str, rows: tuple[Quantity, ...] | Mapping[Quantity, Quantity]
+    ) -> Iterator[Section]:
         if isinstance(rows, tuple):
-            yield Section(title, rows, "what follows from a request rate by Little's law")
+            yield Section(title, rows, note)
             return
+        by_id = {figure.id: row for figure, row in rows.items()}
         for name, figures in originals.items():
-            again = tuple(rows[row] for row in figures if isinstance(row, Quantity) and row in rows)
+            again = tuple(by_id[row.id] for row in figures if isinstance(row, Quantity) and row.id in by_id)
             if again:
                 yield Section(f"{title}: {name}", again, f"rows of {name}, made again for that load")
 
+    before: list[Section] = []
+    if graph.apart is not None:
+        note = "where prefill has workers of its own, by Little's law"
+        before += [section for block in graph.apart.blocks for section in blocks(note, *block)]
+    if graph.concurrency is None or graph.steps is None:
+        sheets["Serving"] = (*before, *sheets["Serving"])
+        return sheets
+    note = "what follows from a request rate by Little's law"
     sheets["Serving"] = (
-        *blocks("Batch slots", graph.steps.rows),
-        *blocks("All slots taken", graph.steps.rewritten),
+        *before,
+        *blocks(note, "Batch slots", graph.steps.rows),
+        *blocks(note, "All slots taken", graph.steps.rewritten),
         *sheets["Serving"],
-        *(section for block in graph.concurrency.blocks for section in blocks(*block)),
+        *(section for block in graph.concurrency.blocks for section in blocks(note, *block)),
     )
     return sheets
 

@@ -23,6 +23,7 @@ from mantile.equations.constant import (
     SMALLEST,
     TOKENS_PER_STEP,
 )
+from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
@@ -145,12 +146,12 @@ class _Line:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(workers: Workers, batch: Quantity, single: Pass, full: Pass) -> StepTimes:
+def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
         workers: those that decode.
-        batch: requests that decode at a time.
+        decoding: what a decode step works on.
         single: a decode step with one request; `full` with the batch of the Decode sheet.
     """
     rows = Rows("load")
@@ -161,24 +162,37 @@ def step_times(workers: Workers, batch: Quantity, single: Pass, full: Pass) -> S
         "request",
         minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences)),
     )
-    at_all_slots = GraphRewrite({memory.batch: most}, (), ALL_SLOTS, ", all slots taken", (full.time, batch))
+    most_decoding = rows(
+        "most_decoding",
+        "Requests that decode with all slots taken",
+        "request",
+        decoding.of_slots(most),
+    )
+    at_all_slots = GraphRewrite(
+        {memory.batch: most, decoding.batch: most_decoding}, (), ALL_SLOTS, ", all slots taken", (full.time,)
+    )
     all_slots = at_all_slots.rewrite(full.time)
     return StepTimes(
         single=single.time,
         all_slots=all_slots,
         most=most,
-        most_decoding=at_all_slots.rewrite(batch),
-        experts=_routed_experts(rows, workers, single, full, at_all_slots),
+        most_decoding=most_decoding,
+        experts=routed_experts(rows, workers, single, full, at_all_slots),
         at_all_slots=at_all_slots,
-        rewritten=_rewritten(at_all_slots),
+        rewritten=rows_made_again(at_all_slots),
         rows=rows.quantities(),
     )
 
 
-def _routed_experts(
+def routed_experts(
     rows: Rows, workers: Workers, single: Pass, full: Pass, at_all_slots: GraphRewrite
 ) -> RoutedExperts | None:
-    """Time to read all routed experts, and the shares of them that batches touch."""
+    """Time to read all routed experts, and the shares of them that batches touch.
+
+    Args:
+        single: a decode step with one request; `full` with the batch of the Decode sheet.
+        at_all_slots: figures with all slots taken.
+    """
     touched, by_one = full.phase.coverage, single.phase.coverage
     if touched is None or by_one is None:
         return None
@@ -253,17 +267,29 @@ def arrivals(
     )
     tokens = inputs.output_tokens / TOKENS_PER_STEP
     limit, worst = _limits(rows, steps, delay, tokens)
-    prompts = rows("prompts", "Share of the time prompts are prefilled", "1", rate * occupied / ONE_REQUEST)
+    prompts = rows(
+        "prompts",
+        "Share of the time prompts are prefilled",
+        "1",
+        inputs.request_rate / inputs.dp * occupied / ONE_REQUEST,
+        "of a replica, or of a worker that prefills",
+    )
     load = rows("utilisation", "Load", "1", maximum(rate / limit, prompts))
+    passed_on = rows(
+        "passed_on",
+        "Requests per second of a replica that reach decode",
+        "request/s",
+        rate / maximum(1, prompts),
+    )
     lines = _lines(rows, batch, full, steps)
-    token = _at_rate(rows, batch, lines, steps.most_decoding, worst, _Arriving(rate, delay, tokens))
+    token = _at_rate(rows, batch, lines, steps.most_decoding, worst, _Arriving(passed_on, delay, tokens))
     assert inputs.load_duration is not None
     waits = _waits(rows, prompts, occupied, load, inputs.load_duration)
     served = rows(
         "served",
         "Requests per second that are served",
         "request/s",
-        minimum(inputs.request_rate, limit * replicas),
+        inputs.request_rate / maximum(1, load),
     )
     _state(rows, is_open, load)
     return Arrivals(
@@ -548,7 +574,7 @@ def concurrency(
     )
     delay = at_most.rewrite(load.delay)
     blocks.append(("Concurrency, estimate 0", rows.quantities()))
-    blocks.append(("At estimate 0", _rewritten(at_most)))
+    blocks.append(("At estimate 0", rows_made_again(at_most)))
     rows = Rows("load")
     filling = _filling(rows, "", inputs, load, line, delay)
     decoding = _estimate(rows, load, "_1" if shares is not None else "", filling * alike)
@@ -563,7 +589,7 @@ def concurrency(
             )
             share = again.rewrite(shares.coverage)
             blocks.append((f"Concurrency, estimate {number - 1}", rows.quantities()))
-            blocks.append((f"At estimate {number - 1}", _rewritten(again)))
+            blocks.append((f"At estimate {number - 1}", rows_made_again(again)))
             rows = Rows("load")
             decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
     default = _whole_requests(rows, load, decoding, time_before)
@@ -698,10 +724,10 @@ def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before:
 
 def _further(rewrite: GraphRewrite, others: Mapping[Quantity, Quantity]) -> Mapping[Quantity, Quantity]:
     """The rows that were made again, without others."""
-    return {original: row for original, row in _rewritten(rewrite).items() if original not in others}
+    return {original: row for original, row in rows_made_again(rewrite).items() if original not in others}
 
 
-def _rewritten(rewrite: GraphRewrite) -> Mapping[Quantity, Quantity]:
+def rows_made_again(rewrite: GraphRewrite) -> Mapping[Quantity, Quantity]:
     """The rows that were made again, by the row each was made from."""
     return {
         original: row

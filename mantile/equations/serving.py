@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mantile.equations.constant import (
+    BEYOND_P50,
+    BEYOND_P95,
     HALF,
     NEVER,
     ONE_REQUEST,
@@ -29,10 +31,13 @@ from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    Named,
     Node,
     Quantity,
     Section,
     all_of,
+    as_node,
+    logarithm,
     maximum,
     minimum,
     span,
@@ -90,6 +95,7 @@ class _Setting:
     decode: Pass
     scheduler: Scheduler
     decoding: Decoding
+    prompt: Prompt
 
     @property
     def inputs(self) -> Workload:
@@ -130,6 +136,7 @@ def serving(
     prefill: Pass,
     decode: Pass,
     decoding: Decoding,
+    alone: Prompt,
     steps: StepTimes | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
@@ -138,6 +145,7 @@ def serving(
         decode_workers: the same as the prefill workers where none are described apart.
         turns: how prompts get their turn.
         decoding: what a decode step works on.
+        alone: a prompt by itself.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
     """
     setting = _Setting(
@@ -148,15 +156,15 @@ def serving(
         decode=decode,
         scheduler=turns,
         decoding=decoding,
+        prompt=alone,
     )
-    stages = pipeline(setting)
-    loop = closed_loop(setting, stages)
+    stages = alone.stages
+    loop = closed_loop(setting)
     load = None if steps is None else _load(setting, loop, steps)
     token = tpot(loop, load)
-    handover = transfer(setting) if setting.disaggregated is not None else None
-    first = base(setting, stages, loop, token, handover)
+    first = base(setting, loop, token)
     waits = queue(setting, loop, token, first, load)
-    slots = batch_slots(setting, loop, token, first, waits)
+    slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
     total = throughput(setting, slots, request.e2e, load)
@@ -180,14 +188,13 @@ def serving(
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
-        before_decode=(stages.through, *(() if handover is None else (handover.transfer,))),
+        before_decode=(stages.through, *(() if alone.transfer is None else (alone.transfer,))),
         sections=(
-            stages.section,
+            *alone.sections,
             *setting.scheduler.sections,
             loop.section,
             *(() if load is None else (_load_section(load),)),
             token.section,
-            *(() if handover is None else (handover.section,)),
             first.section,
             waits.section,
             slots.section,
@@ -209,7 +216,7 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
         steps,
         setting.interleaved * setting.efficiency["interference"],
         loop.prompts.delay,
-        loop.prompts.service,
+        setting.prompt.service,
     )
 
 
@@ -218,34 +225,96 @@ def _load_section(load: Arrivals) -> Section:
 
 
 @dataclass(frozen=True)
-class _Pipeline:
-    """Seconds of a prefill pass in the pipeline, through it, in launches; of the fullest decode stage."""
+class Pipeline:
+    """Seconds of a prefill pass in the pipeline, through it, in launches; its share on the fullest stage."""
 
     busy: Quantity
     through: Quantity
     launches: Quantity
     share: Quantity
-    decode_stage: Quantity
-    section: Section
 
 
-def pipeline(setting: _Setting) -> _Pipeline:
-    """What uneven stages cost, and chunks of a prompt on which stages work one after the other."""
-    inputs, prefill = setting.inputs, setting.prefill
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt by itself, whatever decodes: seconds.
+
+    Args:
+        service: for which it occupies the pipeline.
+        handling: of the request before its prefill; `prefill` of the prompt; `transfer` of its KV cache to
+            a worker that decodes, None in a workbook without any.
+        others: prompts of all others at a worker that prefills; None in a workbook without any.
+    """
+
+    stages: Pipeline
+    service: Quantity
+    handling: Quantity
+    prefill: Quantity
+    transfer: Quantity | None
+    others: Quantity | None
+    sections: tuple[Section, ...]
+
+
+def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, prefill: Pass) -> Prompt:
+    """A prompt from arrival to the workers that decode, without any wait."""
+    ranks, factors = prefill_workers.ranks, prefill_workers.efficiency
+    pipe = Rows("serving")
+    stages = pipeline(pipe, ir, prefill_workers, prefill)
+    service = pipe(
+        "prefill_service",
+        "Time a prompt occupies the pipeline",
+        "s",
+        stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
+        called="prefill service time",
+    )
     rows = Rows("serving")
-    fullest = "layers and LM head of the stage that has most"
+    eager = pipe(
+        "prefill_eager",
+        "Eager launches of a prompt by itself",
+        "s",
+        ranks.continuous * (factors["prefill_alone"] - 1) * stages.launches,
+        "its kernels are started one by one, those of a decode step as one graph",
+    )
+    # Both stand where they are added up, in the first token without a queue.
+    handling = rows("first_token", "Request handling", "s", factors["first_token"])
+    of_prompt = rows("prefill", "Prefill of the prompt", "s", stages.through + eager)
+    handover = others = None
+    sections: list[Section] = []
+    if ranks.disaggregated is not None:
+        inputs = prefill_workers.inputs
+        others = pipe(
+            "prefill_others",
+            "Prompts of all others at a prefill worker",
+            "s",
+            maximum(0, inputs.concurrency / inputs.dp / ONE_REQUEST - 1) * service,
+        )
+        handover, section = transfer(prefill_workers, decode_workers)
+        sections.append(section)
+    return Prompt(
+        stages=stages,
+        service=service,
+        handling=handling,
+        prefill=of_prompt,
+        transfer=handover,
+        others=others,
+        sections=(pipe.section("Pipeline", "what uneven stages and chunks cost"), *sections),
+    )
+
+
+def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pipeline:
+    """What uneven stages cost, and chunks of a prompt on which stages work one after the other."""
+    inputs, continuous = workers.inputs, workers.ranks.continuous
     stage = rows(
         "prefill_stage",
         "Time of the fullest prefill stage",
         "s",
-        _stage_time(prefill, setting.prefill_workers, setting.ir),
-        fullest,
+        _stage_time(prefill, workers, ir),
+        _FULLEST,
     )
     chunks = rows(
         "prefill_chunks",
         "Chunks of a pass",
         "1",
-        where(setting.continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget), 1),
+        where(continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget), 1),
         "the last may be a part; a static batch is prefilled in one pass",
     )
     host = next(block for block in prefill.blocks if block.id == "host")
@@ -279,7 +348,7 @@ def pipeline(setting: _Setting) -> _Pipeline:
         "s",
         (prefill.time - fixed) / chunks + fixed,
     )
-    prompt_time = rows(
+    through = rows(
         "prefill_through",
         "Time of a prompt through the stages",
         "s",
@@ -298,21 +367,10 @@ def pipeline(setting: _Setting) -> _Pipeline:
         "s",
         chunks * prefill.parts[OVERHEAD],
     )
-    decode_stage = rows(
-        "decode_stage",
-        "Time of the fullest decode stage",
-        "s",
-        _stage_time(setting.decode, setting.decode_workers, setting.ir),
-        fullest,
-    )
-    return _Pipeline(
-        busy=busy,
-        through=prompt_time,
-        launches=launches,
-        share=share,
-        decode_stage=decode_stage,
-        section=rows.section("Pipeline", "what uneven stages and chunks cost"),
-    )
+    return Pipeline(busy=busy, through=through, launches=launches, share=share)
+
+
+_FULLEST = "layers and LM head of the stage that has most"
 
 
 def _stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
@@ -328,13 +386,11 @@ class _Prompts:
 
     Args:
         others: requests in the batch beside one.
-        service: seconds for which a prompt occupies the pipeline.
         added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others.
         per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
     """
 
     others: Quantity
-    service: Quantity
     added: Quantity
     delay: Quantity
     per_step: Quantity
@@ -358,11 +414,11 @@ class _ClosedLoop:
     section: Section
 
 
-def closed_loop(setting: _Setting, stages: _Pipeline) -> _ClosedLoop:
+def closed_loop(setting: _Setting) -> _ClosedLoop:
     """Decode step and prefill stall of a full batch."""
     rows = Rows("serving")
-    others = prompts(rows, setting, stages)
-    step = decode_step(rows, setting, stages)
+    others = prompts(rows, setting)
+    step = decode_step(rows, setting)
     synchronous = rows(
         "lockstep",
         "The batch is synchronous",
@@ -391,18 +447,11 @@ def closed_loop(setting: _Setting, stages: _Pipeline) -> _ClosedLoop:
     )
 
 
-def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
+def prompts(rows: Rows, setting: _Setting) -> _Prompts:
     """Prompts of the other requests of the batch: what each costs, and how many there are."""
-    inputs, prefill, stops = setting.inputs, setting.prefill, setting.scheduler.first
+    inputs, stops, stages = setting.inputs, setting.scheduler.first, setting.prompt.stages
     others = rows(
         "others", "Other requests in the batch", "1", maximum(0, setting.memory.batch / ONE_REQUEST - 1)
-    )
-    service = rows(
-        "prefill_service",
-        "Time a prompt occupies the pipeline",
-        "s",
-        stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
-        called="prefill service time",
     )
     per_step = rows(
         "prompts_per_step",
@@ -451,7 +500,6 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
     )
     return _Prompts(
         others=others,
-        service=service,
         added=added,
         delay=delay,
         per_step=per_step,
@@ -460,10 +508,17 @@ def prompts(rows: Rows, setting: _Setting, stages: _Pipeline) -> _Prompts:
     )
 
 
-def decode_step(rows: Rows, setting: _Setting, stages: _Pipeline) -> Quantity:
+def decode_step(rows: Rows, setting: _Setting) -> Quantity:
     """Seconds of a decode step; a pipeline is as fast as its fullest stage."""
     pp, step_time = setting.decode_workers.inputs.pp, setting.decode.time
-    of_stage = setting.decoding.microbatches * stages.decode_stage
+    stage = rows(
+        "decode_stage",
+        "Time of the fullest decode stage",
+        "s",
+        _stage_time(setting.decode, setting.decode_workers, setting.ir),
+        _FULLEST,
+    )
+    of_stage = setting.decoding.microbatches * stage
     step = rows("decode_step", "Decode step", "s", where(pp > 1, maximum(step_time, of_stage), step_time))
     rows(
         "bubble",
@@ -501,22 +556,15 @@ def tpot(loop: _ClosedLoop, load: Arrivals | None) -> _Tpot:
     )
 
 
-@dataclass(frozen=True)
-class _Transfer:
+def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantity, Section]:
     """Seconds by which the way of a prompt's KV cache to a decode worker delays the first token."""
-
-    transfer: Quantity
-    section: Section
-
-
-def transfer(setting: _Setting) -> _Transfer:
-    """The KV cache of a prompt on its way to a decode worker."""
-    inputs, factors, disaggregated = setting.inputs, setting.efficiency, setting.disaggregated
+    inputs, factors = prefill_workers.inputs, prefill_workers.efficiency
+    disaggregated = prefill_workers.ranks.disaggregated
     assert disaggregated is not None
     rows = Rows("serving")
     caches = [
         (cache.module, cache.channels)
-        for cache in setting.prefill_workers.memory.caches.growing
+        for cache in prefill_workers.memory.caches.growing
         if cache.module.layers is not None
     ]
     tokens = _transferred_tokens(rows, inputs, [module for module, _ in caches])
@@ -525,11 +573,7 @@ def transfer(setting: _Setting) -> _Transfer:
             f"transfer.{module.id}",
             f"KV cache of a prompt, {module.label}",
             "B",
-            ONE_REQUEST
-            * tokens[module.id]
-            * width
-            * setting.prefill_workers.formats.kv_bytes
-            * module.layers,
+            ONE_REQUEST * tokens[module.id] * width * prefill_workers.formats.kv_bytes * module.layers,
         )
         for module, width in caches
         if module.layers is not None
@@ -545,7 +589,7 @@ def transfer(setting: _Setting) -> _Transfer:
         "transfer_bandwidth",
         "Bandwidth of the transfer",
         "B/s",
-        minimum(_group_bandwidth(setting.prefill_workers), _group_bandwidth(setting.decode_workers)),
+        minimum(_group_bandwidth(prefill_workers), _group_bandwidth(decode_workers)),
         "of the workers with less",
     )
     in_full = rows(
@@ -562,7 +606,7 @@ def transfer(setting: _Setting) -> _Transfer:
         where(disaggregated > 0, in_full * (1 - factors["kv_transfer_overlap"]), 0),
         "what is not hidden behind prefill",
     )
-    return _Transfer(visible, rows.section("KV transfer", "from prefill to decode workers"))
+    return visible, rows.section("KV transfer", "from prefill to decode workers")
 
 
 def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> dict[str, Quantity]:
@@ -595,35 +639,19 @@ def _group_bandwidth(workers: Workers) -> Node:
 
 @dataclass(frozen=True)
 class _Base:
-    """Seconds to a first token on one's own, while others decode, and the parts they consist of.
+    """Seconds to a first token on one's own, while others decode, and the parts they consist of."""
 
-    Args:
-        handling: of a request before its prefill; `prefill` of the prompt.
-    """
-
-    handling: Quantity
-    prefill: Quantity
     base: Quantity
     parts: tuple[Quantity, ...]
     section: Section
 
 
-def base(
-    setting: _Setting, stages: _Pipeline, loop: _ClosedLoop, token: _Tpot, handover: _Transfer | None
-) -> _Base:
+def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot) -> _Base:
     """Time to a first token without a queue."""
-    factors, continuous = setting.efficiency, setting.continuous
+    factors, continuous, alone = setting.efficiency, setting.continuous, setting.prompt
     rows = Rows("serving")
     steps = wait_steps(rows, setting, loop)
-    eager = rows(
-        "prefill_eager",
-        "Eager launches of a prompt by itself",
-        "s",
-        continuous * (factors["prefill_alone"] - 1) * stages.launches,
-        "its kernels are started one by one, those of a decode step as one graph",
-    )
-    handling = rows("first_token", "Request handling", "s", factors["first_token"])
-    prefill = rows("prefill", "Prefill of the prompt", "s", stages.through + eager)
+    rows.add(alone.handling, alone.prefill)
     running = rows(
         "first_step",
         "Running step",
@@ -632,14 +660,12 @@ def base(
         "rest of the step that runs, and the token's way out",
     )
     delay = rows("held_back", "Batching delay", "s", continuous * steps * token.tpot)
-    parts = [handling, prefill, running, delay]
-    if handover is not None:
-        rows.add(handover.transfer)
-        parts.append(handover.transfer)
+    parts = [alone.handling, alone.prefill, running, delay]
+    if alone.transfer is not None:
+        rows.add(alone.transfer)
+        parts.append(alone.transfer)
     total = rows("base", "First token without a queue", "s", sum_range(span(parts)))
     return _Base(
-        handling=handling,
-        prefill=prefill,
         base=total,
         parts=tuple(parts),
         section=rows.section(
@@ -704,7 +730,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
             f"form_{statistic}",
             f"{label}, closed form",
             "s",
-            setting.scheduler.wait(statistic, first.prefill, share, loop.prompts.others),
+            setting.scheduler.wait(statistic, setting.prompt.prefill, share, loop.prompts.others),
         )
         queued = where(loop.synchronous > 0, before * line, form)
         factor = setting.efficiency["queueing"]
@@ -785,23 +811,23 @@ class _Slots:
     Args:
         in_batch: seconds that a request holds its slot.
         waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
+        p50, p95: of both.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
         burst_share: share of the requests that are in it.
     """
 
-    in_batch: Node
+    in_batch: Quantity
     waits: tuple[Quantity, ...]
+    p50: Node
+    p95: Node
     burst_wait: Quantity
     burst_share: Quantity
     section: Section
 
-    @property
-    def elsewhere(self) -> Node:
-        """All waits."""
-        return sum_of(self.waits)
 
-
-def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, waits: _Waits) -> _Slots:
+def batch_slots(
+    setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, waits: _Waits, load: Arrivals | None
+) -> _Slots:
     """The time in the batch and, by Little's law, the wait for a place in it, and for a prefill worker."""
     rows, memory = Rows("serving"), setting.memory
     share, burst_wait = burst(rows, setting, loop, first, waits)
@@ -812,11 +838,23 @@ def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base
         first.base + waits.mean + burst_wait + waits.generation,
         "from the first look at a request to its last token",
     )
+    held, apart = in_batch, setting.disaggregated
+    if apart is not None:
+        held = rows(
+            "slot_held",
+            "Time a request holds its batch slot",
+            "s",
+            where(apart > 0, waits.generation, in_batch),
+            "that of a decode worker from the first token on",
+        )
+    behind: Node = maximum(0, memory.requests / memory.batch * held - in_batch)
+    if apart is not None:
+        behind = where(all_of(apart > 0, setting.decoding.batch < memory.batch), 0, behind)
     steady = rows(
         "slot_wait",
         "Wait for a batch slot in steady state",
         "s",
-        (memory.requests - memory.batch) / memory.batch * in_batch,
+        behind,
         "there are more requests than the batch holds",
         source="Little's law",
     )
@@ -827,31 +865,70 @@ def batch_slots(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base
         steady * (1 - HALF * share),
         "in the warm-up burst of a benchmark half of it",
     )
-    waiting = [slot]
+    waiting, p50, p95 = [slot], as_node(slot), as_node(slot)
     if setting.disaggregated is not None:
-        waiting.append(prefill_wait(rows, setting, loop, token, in_batch, steady))
-    apart = setting.disaggregated
+        of_prefill = prefill_wait(rows, setting, token, in_batch, steady, load)
+        waiting.append(of_prefill.mean)
+        p50, p95 = slot + of_prefill.p50, slot + of_prefill.p95
     return _Slots(
-        in_batch=in_batch if apart is None else where(apart > 0, waits.generation, in_batch),
+        in_batch=held,
         waits=tuple(waiting),
+        p50=p50,
+        p95=p95,
         burst_wait=burst_wait,
         burst_share=share,
         section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
     )
 
 
+def _others(alone: Prompt) -> Quantity:
+    assert alone.others is not None
+    return alone.others
+
+
+def half_excess(before: Node, elsewhere: Node) -> Node:
+    """Half of what the prompts of all others exceed the time of a request without waits by."""
+    return HALF * (before - elsewhere)
+
+
+def wait_in_loop(half: Quantity, before: Node, service: Quantity) -> Node:
+    """Mean wait at a single server for requests that come again after their time elsewhere.
+
+    The wait w of a server with fixed service time s and random arrivals is s/2 r/(1 - r). With the share of
+    the time r = others' prompts / (time elsewhere + w) this is a quadratic equation.
+
+    Args:
+        half: of what the others' prompts exceed the time elsewhere by.
+        before: prompts of all others; `service` of one: seconds.
+    """
+    return half + (half * half + HALF * before * service) ** HALF
+
+
+@dataclass(frozen=True)
+class _PrefillWait:
+    """Seconds that a prompt waits for a prefill worker."""
+
+    mean: Quantity
+    p50: Quantity
+    p95: Quantity
+
+
 def prefill_wait(
-    rows: Rows, setting: _Setting, loop: _ClosedLoop, token: _Tpot, served: Quantity, slot: Quantity
-) -> Quantity:
-    """Rates of prefill and decode workers, how many of them match, and the wait where prefill is too slow."""
-    inputs, decode_inputs = setting.inputs, setting.decode_workers.inputs
-    disaggregated = setting.disaggregated
-    assert disaggregated is not None
+    rows: Rows, setting: _Setting, token: _Tpot, served: Quantity, slot: Quantity, load: Arrivals | None
+) -> _PrefillWait:
+    """Rates of prefill and decode workers, how many of them match, and the wait for a prefill worker.
+
+    Prompts come to a worker at random, so that those of others may be there before. Where prefill is too slow
+    all that are not in decode wait.
+    """
+    inputs, decode_inputs, service = setting.inputs, setting.decode_workers.inputs, setting.prompt.service
+    assert setting.disaggregated is not None
+    applies = setting.disaggregated if load is None else setting.disaggregated * (1 - load.open)
     prefill_rate = rows(
         "prefill_rate",
         "Requests per second of a prefill worker",
         "request/s",
-        ONE_REQUEST / loop.prompts.service,
+        ONE_REQUEST / service,
     )
     decode_rate = rows(
         "decode_rate",
@@ -873,13 +950,63 @@ def prefill_wait(
         "request/s",
         prefill_rate * inputs.dp,
     )
-    return rows(
+    elsewhere = rows(
+        "prefill_away", "Time of a request without that wait", "s", served + slot, "prefill included"
+    )
+    before = rows(
+        "prefill_before",
+        "Prompts of all others before one's own",
+        "s",
+        applies * _others(setting.prompt),
+        "if all came at once: no wait for a prefill worker is longer",
+    )
+    backlog = rows(
+        "prefill_backlog",
+        "Wait where prefill is too slow",
+        "s",
+        maximum(0, applies * inputs.concurrency / limit - elsewhere),
+        "requests that are not in decode",
+        source="Little's law",
+    )
+    half = rows(
+        "prefill_half",
+        "Half of what prompts of others exceed that time by",
+        "s",
+        half_excess(before, elsewhere),
+    )
+    mean = rows(
         "prefill_wait",
         "Wait for a prefill worker",
         "s",
-        disaggregated * maximum(0, inputs.concurrency / limit - served - slot),
-        "requests that are not in decode",
-        source="Little's law",
+        maximum(backlog, wait_in_loop(half, before, service)),
+        "the mean; who waits sends no other prompt, so a longer wait makes for fewer: a quadratic equation",
+        source="single server, fixed service time, requests that come again",
+    )
+    used = rows(
+        "prefill_load",
+        "Share of the time a prefill worker works for others",
+        "1",
+        before / (elsewhere + mean),
+    )
+    drain = rows(
+        "prefill_drain",
+        "Time in which the rest of the wait falls by e",
+        "s",
+        maximum(0, mean - backlog) / maximum(SMALLEST, used),
+    )
+
+    def percentile(name: str, label: str, share: Named) -> Quantity:
+        return rows(
+            f"prefill_wait_{name}",
+            f"{label} for a prefill worker",
+            "s",
+            minimum(backlog + drain * maximum(0, logarithm(maximum(SMALLEST, used / share))), before),
+        )
+
+    return _PrefillWait(
+        mean=mean,
+        p50=percentile("p50", "Median wait", BEYOND_P50),
+        p95=percentile("p95", "p95 wait", BEYOND_P95),
     )
 
 
@@ -930,7 +1057,8 @@ def burst(
         "burst",
         "TTFT of the warm-up burst",
         "s",
-        maximum(first.base, first.handling + step * steps + loop.step) + setting.efficiency["cold_start"],
+        maximum(first.base, setting.prompt.handling + step * steps + loop.step)
+        + setting.efficiency["cold_start"],
     )
     share = rows(
         "first_share",
@@ -973,7 +1101,7 @@ def e2e(
         "ttft_p50",
         "TTFT, median",
         "s",
-        maximum(first.base + waits.p50, waits.saturation) + slots.elsewhere,
+        maximum(first.base + waits.p50, waits.saturation) + slots.p50,
         others,
         called="median TTFT",
     )
@@ -981,9 +1109,7 @@ def e2e(
         "ttft_p95",
         "TTFT, p95",
         "s",
-        maximum(
-            maximum(first.base + waits.p95, waits.saturation) + slots.elsewhere, maximum(ttft_p50, start.ttft)
-        ),
+        maximum(maximum(first.base + waits.p95, waits.saturation) + slots.p95, maximum(ttft_p50, start.ttft)),
         others,
         called="p95 TTFT",
     )

@@ -13,15 +13,18 @@ from mantile.graph.rewrite import GraphRewrite
 SINGLE = "single."
 
 
-def single(workers: Workers, step: Pass) -> Pass:
-    """The step of one request, for the line between it and the full batch on which a request rate lies.
+def single(workers: Workers, batch: Quantity, step: Pass) -> Pass:
+    """The step of one request, for the line between it and that of more.
 
     Args:
         workers: those that decode.
+        batch: requests that decode at a time.
         step: of the batch.
     """
     figures = [figure for section in step.sections for figure in section.figures()]
-    rewrite = GraphRewrite({workers.memory.batch: ONE_REQUEST}, (), SINGLE, ", one request", tuple(figures))
+    rewrite = GraphRewrite(
+        {workers.memory.batch: ONE_REQUEST, batch: ONE_REQUEST}, (), SINGLE, ", one request", tuple(figures)
+    )
     single_pass = rewrite.rewrite(step)
     needed = [
         node

@@ -41,7 +41,8 @@ class GraphRewrite:
     Args:
         replacements: figures and what stands for them.
         private_inputs: inputs that get one of their own, such as overrides.
-        id_prefix, label_suffix: what ids begin with and labels end in.
+        id_prefix, label_suffix: what ids begin with and labels end in; "" where the figures stand in place
+            of the originals, which nobody asks for any more.
         roots: all figures that may be asked for, or their `order` where it is known.
     """
 
@@ -130,11 +131,14 @@ class GraphRewrite:
         return self._private(Quantity(figure.id, figure.label, figure.unit, body, note, name=figure.name))
 
     def _section(self, section: Section) -> Section:
-        """The rows that were made again; none where nothing was."""
-        rows = [self._node(figure) for figure in section.figures() if figure in self._affected]
+        """The rows that were made again; none where nothing was. All rows where they replace the originals."""
+        if not self.id_prefix:
+            rows = tuple(self._any(row) for row in section.rows)
+            return replace(section, rows=rows)
+        again = [self._node(figure) for figure in section.figures() if figure in self._affected]
         return replace(
             section,
             title=f"{section.title}{self.label_suffix}",
-            rows=tuple(rows),
-            total=section.total if rows and section.rows[-1] in self._affected else 0,
+            rows=tuple(again),
+            total=section.total if again and section.rows[-1] in self._affected else 0,
         )

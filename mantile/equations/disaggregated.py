@@ -1,0 +1,251 @@
+"""Requests that decode where prefill has workers of its own, by Little's law.
+
+A request is either with the workers that prefill, or on its way from them, or in decode. How many decode
+follows from the time of each part. The decode step is taken as a line over the requests in it, and beside it
+the reading of routed experts, which follows the share of them that these requests touch: with both, the
+number has a closed form, and the share is taken three times, as for a request rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.decode import Decoding
+from mantile.equations.forward import Pass
+from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
+from mantile.equations.moe import coverage_growth
+from mantile.equations.serving import Prompt, half_excess, wait_in_loop
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Node, Quantity, maximum, minimum, where
+from mantile.graph.rewrite import GraphRewrite
+from mantile.graph.rows import Rows
+
+PREFIX = "disaggregated"
+ALL = f"{PREFIX}.all."
+ESTIMATE = f"{PREFIX}.estimate_"
+"""What ids of rows begin with: with all requests in decode, and at an estimate of those that are."""
+
+ESTIMATES = 3
+
+
+@dataclass(frozen=True)
+class InDecode:
+    """The decode step with the requests that are in decode.
+
+    Args:
+        decoding: what it works on; `step` its pass.
+        blocks: on the Serving sheet, in order.
+    """
+
+    decoding: Decoding
+    step: Pass
+    blocks: tuple[Block, ...]
+
+
+def in_decode(
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    alone: Prompt,
+    decoding: Decoding,
+    single: Pass,
+    step: Pass,
+) -> InDecode:
+    """The decode step made again for the requests that are in decode.
+
+    Args:
+        alone: a prompt by itself.
+        decoding: what a decode step works on if no request is elsewhere; `step` its pass.
+        single: a step with one request.
+    """
+    memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
+    assert disaggregated is not None
+    at_all = GraphRewrite({decoding.batch: memory.batch}, (), ALL, ", all in decode", (step.time,))
+    rows = Rows(PREFIX)
+    cycle = _cycle(rows, prefill_workers, decode_workers, alone)
+    experts = routed_experts(rows, decode_workers, single, step, at_all)
+    line = _line(rows, memory.batch, single, at_all.rewrite(step.time), experts)
+    blocks: list[Block] = [("All requests in decode", rows_made_again(at_all))]
+    fixed: Node = line.fixed
+    if experts is not None:
+        fixed = fixed + experts.reading * experts.all_slots
+    tangent, away = _Line(fixed, line.slope), cycle.away
+    requests = _estimate(rows, 0, cycle, away, tangent, memory.batch)
+    for number in range(1, ESTIMATES):
+        away = _away(rows, number, cycle, tangent, requests, alone)
+        if experts is None:
+            requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
+            continue
+        again = GraphRewrite(
+            {decoding.batch: requests},
+            (),
+            f"{ESTIMATE}{number}.",
+            f", estimate {number - 1} in decode",
+            (experts.coverage,),
+        )
+        share = again.rewrite(experts.coverage)
+        blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
+        blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
+        rows = Rows(PREFIX)
+        growth = experts.reading * coverage_growth(share, experts.spread)
+        tangent = _Line(
+            line.fixed + experts.reading * share - growth, line.slope + growth * ONE_REQUEST / requests
+        )
+        requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
+    blocks.append(("Requests in decode", rows.quantities()))
+    batch = Quantity(
+        decoding.batch.id,
+        decoding.batch.label,
+        "request",
+        where(disaggregated > 0, requests, decoding.batch.body),
+        note="fewer than the batch where requests wait for their prefill",
+        name=decoding.batch.name,
+    )
+    figures = [figure for section in step.sections for figure in section.figures()]
+    settled = GraphRewrite({decoding.batch: batch}, (), "", "", (*figures, decoding.microbatches))
+    return InDecode(settled.rewrite(decoding), settled.rewrite(step), tuple(blocks))
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """A closed loop of requests: each is away from decode, then takes its steps, and another follows.
+
+    Args:
+        requests: of a decode worker.
+        away: seconds outside decode, without a wait.
+        steps: of a request in decode.
+        most: requests per second and decode worker that the workers which prefill pass on.
+    """
+
+    requests: Quantity
+    away: Quantity
+    steps: Quantity
+    most: Quantity
+
+
+def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone: Prompt) -> _Cycle:
+    assert alone.transfer is not None
+    inputs = prefill_workers.inputs
+    return _Cycle(
+        requests=decode_workers.memory.requests,
+        away=rows(
+            "away",
+            "Time of a request outside decode",
+            "s",
+            alone.handling + alone.prefill + alone.transfer,
+            "without a wait",
+        ),
+        steps=rows(
+            "steps",
+            "Decode steps of a request",
+            "1",
+            maximum(SMALLEST, inputs.output_tokens / TOKENS_PER_STEP - 1),
+            "the first token comes from prefill",
+        ),
+        most=rows(
+            "most",
+            "Most requests per second that reach a decode worker",
+            "request/s",
+            ONE_REQUEST / alone.service * inputs.dp / decode_workers.inputs.dp,
+            "prefill workers can pass on no more",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Seconds of a decode step: `fixed`, and `slope` for each request."""
+
+    fixed: Node
+    slope: Node
+
+
+def _line(rows: Rows, batch: Quantity, single: Pass, full: Quantity, experts: RoutedExperts | None) -> _Line:
+    """The line from one request to all of them."""
+    first: Node = single.time
+    further: Node = full - single.time
+    apart = ""
+    if experts is not None:
+        first = first - experts.reading * experts.single
+        further = further - experts.reading * (experts.all_slots - experts.single)
+        apart = ", experts apart"
+    slope = rows(
+        "slope",
+        f"Step time per further request in decode{apart}",
+        "s",
+        maximum(0, further) / maximum(1, batch / ONE_REQUEST - 1),
+    )
+    return _Line(rows("fixed", f"Step time without requests in decode{apart}", "s", first - slope), slope)
+
+
+def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantity, alone: Prompt) -> Quantity:
+    """Seconds outside decode, with the wait for a prefill worker at the estimate before."""
+    assert alone.others is not None
+    at = f", estimate {number - 1}"
+    whole = rows(
+        f"whole_{number}",
+        f"Time of a request without that wait{at}",
+        "s",
+        cycle.away + cycle.steps * (line.fixed + line.slope * (requests / ONE_REQUEST)),
+    )
+    half = rows(
+        f"half_wait_{number}",
+        f"Half of what prompts of others exceed that time by{at}",
+        "s",
+        half_excess(alone.others, whole),
+    )
+    return rows(
+        f"away_{number}",
+        f"Time of a request outside decode, with the wait for a prefill worker{at}",
+        "s",
+        cycle.away + wait_in_loop(half, alone.others, alone.service),
+    )
+
+
+def _estimate(
+    rows: Rows, number: int, cycle: _Cycle, away: Quantity, line: _Line, batch: Quantity
+) -> Quantity:
+    """The requests in decode if steps lie on a line: as many as leave decode come back to it.
+
+    Args:
+        away: seconds outside decode.
+    """
+    after = f", estimate {number}"
+    fixed = rows(
+        f"fixed_{number}", f"Steps of a request, without others{after}", "s", cycle.steps * line.fixed
+    )
+    slope = rows(
+        f"slope_{number}",
+        f"Time a request adds to the steps of another{after}",
+        "s",
+        cycle.steps * line.slope,
+    )
+    half = rows(
+        f"half_{number}",
+        f"Half of a request's time by itself, less what all others add{after}",
+        "s",
+        HALF * (away + fixed - slope * (cycle.requests / ONE_REQUEST)),
+    )
+    by_law = rows(
+        f"in_decode_{number}",
+        f"Requests in decode by the time they take{after}",
+        "request",
+        fixed
+        * cycle.requests
+        / (half + (half * half + fixed * slope * (cycle.requests / ONE_REQUEST)) ** HALF),
+        "as many come to decode as leave it: a quadratic equation",
+        source="Little's law",
+    )
+    limited = rows(
+        f"passed_on_{number}",
+        f"Requests in decode if prefill is never idle{after}",
+        "request",
+        cycle.most * fixed / maximum(SMALLEST, 1 - cycle.most * slope / ONE_REQUEST),
+        source="Little's law",
+    )
+    return rows(
+        f"requests_{number}",
+        f"Requests in decode{after}",
+        "request",
+        maximum(ONE_REQUEST, minimum(batch, by_law, limited)),
+    )
