@@ -125,6 +125,23 @@ SATURATED = _constant(
     "an expert without a token is then rarer than a cell can tell",
     "40 tokens an expert",
 )
+CALM = _constant(
+    "calm", "Share of KV places asked for below which none is taken", "1", 0.8, "of a simulation", "0.8"
+)
+RUSH = _constant(
+    "rush", "Share of KV places asked for from which all are kept full", "1", 1.2, "of a simulation", "1.2"
+)
+REDONE = _constant(
+    "redone",
+    "Prompts done again per output as long as a prompt",
+    "1",
+    0.75,
+    "of a simulation, outputs of 0.02 to 16 prompts, 20 to 80 places; within a third",
+    "0.75",
+)
+REDONE_FROM = _constant(
+    "redone_from", "Output, in prompts, from which work is done again", "1", 0.3, "of the same", "0.3"
+)
 NEVER = _constant(
     "never",
     "Time of what cannot be",

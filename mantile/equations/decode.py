@@ -49,7 +49,10 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "most",
         "Requests that decode where prompts fill every step",
         "request",
-        inputs.token_budget / inputs.input_tokens * inputs.output_tokens / TOKENS_PER_STEP,
+        inputs.token_budget
+        / (inputs.input_tokens * (1 + workers.memory.redone))
+        * inputs.output_tokens
+        / TOKENS_PER_STEP,
         "so many prompts enter in a step, and so many steps each stays",
     )
     running = rows(

@@ -1,11 +1,13 @@
 """What the library states of serving frameworks, rows "framework".
 
-Whose chips they run on, how they schedule.
+Whose chips they run on, how they schedule, when they give a request its place in the KV cache.
 """
 
 from __future__ import annotations
 
-from mantile.graph.quantity import Input, defined
+from dataclasses import dataclass
+
+from mantile.graph.quantity import Input, Node, defined, index, match, span
 from mantile.library.profiles import Library
 
 
@@ -31,33 +33,47 @@ def pairs(library: Library) -> tuple[tuple[Input, ...], tuple[Input, ...]]:
     return names, ones
 
 
-def names(library: Library) -> tuple[Input, ...]:
-    """The ids of the frameworks."""
-    return tuple(
-        defined(
-            f"framework.{framework.id}.name",
-            f"Framework {framework.id}",
-            "1",
-            framework.id,
-            "has the scheduler of the same place below",
-            framework.source,
-            name="frameworks",
-        )
-        for framework in library.frameworks
+@dataclass(frozen=True)
+class Frameworks:
+    """What the library states of each framework, in the same order.
+
+    Args:
+        names: their ids.
+        schedulers, admissions: what they do by default.
+    """
+
+    names: tuple[Input, ...]
+    schedulers: tuple[Input, ...]
+    admissions: tuple[Input, ...]
+
+    def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
+        """The figure of a framework."""
+        return index(span(figures), match(framework, span(self.names)))
+
+
+def frameworks(library: Library) -> Frameworks:
+    """The rows of all frameworks."""
+    return Frameworks(
+        names=_of_each(library, "name", "Framework", "has what stands at its place below", "frameworks"),
+        schedulers=_of_each(
+            library, "scheduler", "Scheduler of", "by default", "schedulers of the frameworks"
+        ),
+        admissions=_of_each(
+            library, "kv_admission", "KV admission of", "by default", "KV admission of the frameworks"
+        ),
     )
 
 
-def schedulers(library: Library) -> tuple[Input, ...]:
-    """The scheduler of each framework, in the order of their names."""
+def _of_each(library: Library, attribute: str, label: str, note: str, called: str) -> tuple[Input, ...]:
     return tuple(
         defined(
-            f"framework.{framework.id}.scheduler",
-            f"Scheduler of {framework.id}",
+            f"framework.{framework.id}.{attribute}",
+            f"{label} {framework.id}",
             "1",
-            framework.scheduler,
-            "by default",
+            framework.id if attribute == "name" else getattr(framework, attribute),
+            note,
             framework.source,
-            name="schedulers of the frameworks",
+            name=called,
         )
         for framework in library.frameworks
     )

@@ -14,6 +14,7 @@ from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
+from mantile.equations.framework import frameworks
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.load import Concurrency, StepTimes, concurrency, step_times
 from mantile.equations.measured import Measured, measured
@@ -142,13 +143,14 @@ def build_graph(
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
     """
     inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
-    prefill_workers = workers(ir, library, inputs, ranks)
+    known = frameworks(library)
+    prefill_workers = workers(ir, library, known, inputs, ranks)
     inputs.set_default("activation_dtype", prefill_workers.formats.activation_default)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
-    turns = scheduler(library, inputs)
+    turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
     single_pass = None
@@ -180,7 +182,8 @@ def build_graph(
         )
         inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served)
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass if open_loop and single_pass else decode_pass))
+    smallest = single_pass if single_pass is not None and open_loop else decode_pass
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, smallest))
     return EstimateGraph(
         ir=ir,
         library=library,

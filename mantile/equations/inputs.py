@@ -71,6 +71,7 @@ class Workload:
     engine_release: Input | None = None
     prompts_per_slot: Input
     scheduler: Input
+    kv_admission: Input
     receive_interval: Input
     batch_wait_steps: Input
     length_range_ratio: Input

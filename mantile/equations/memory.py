@@ -6,17 +6,17 @@ id behind "memory"                                              function
 .layer_weights.KIND .layer_kv.KIND                              memory.by_kind
 .embedding_weights .head_weights .vision_weights                memory.end_weights
   .first_weights
+.admission .held_share .sequence_length .held_length .to_grow   memory.admission
 .cached_tokens                                                  memory.cached_tokens
-.sequence_length .kv_bytes_per_token                            memory.kv_bytes
-  .kv_bytes_per_request.MODULE
+.kv_bytes_per_token .kv_bytes_per_request.MODULE                memory.kv_bytes
 .state_values .conv_channels .layer_state                       memory.state
 .stage_weights .stage_kv .all_weights .kv_bytes_per_request     memory.stages
 .mixer_width .ffn_width                                         memory.widths
 .requests .activation_width .activations .logits_per_request    memory.working
   .reserve
-.host_weights .weights .usable .kv_room .rank_sequences         memory.capacity
-  .capacity_sequences
-.batch                                                          memory.batch
+.host_weights .weights .usable .kv_room .kv_growth              memory.capacity
+  .rank_sequences .capacity_sequences .allowed .batch
+.output_ratio .kv_pressure .redone                              memory.redone
 .seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
   .outside .limit .fits
 """
@@ -27,18 +27,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    CALM,
     CONV_BYTES,
     GIGA,
+    HALF,
     LOGIT_BYTES,
     ONE_REQUEST,
+    REDONE,
+    REDONE_FROM,
     RESULT_BYTES,
+    RUSH,
     SLACK,
+    SMALLEST,
     STATE_BYTES,
     TOKENS_PER_STEP,
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.formats import Formats
+from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
@@ -48,6 +55,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     as_node,
     equal,
     expression,
@@ -70,6 +78,11 @@ from mantile.ir.modules import (
     Module,
     Recurrence,
 )
+from mantile.library.profiles import ADMISSIONS
+from mantile.library.scenario import DEFAULT
+
+CURRENT_LENGTH = "current-length"
+assert CURRENT_LENGTH in ADMISSIONS
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,7 @@ class Memory:
         host_weights, host_kv: what lies in host memory and is read over the host link.
         caches: KV caches and states of a layer.
         requests: of a replica that ask; `batch` of them run at once, `rank_requests` on a rank.
+        redone: prompts prefilled again for each request, as its place was given to others.
         fits: 1 where `used` is at most `limit`.
     """
 
@@ -106,6 +120,7 @@ class Memory:
     requests: Quantity
     rank_requests: Quantity
     batch: Quantity
+    redone: Quantity
     sections: tuple[Section, ...]
 
 
@@ -113,6 +128,7 @@ def memory(
     ir: ModelGraph,
     inputs: Workload,
     ranks: Ranks,
+    known: Frameworks,
     hardware: Hardware,
     formats: Formats,
     efficiency: Efficiency,
@@ -121,10 +137,11 @@ def memory(
 ) -> Memory:
     """The rows of the Memory sheet."""
     stored = weights(ir, inputs, formats, tensors)
-    caches = kv_bytes(ir, inputs, formats, plan)
+    held = admission(inputs, ranks, known)
+    caches = kv_bytes(ir, inputs, formats, plan, held)
     on_stages = stages(inputs, plan.stages, stored, caches)
     extra = working(ir, inputs, ranks, efficiency, plan)
-    room = capacity(inputs, hardware, efficiency, on_stages, extra)
+    room = capacity(inputs, hardware, efficiency, on_stages, extra, held)
     total = used(inputs, hardware, on_stages, extra, room)
     return Memory(
         stage_weights=on_stages.weights,
@@ -148,8 +165,10 @@ def memory(
         requests=extra.requests,
         rank_requests=total.rank_requests,
         batch=room.batch,
+        redone=room.redone,
         sections=(
             stored.section,
+            held.section,
             caches.section,
             on_stages.section,
             extra.section,
@@ -306,17 +325,67 @@ class Caches:
     section: Section
 
 
-def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding) -> Caches:
-    """The caches of one request."""
-    rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
-    length = rows(
+@dataclass(frozen=True)
+class _Held:
+    """Tokens of a running request that the KV cache holds.
+
+    Args:
+        share: of the output; 1 where room is kept for all of it.
+        length: prompt and that share; `to_grow`, against it, from there to the end.
+    """
+
+    share: Quantity
+    length: Quantity
+    to_grow: Quantity
+    section: Section
+
+
+def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> _Held:
+    """When a request gets its place: with room for its whole output, or for what it is now.
+
+    Requests of a full cache are of all ages: on average half of the output is there.
+    """
+    rows = Rows("memory")
+    policy = rows(
+        "admission",
+        "KV admission in use",
+        "1",
+        where(
+            equal(inputs.kv_admission, DEFAULT),
+            known.of(known.admissions, inputs.framework),
+            inputs.kv_admission,
+        ),
+    )
+    share = rows(
+        "held_share",
+        "Share of the output that has room",
+        "1",
+        where(all_of(equal(policy, CURRENT_LENGTH), ranks.continuous > 0), HALF, 1),
+        "the requests of a static batch grow together",
+        called="share of the output with room",
+    )
+    full = rows(
         "sequence_length",
         "Length of a finished request",
         "token/request",
         inputs.input_tokens + inputs.output_tokens,
     )
+    length = rows(
+        "held_length",
+        "Tokens that a running request has room for",
+        "token/request",
+        inputs.input_tokens + share * inputs.output_tokens,
+        called="tokens with room",
+    )
+    to_grow = rows("to_grow", "Growth of a request from there to its end", "1", full / length - 1)
+    return _Held(share, length, to_grow, rows.section("KV admission", "when a request gets its place"))
+
+
+def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, held: _Held) -> Caches:
+    """The caches of one request."""
+    rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
     kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    tokens = cached_tokens(rows, inputs, length, [span for _, span in kept.values()])
+    tokens = cached_tokens(rows, inputs, held.length, [span for _, span in kept.values()])
     caches: list[Cache] = []
     states_of: dict[str, State] = {}
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
@@ -581,13 +650,20 @@ class _Capacity:
     weights: Quantity
     usable: Quantity
     kv_room: Quantity
+    growth: Quantity
     sequences: Quantity
     batch: Quantity
+    redone: Quantity
     section: Section
 
 
 def capacity(
-    inputs: Workload, hardware: Hardware, efficiency: Efficiency, on_stages: _OnStages, extra: _Working
+    inputs: Workload,
+    hardware: Hardware,
+    efficiency: Efficiency,
+    on_stages: _OnStages,
+    extra: _Working,
+    held: _Held,
 ) -> _Capacity:
     """How many sequences the room beside weights and working memory holds."""
     rows = Rows("memory")
@@ -603,11 +679,21 @@ def capacity(
         "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
     )
     logits = extra.logits_per_request
+    growth = rows(
+        "kv_growth",
+        "Room for one request to grow to its end",
+        "B",
+        ONE_REQUEST * on_stages.per_request * held.to_grow,
+        "the oldest one always ends",
+    )
     of_rank = rows(
         "rank_sequences",
         "KV capacity of a rank in sequences",
         "request",
-        minimum((room + inputs.offload_kv * GIGA) / (on_stages.per_request + logits), room / logits),
+        minimum(
+            maximum(0, room + inputs.offload_kv * GIGA - growth) / (on_stages.per_request + logits),
+            room / logits,
+        ),
         "a KV cache may lie on the host, logits may not",
     )
     sequences = rows(
@@ -617,15 +703,71 @@ def capacity(
         of_rank * inputs.attention_dp,
         called="KV capacity",
     )
-    running = batch(rows, inputs, extra.requests, sequences)
+    allowed = rows(
+        "allowed",
+        "Requests that the engine would run",
+        "request",
+        where(inputs.max_requests > 0, minimum(extra.requests, inputs.max_requests), extra.requests),
+    )
+    again = redone(rows, inputs, held, allowed, sequences)
+    running = rows(
+        "batch",
+        "Batch",
+        "request",
+        maximum(1, minimum(allowed, sequences)),
+        "as far as the KV cache holds them",
+    )
     section = rows.section("Capacity", "how many requests run at once in a replica", Section.SUBTOTAL)
-    return _Capacity(host, weights, usable, room, sequences, running, section)
+    return _Capacity(
+        host_weights=host,
+        weights=weights,
+        usable=usable,
+        kv_room=room,
+        growth=growth,
+        sequences=sequences,
+        batch=running,
+        redone=again,
+        section=section,
+    )
 
 
-def batch(rows: Rows, inputs: Workload, requests: Quantity, sequences: Quantity) -> Quantity:
-    """Requests that run at once: all, as far as the KV cache and the engine's own limit allow."""
-    allowed = where(inputs.max_requests > 0, inputs.max_requests, requests)
-    return rows("batch", "Batch", "request", maximum(1, minimum(requests, sequences, allowed)))
+def redone(rows: Rows, inputs: Workload, held: _Held, allowed: Quantity, sequences: Quantity) -> Quantity:
+    """Work done again for requests that are stopped where memory runs out, in prompts of a request.
+
+    A simulation, request by request, stops the newest where the KV cache is full: 0.02 prompts a request
+    where the output is a tenth of the prompt, 0.6 where it is as long, 3.5 where it is five times as long.
+    """
+    longer = rows(
+        "output_ratio",
+        "Output against the prompt",
+        "1",
+        inputs.output_tokens / inputs.input_tokens,
+    )
+    asked = rows(
+        "kv_asked",
+        "Requests against KV capacity",
+        "1",
+        allowed / ONE_REQUEST / maximum(SMALLEST, sequences / ONE_REQUEST),
+    )
+    pressure = rows(
+        "kv_pressure",
+        "How full the KV cache is kept",
+        "1",
+        minimum(1, maximum(0, (asked - CALM) / (RUSH - CALM))),
+        "all the time if 1",
+    )
+    return rows(
+        "redone",
+        "Prompts prefilled again, per request",
+        "1",
+        where(
+            held.share < 1,
+            pressure * REDONE * longer * longer / (longer + REDONE_FROM),
+            0,
+        ),
+        "of requests whose place was taken by older ones",
+        source="simulation, 2026-11",
+    )
 
 
 @dataclass(frozen=True)
@@ -657,11 +799,16 @@ def used(
         "host_kv",
         "KV cache on the host",
         "B",
-        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room.kv_room)),
+        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits + room.growth - room.kv_room)),
         "only what has no room goes there",
     )
     kv = rows("kv", "KV cache", "B", all_kv - host_kv)
-    total = rows("used", "Memory used", "B", room.weights + kv + extra.activations + logits + extra.reserve)
+    total = rows(
+        "used",
+        "Memory used",
+        "B",
+        room.weights + kv + room.growth + extra.activations + logits + extra.reserve,
+    )
     headroom = rows("headroom", "Headroom", "B", room.usable - total, "negative where it does not fit")
     free = rows("free", "Free memory", "B", maximum(0, headroom))
     outside = rows("outside", "Memory left to others", "B", hardware.memory_capacity - room.usable)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations import framework
+from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Ranks, Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, defined, equal, index, match, span, where
-from mantile.library.profiles import SCHEDULERS, Library
+from mantile.library.profiles import SCHEDULERS
 from mantile.library.scenario import DEFAULT
 
 PREFILL_FIRST = "prefill-first"
@@ -97,9 +97,8 @@ def mixed(turns: Scheduler, ranks: Ranks) -> Node:
     return interleaved(ranks) * (1 - turns.first)
 
 
-def scheduler(library: Library, inputs: Workload) -> Scheduler:
+def scheduler(known: Frameworks, inputs: Workload) -> Scheduler:
     """Which scheduler a framework has, or the one asked for, and its figures."""
-    names, defaults = framework.names(library), framework.schedulers(library)
     kinds = tuple(
         defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, name="schedulers")
         for kind, meaning in SCHEDULERS.items()
@@ -110,7 +109,7 @@ def scheduler(library: Library, inputs: Workload) -> Scheduler:
         "1",
         where(
             equal(inputs.scheduler, DEFAULT),
-            index(span(defaults), match(inputs.framework, span(names))),
+            known.of(known.schedulers, inputs.framework),
             inputs.scheduler,
         ),
     )
@@ -133,7 +132,7 @@ def scheduler(library: Library, inputs: Workload) -> Scheduler:
         sections=(
             Section(
                 "Scheduler",
-                (*names, *defaults, *kinds, in_use, place, first),
+                (*known.names, *known.schedulers, *known.admissions, *kinds, in_use, place, first),
                 "how prompts get their turn",
             ),
             Section(

@@ -463,8 +463,10 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         "prompts_per_token",
         "Prompts of others per token of a request",
         "1",
-        others * TOKENS_PER_STEP / inputs.output_tokens,
-        "each of them prefills once while the request lives",
+        (others + setting.memory.batch / ONE_REQUEST * setting.memory.redone)
+        * TOKENS_PER_STEP
+        / inputs.output_tokens,
+        "each of them prefills once while the request lives, and all again that lose their places",
         source="closed loop",
     )
     in_step = rows(
@@ -782,7 +784,8 @@ def saturation(
         "saturation",
         "Wait where prompts fill every step",
         "s",
-        applies * maximum(0, setting.memory.batch / ONE_REQUEST * service - generation),
+        applies
+        * maximum(0, setting.memory.batch / ONE_REQUEST * service * (1 + setting.memory.redone) - generation),
         "the token budget cannot keep up",
     )
     line = rows(

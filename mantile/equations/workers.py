@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.efficiency import Efficiency, efficiency
 from mantile.equations.formats import Formats, formats
+from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
@@ -53,7 +54,7 @@ class Workers:
         return (*self.hardware.overridable, *self.efficiency.overridable)
 
 
-def workers(ir: ModelGraph, library: Library, inputs: Workload, ranks: Ranks) -> Workers:
+def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workload, ranks: Ranks) -> Workers:
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
@@ -69,7 +70,7 @@ def workers(ir: ModelGraph, library: Library, inputs: Workload, ranks: Ranks) ->
         plan=plan,
         tensors=stored,
         network=network(inputs, ranks, chips, factors, ir),
-        memory=memory(ir, inputs, ranks, chips, dtypes, factors, plan, stored),
+        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored),
     )
 
 

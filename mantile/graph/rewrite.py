@@ -131,7 +131,7 @@ class GraphRewrite:
         return self._private(Quantity(figure.id, figure.label, figure.unit, body, note, name=figure.name))
 
     def _section(self, section: Section) -> Section:
-        """The rows that were made again; none where nothing was. All rows where they replace the originals."""
+        """The rows that were made again, or all rows where they replace the originals."""
         if not self.id_prefix:
             rows = tuple(self._any(row) for row in section.rows)
             return replace(section, rows=rows)

@@ -26,6 +26,11 @@ SCHEDULERS: dict[str, str] = {
     "prefill-first": "decode stops until prompts are done",
     "whole-prompts": "prompts join decode steps undivided",
 }
+AdmissionKind = Literal["guaranteed", "current-length"]
+ADMISSIONS: dict[str, str] = {
+    "guaranteed": "only with room for its whole output",
+    "current-length": "with room for what it is now; where memory runs out, the newest starts again",
+}
 
 
 class Accelerator(Profile):
@@ -172,13 +177,17 @@ class Prices(Profile):
 
 
 class Framework(Strict):
-    """A serving framework, the makers whose chips it runs on, and how it schedules prompts by default."""
+    """A serving framework, the makers whose chips it runs on, and what its scheduler does by default.
+
+    `scheduler` is how prompts get their turn, `kv_admission` when a request gets its place in the KV cache.
+    """
 
     id: str
     name: str
     source: str
     vendors: tuple[str, ...]
     scheduler: SchedulerKind
+    kv_admission: AdmissionKind
 
 
 class DataType(Strict):

@@ -36,7 +36,7 @@ from mantile.library.fields import (
     field,
     read_fields,
 )
-from mantile.library.profiles import SCHEDULERS, Library, with_accelerator
+from mantile.library.profiles import ADMISSIONS, SCHEDULERS, Library, with_accelerator
 from mantile.library.template import STANDARD
 
 Name = Annotated[
@@ -443,6 +443,14 @@ class Inputs(Deployment):
         + "; ".join(f"{scheduler}: {meaning}" for scheduler, meaning in SCHEDULERS.items()),
         default=DEFAULT,
         otherwise="the framework's",
+    )
+    kv_admission: Literal["default", "guaranteed", "current-length"] | None = field(
+        "KV admission",
+        f"when a request gets its place in the KV cache; {DEFAULT}: the framework's; else "
+        + "; ".join(f"{policy}: {meaning}" for policy, meaning in ADMISSIONS.items()),
+        default=DEFAULT,
+        otherwise="the framework's",
+        aliases=("capacity_scheduler_policy",),
     )
     receive_interval: Real | None = field(
         "Receive interval",
