@@ -55,7 +55,7 @@ def with_formulas(
 
         from mantile.verify.compiled_formulas import CompiledModel
 
-        model = (CompiledModel if fast else formulas.ExcelModel)()
+        model = CompiledModel(cells.contents) if fast else formulas.ExcelModel()
         model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
         _, context = model.add_book(context={"directory": "", "filename": _NAME})
         model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
