@@ -72,7 +72,7 @@ def _process() -> dict[str, Any]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("collecting", [False])
+@pytest.mark.parametrize("collecting", [True, False])
 def test_the_process_is_as_it_was(tmp_path: Path, caplog: pytest.LogCaptureFixture, collecting: bool) -> None:
     """After an estimate, a workbook written, linted, verified, edited, imported and refused."""
     for name, level in SETTINGS.items():
