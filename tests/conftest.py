@@ -158,6 +158,20 @@ Attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Ma
 """
 
 
+NOT_TRACED = {
+    *("test_accelerators", "test_architectures", "test_arrivals", "test_calibration", "test_cost"),
+    *("test_equations", "test_floors", "test_fuzz", "test_mutations", "test_overrides", "test_plans"),
+    *("test_sensitivity", "test_serving", "test_units"),
+}
+"""Tests that run for long and run hardly a line that others do not: coverage is not taken while they run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in NOT_TRACED:
+            item.add_marker("no_cover")
+
+
 def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
     """Values of a parameter, or tuples of several: a few in every run, all others in the exhaustive one."""
     listed = list(values)

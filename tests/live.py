@@ -23,7 +23,7 @@ from mantile.verify.compiled_formulas import CompiledModel
 from mantile.verify.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import FIRST
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.read import Cells, File
+from mantile.workbook.read import Cells, File, read_cells
 from mantile.workbook.references import Formula
 from mantile.workbook.write import write_workbook
 
@@ -180,7 +180,7 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
         contextlib.ExitStack() as after,
     ):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = CompiledModel().loads(str(path)).finish(circular=False)
+        model = CompiledModel(read_cells(path).contents).loads(str(path)).finish(circular=False)
         after.callback(gc.enable)
         gc.disable()  # little is garbage, and looking for it all the time costs a sixth
         for number in range(sets):

@@ -23,6 +23,7 @@ from mantile.verify.engines import soffice
 from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
+from mantile.workbook.read import read_cells
 from mantile.workbook.write import build_workbook, write_workbook
 
 ALL = [item.id for item in load_library().accelerators]
@@ -121,7 +122,7 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     answers = set()
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = CompiledModel().loads(str(path)).finish(circular=False)
+        model = CompiledModel(read_cells(path).contents).loads(str(path)).finish(circular=False)
         for accelerator in SAMPLE:
             solution = model.calculate(inputs={key: accelerator})
             native = book.values([generated | {"inputs.accelerator": accelerator}])

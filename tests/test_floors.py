@@ -169,7 +169,7 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=10)
+@settings(max_examples=25)
 @given(st.data())
 def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data: st.DataObject) -> None:
     """Scenario to results.

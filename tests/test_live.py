@@ -11,7 +11,6 @@ from typing import Any
 
 import openpyxl
 import pytest
-from conftest import few_of
 from live import follow_edits, random_value
 
 from mantile.estimate.estimate import estimate
@@ -82,7 +81,7 @@ def _book(kind: str) -> EstimateBook:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", few_of(CONFIGS, "gated"))
+@pytest.mark.parametrize("kind", CONFIGS)
 def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     """Generated sets of one to eight edits over all inputs; every formula cell compared after each."""
     touched, kinds = follow_edits(_book(kind), tmp_path, SETS, kind)

@@ -8,8 +8,8 @@ against its own model.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import formulas
@@ -17,7 +17,8 @@ from formulas.cell import Cell
 from formulas.ranges import Ranges
 from schedula.utils.dsp import DispatchPipe
 
-from mantile.workbook.references import REFERENCE, reference_of
+from mantile.workbook.read import Contents
+from mantile.workbook.references import REFERENCE, Formula, reference_of
 
 
 class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
@@ -61,17 +62,22 @@ def _put(cell: Cell, place: Ranges) -> Cell:
 
 
 class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
-    """An `ExcelModel` that compiles each pattern once."""
+    """An `ExcelModel` that compiles each pattern once.
 
-    def __init__(self) -> None:
+    Args:
+        contents: of the sheets' cells, as they were read.
+    """
+
+    def __init__(self, contents: Contents) -> None:
         super().__init__()
+        self._contents = contents
         self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
         self._ranges: dict[tuple[str, str], Any] = {}
-        self._read: set[tuple[str, int, int]] = set()
+        self._read: Mapping[str, set[tuple[int, int]]] = {}
 
     def pushes(self, *worksheets: Any, context: Any = None) -> Any:
         """As the package does; what no formula of these sheets refers to is not looked at."""
-        self._read = _read_by_formulas(worksheets)
+        self._read = _read_by_formulas({sheet.title: self._contents[sheet.title] for sheet in worksheets})
         return super().pushes(*worksheets, context=context)
 
     def push(self, worksheet: Any, context: Any) -> Any:
@@ -79,11 +85,12 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         worksheet, context = self.add_sheet(worksheet, context)
         references, formula_references = self.references, self.formula_references(context)
         context = {"external_links": self.external_links(context)} | context
-        for row in worksheet.iter_rows():
-            for cell in row:
-                if cell.data_type == "f" or (worksheet.title, cell.row, cell.column) in self._read:
-                    compiled = self.compile_cell(cell, context, references, formula_references)
-                    self.add_cell(compiled, context, self.formula_ranges(context))
+        contents, read = self._contents[worksheet.title], self._read.get(worksheet.title, set())
+        computed = {place for place, content in contents.items() if isinstance(content, Formula)}
+        for row, column in sorted(computed | read):
+            cell = worksheet.cell(row + 1, column + 1)
+            compiled = self.compile_cell(cell, context, references, formula_references)
+            self.add_cell(compiled, context, self.formula_ranges(context))
         return self
 
     def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
@@ -178,20 +185,18 @@ def _straight(pipe: Any) -> Callable[..., Any]:
     return run
 
 
-def _read_by_formulas(worksheets: Iterable[Any]) -> set[tuple[str, int, int]]:
-    """Sheet, row and column of every cell that a formula of these sheets refers to."""
-    cells: set[tuple[str, int, int]] = set()
-    for sheet in worksheets:
-        for row in sheet.iter_rows():
-            for cell in row:
-                if cell.data_type != "f" or not isinstance(cell.value, str):
-                    continue
-                for match in REFERENCE.finditer(cell.value):
+def _read_by_formulas(contents: Contents) -> Mapping[str, set[tuple[int, int]]]:
+    """Row and column, from 0, of every cell that a formula of these sheets refers to, by sheet."""
+    read: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    for sheet, cells in contents.items():
+        for content in cells.values():
+            if isinstance(content, Formula):
+                for match in REFERENCE.finditer(content):
                     if match["text"] is None:
-                        area = reference_of(match, sheet.title)
-                        cells |= {
-                            (area.sheet, line + 1, place + 1)
-                            for line in range(area.row, area.last_row + 1)
-                            for place in range(area.column, area.last_column + 1)
+                        area = reference_of(match, sheet)
+                        read[area.sheet] |= {
+                            (row, column)
+                            for row in range(area.row, area.last_row + 1)
+                            for column in range(area.column, area.last_column + 1)
                         }
-    return cells
+    return read

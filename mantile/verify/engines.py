@@ -44,7 +44,9 @@ def with_formulas(
             too.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
+    contents = {sheet: dict(of_sheet) for sheet, of_sheet in cells.contents.items()}
     for sheet, row, column in without:
+        contents[sheet].pop((row, column), None)
         stored = cells.stored[sheet].get((row, column))
         cell = cells.workbook[sheet].cell(row + 1, column + 1)
         cell.value = stored
@@ -55,7 +57,7 @@ def with_formulas(
 
         from mantile.verify.compiled_formulas import CompiledModel
 
-        model = (CompiledModel if fast else formulas.ExcelModel)()
+        model = CompiledModel(contents) if fast else formulas.ExcelModel()
         model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
         _, context = model.add_book(context={"directory": "", "filename": _NAME})
         model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
