@@ -855,7 +855,8 @@ def test_a_sliding_window_limits_attention_and_cache(make: Make) -> None:
     Beyond that neither cache nor decode attention grow, prefill only linearly.
     """
     short, long, longer = (
-        look(make(model="mistral-7b", tp=1, input_tokens=tokens)) for tokens in (2048, 8192, 16_384)
+        look(make(model="mistral-7b", tp=1, input_tokens=tokens, kv_admission="guaranteed"))
+        for tokens in (2048, 8192, 16_384)
     )
     assert [at("memory.cached_tokens.sliding_window") for at in (short, long, longer)] == [
         2048 + 256,

@@ -621,6 +621,7 @@ class Built:
         self.base = self.made.inputs(0) | {
             "hardware.memory_capacity.override": 1e9,
             "inputs.scheduler": "prefill-first",  # all requests decode, however many prompts there are
+            "inputs.kv_admission": "guaranteed",
         }
         self.tensors = list(self._tensors())
 

@@ -146,11 +146,11 @@ def test_effects_mean_one_thing_everywhere(number: int) -> None:
 
 
 def test_a_factor_of_prefill_workers_does_not_move_decode() -> None:
-    """Though both kinds of workers read it from the same profile."""
+    """Though both kinds of workers read it from the same profile: only through the requests it passes on."""
     found = made(decode={"tp": 2})
     effects = {item.input.id: item for item in sensitivity(found)}
     mine, theirs = (effects[f"{prefix}efficiency.gemm_bandwidth"] for prefix in ("", "decode."))
-    assert mine.effects["tpot"] == 0.0 and theirs.effects["tpot"] < -0.01
+    assert abs(mine.effects["tpot"]) < 1e-4 and theirs.effects["tpot"] < -0.01
     item = theirs.input
     inputs = found.inputs(0)
     for end, sign in (("low", -1), ("high", 1)):

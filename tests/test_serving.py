@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from mantile.equations import scheduler as schedulers
-from mantile.equations.decode import Decoding
+from mantile.equations.framework import frameworks
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
+from mantile.equations.serving import prompt as alone
 from mantile.equations.serving import serving
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
@@ -144,16 +145,16 @@ class Closed:
             parts=equations.prefill.parts | {OVERHEAD: self.overhead},
             blocks=(prompt, replace(blocks["host"], time=nothing)),
         )
-        figures, side = equations.figures, equations.prefill_workers
-        decoding = Decoding(equations.decode.phase, figures["decode.batch"], figures["decode.microbatches"])  # type: ignore[arg-type]
+        side = equations.prefill_workers
         served = serving(
             equations.ir,
-            schedulers.scheduler(made.library, side.inputs),
+            schedulers.scheduler(frameworks(made.library), side.inputs),
             side,
             side,
             prefill,
             replace(equations.decode, time=self.decode),
-            decoding,
+            equations.decoding,
+            alone(equations.ir, side, side, prefill),
         )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
         self.outputs = {

@@ -9,7 +9,7 @@ from functools import cached_property
 from mantile.equations import constant
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.cost import Cost, cost
-from mantile.equations.decode import decode
+from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
@@ -22,7 +22,7 @@ from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.scheduler import mixed, scheduler
-from mantile.equations.serving import Serving, prompt, serving
+from mantile.equations.serving import Prompt, Serving, prompt, serving
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -45,6 +45,7 @@ class EstimateGraph:
         input_sections: blocks of what is asked.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate or
             decode has workers of its own.
+        decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         steps, concurrency: what follows from a request rate; None where none may be given.
     """
@@ -56,6 +57,8 @@ class EstimateGraph:
     model: ModelSize
     prefill: Pass
     decode: Pass
+    decoding: Decoding
+    prompt: Prompt
     single: Pass | None
     apart: InDecode | None
     steps: StepTimes | None
@@ -192,6 +195,8 @@ def build_graph(
         model=size,
         prefill=prefill_pass,
         decode=decode_pass,
+        decoding=decoding,
+        prompt=alone,
         single=single_pass,
         apart=apart,
         steps=steps,

@@ -162,14 +162,20 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -
         "request",
         minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences)),
     )
+    all_run = {memory.batch: most, memory.allowed: most}
+    at_most = GraphRewrite(all_run, (), ALL_SLOTS, ", all slots taken", (decoding.most,))
     most_decoding = rows(
         "most_decoding",
         "Requests that decode with all slots taken",
         "request",
-        decoding.of_slots(most),
+        at_most.rewrite(decoding).of_slots(most),
     )
     at_all_slots = GraphRewrite(
-        {memory.batch: most, decoding.batch: most_decoding}, (), ALL_SLOTS, ", all slots taken", (full.time,)
+        {**at_most.rewritten, decoding.batch: most_decoding},
+        (),
+        ALL_SLOTS,
+        ", all slots taken",
+        (full.time,),
     )
     all_slots = at_all_slots.rewrite(full.time)
     return StepTimes(
@@ -224,8 +230,8 @@ def arrivals(
     full: Quantity,
     steps: StepTimes,
     mixed: Node,
-    blocked: Quantity,
-    occupied: Quantity,
+    blocked: Node,
+    occupied: Node,
 ) -> Arrivals:
     """The rows of the load block.
 
@@ -456,7 +462,7 @@ def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving)
 
 
 def _waits(
-    rows: Rows, prompts: Quantity, occupied: Quantity, load: Quantity, duration: Node
+    rows: Rows, prompts: Quantity, occupied: Node, load: Quantity, duration: Node
 ) -> Mapping[str, Quantity]:
     """The wait of a prompt for its turn: mean, median and p95. The tail of the wait is exponential.
 

@@ -95,6 +95,7 @@ class Memory:
         host_weights, host_kv: what lies in host memory and is read over the host link.
         caches: KV caches and states of a layer.
         requests: of a replica that ask; `batch` of them run at once, `rank_requests` on a rank.
+        allowed: of them, that the engine would run.
         redone: prompts prefilled again for each request, as its place was given to others.
         fits: 1 where `used` is at most `limit`.
     """
@@ -119,6 +120,7 @@ class Memory:
     capacity_sequences: Quantity
     requests: Quantity
     rank_requests: Quantity
+    allowed: Quantity
     batch: Quantity
     redone: Quantity
     sections: tuple[Section, ...]
@@ -164,6 +166,7 @@ def memory(
         capacity_sequences=room.sequences,
         requests=extra.requests,
         rank_requests=total.rank_requests,
+        allowed=room.allowed,
         batch=room.batch,
         redone=room.redone,
         sections=(
@@ -652,6 +655,7 @@ class _Capacity:
     kv_room: Quantity
     growth: Quantity
     sequences: Quantity
+    allowed: Quantity
     batch: Quantity
     redone: Quantity
     section: Section
@@ -725,6 +729,7 @@ def capacity(
         kv_room=room,
         growth=growth,
         sequences=sequences,
+        allowed=allowed,
         batch=running,
         redone=again,
         section=section,
@@ -793,22 +798,17 @@ def used(
     """What the batch and all else come to."""
     rows = Rows("memory")
     on_rank = rows("seats", "Requests on a rank", "request", maximum(1, room.batch / inputs.attention_dp))
-    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * on_stages.per_request)
+    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * on_stages.per_request + room.growth)
     logits = rows("logits", "Logits", "B", on_rank * extra.logits_per_request)
     host_kv = rows(
         "host_kv",
         "KV cache on the host",
         "B",
-        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits + room.growth - room.kv_room)),
+        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room.kv_room)),
         "only what has no room goes there",
     )
     kv = rows("kv", "KV cache", "B", all_kv - host_kv)
-    total = rows(
-        "used",
-        "Memory used",
-        "B",
-        room.weights + kv + room.growth + extra.activations + logits + extra.reserve,
-    )
+    total = rows("used", "Memory used", "B", room.weights + kv + extra.activations + logits + extra.reserve)
     headroom = rows("headroom", "Headroom", "B", room.usable - total, "negative where it does not fit")
     free = rows("free", "Free memory", "B", maximum(0, headroom))
     outside = rows("outside", "Memory left to others", "B", hardware.memory_capacity - room.usable)

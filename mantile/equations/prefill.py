@@ -6,7 +6,7 @@ Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" i
     ------------------------------------------   -------------------------------------------------------------
     .requests .rank_requests .tokens             prefill.prefill, decode.decode: what enters the pass
       .rank_tokens .length
-    .most .batch .microbatches                   decode.batch, decode.microbatches
+    .most .batch .microbatches                   decode.decode, decode.microbatches
     .context .window .last_chunk                 phase.context, of prefill.mean_context, decode.mean_context
     .norm_tokens                                 phase.norm_tokens
     .shared_tokens .expert_tokens                phase.tokens_by_scope

@@ -215,8 +215,8 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
         loop.step,
         steps,
         setting.interleaved * setting.efficiency["interference"],
-        loop.prompts.delay,
-        setting.prompt.service,
+        loop.prompts.delay * (1 + setting.memory.redone),
+        setting.prompt.service * (1 + setting.interleaved * setting.memory.redone),
     )
 
 

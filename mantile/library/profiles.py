@@ -179,7 +179,8 @@ class Prices(Profile):
 class Framework(Strict):
     """A serving framework, the makers whose chips it runs on, and what its scheduler does by default.
 
-    `scheduler` is how prompts get their turn, `kv_admission` when a request gets its place in the KV cache.
+    `scheduler` is how prompts get their turn, `kv_admission` when a request gets its place in the KV cache:
+    guaranteed where nothing is stated, as in workbooks of before 0.8.0.
     """
 
     id: str
@@ -187,7 +188,7 @@ class Framework(Strict):
     source: str
     vendors: tuple[str, ...]
     scheduler: SchedulerKind
-    kv_admission: AdmissionKind
+    kv_admission: AdmissionKind = "guaranteed"
 
 
 class DataType(Strict):

@@ -65,8 +65,10 @@ _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\
 _SCHEDULE = (
     "a request waits behind prompts in its batch slot, slots that wait for their prefill do not decode, "
     "prompts are priced by the roofline of the step that carries them, every chunk pays launches and reads "
-    "from the host, and beyond saturation the queue grows; 0.6.0 had none of it"
+    "from the host, beyond saturation the queue grows, decode workers hold what is in decode, and KV places "
+    "go by the framework's policy; 0.7.0 had none of it"
 )
+_LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
     "MIN([inputs.pp],MAX(1,[memory.batch]/[constant.one_request])))",
@@ -75,6 +77,10 @@ _OLD = {
     "[load.rate]*([inputs.output_tokens]/[constant.tokens_per_step])*[load.tpot])",
     "load.limit": "[constant.one_request]/([load.delay]+[inputs.output_tokens]/[constant.tokens_per_step]"
     "*[load.full_step]/([load.most]/[constant.one_request]))",
+    "load.drain": "[constant.half]*[serving.prefill_service]/[load.free]",
+    "load.left": "MAX([constant.smallest],1-[load.rate]*[load.work]/[constant.one_request])",
+    "load.prompts": "[load.rate]*[serving.prefill_service]/[constant.one_request]",
+    "load.served": "MIN([inputs.request_rate],[load.limit]*[inputs.dp])",
     "load.wait": "MIN([constant.never],[constant.half]*[load.prompts]*[serving.prefill_service]/[load.free])",
     "load.wait_p50": "MIN([constant.never],[load.drain]*MAX(0,LN(MAX([constant.smallest],"
     "[load.prompts]/[constant.half_left]))))",
@@ -82,6 +88,11 @@ _OLD = {
     "[load.prompts]/[constant.one_in_twenty]))))",
     "load.worst": "[load.full_step]+[load.delay]*([load.most]/[constant.one_request])"
     "/([inputs.output_tokens]/[constant.tokens_per_step])",
+    "memory.all_kv": "[memory.seats]*[memory.kv_bytes_per_request]",
+    "memory.batch": "MAX(1,MIN([memory.requests],[memory.capacity_sequences],"
+    "IF([inputs.max_requests]>0,[inputs.max_requests],[memory.requests])))",
+    "memory.rank_sequences": "MIN(([memory.kv_room]+[inputs.offload_kv]*[constant.bytes_per_gb])"
+    "/([memory.kv_bytes_per_request]+[memory.logits_per_request]),[memory.kv_room]/[memory.logits_per_request])",
     "serving.burst_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.burst_prompts]),"
     "[serving.decode_step]+[serving.prefill_added]*[serving.burst_prompts])",
     "serving.burst_wait": "IF([serving.first_share]>0,"
@@ -101,22 +112,24 @@ _OLD = {
     "serving.prefill_wait": "[inputs.disaggregated]*MAX(0,[inputs.concurrency]/[serving.prefill_limit]"
     "-[serving.service_time]-[serving.seat_wait])",
     "serving.prompt_delay": "IF([scheduler.first]>0,[serving.prefill_service],[serving.prefill_added])",
+    "serving.prompts_per_token": "[serving.others]*[constant.tokens_per_step]/[inputs.output_tokens]",
     "serving.requests_per_s": "CLOSED{[serving.ramp]*[inputs.concurrency]/[serving.e2e]}",
     "serving.saturated": "IF([scheduler.first]>0,[serving.prefill_service],"
     "[serving.full_step]/[serving.prompts_per_step])",
     "serving.seat_wait": "([memory.requests]-[memory.batch])/[memory.batch]*[serving.service_time]",
     "serving.service_time": "[serving.base]+[serving.generation]",
+    "serving.ttft_p50": "MAX([serving.base]+CLOSED{[serving.wait_half]},[serving.saturation])+WAITS",
     "serving.ttft_p95": "MAX(MAX([serving.base]+CLOSED{[serving.wait_p95]},[serving.saturation])"
     "+WAITS,[serving.ttft_p50])",
 }
 _VARIANTS = {
     **{
         f"[inputs.{name}]": rf"\[(?:inputs\.{name}|value)\]"
-        for name in ("input_tokens", "output_tokens", "concurrency")
+        for name in ("input_tokens", "output_tokens", "concurrency", "request_rate", "max_requests")
     },
+    "[inputs.dp]": r"\[inputs\.(?:decode_)?dp\]",
     "[inputs.pp]": r"\[(?:inputs\.(?:decode_)?pp|value)\]",
     "[memory.batch]": r"\[(?:(?:decode\.)?memory\.batch|constant\.one_request)\]",
-    "[memory.requests]": r"\[(?:decode\.)?memory\.requests\]",
     "CLOSED{": r"(?:IF\(\[load\.open\]>0,\[load\.\w+\],)?",
     "}": r"\)?",
     "WAITS": r"\(?\[serving\.seat_wait\](?:\+\[serving\.prefill_wait\]\))?",
@@ -127,7 +140,9 @@ _VARIANTS = {
 def _pattern(formula: str) -> str:
     """A regular expression of an old formula and its variants."""
     parts = re.split(r"(\[[\w.]+\]|CLOSED\{|\}|WAITS)", f"={formula}")
-    return "".join(_VARIANTS.get(part, re.escape(part)) for part in parts)
+    return "".join(
+        _VARIANTS.get(part, re.escape(part).replace(r"\[memory", r"\[(?:[\w.]+\.)?memory")) for part in parts
+    )
 
 
 CHANGES: tuple[Change, ...] = (
@@ -171,8 +186,29 @@ CHANGES: tuple[Change, ...] = (
         why=_WIDEST,
     ),
     *(
-        Change(since=(0, 7), ids=re.escape(identifier), formula=_pattern(formula), why=_SCHEDULE)
+        Change(since=(0, 8), ids=re.escape(identifier), formula=_pattern(formula), why=_SCHEDULE)
         for identifier, formula in _OLD.items()
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"memory\.cached_tokens(?:\.\w+)?",
+        formula=rf"=(?:IF\(\[model\.\w+\]>0,MIN\({_LENGTH},\[model\.\w+\]\),{_LENGTH}\)|{_LENGTH})"
+        r"/\[inputs\.(?:decode_)?cp\]",
+        why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.saturation",
+        formula=r"=(?:(?:\(1-\[[\w.]+\]\)|\[[\w.]+\]|1)\*)+MAX\(0,\[(?:decode\.)?memory\.batch\]"
+        r"/\[constant\.one_request\]\*\[serving\.saturated\]-\[serving\.generation\]\)",
+        why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"load\.delay",
+        formula=r"=\[inputs\.continuous\]\*(?:\(1-\[inputs\.disaggregated\]\)\*)?"
+        r"\[efficiency\.interference\]\*\[serving\.prompt_delay\]",
+        why=_SCHEDULE,
     ),
     Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )
