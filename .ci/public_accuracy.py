@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.files import replacing
 from mantile.library.profiles import Library, load_library
 from mantile.measured.accuracy import accuracy_page, marked_lines, with_marked_lines
@@ -62,7 +64,7 @@ BY_FORMAT = (
     "moe_early",
 )
 GLOBAL = ("launch_scale@generation", *(name for name in SHARED if name != "launch_scale"), *STEP, *BY_FORMAT)
-FIRST = ("first_token", "queueing", "step_lag", "cold_start", "prefill_alone")
+FIRST = ("first_token", "queueing", "step_lag", "cold_start", "expert_cold_start", "eager_launch")
 SPREADS: dict[LeftOut, float] = {"config": 0.1, "model": 0.03, "system": 0.03, "framework": 0.03}
 """Of a fit by what is left out: the less that is like the other runs, the less the fit should change."""
 
@@ -99,6 +101,21 @@ FIRST_TOKEN = tuple(
     f"efficiency/{name}" for name in ("global@3", "global--vllm@1", "global--sglang@1", "global--trtllm@1")
 )
 """Versions before factors of the first token were fitted by framework."""
+
+
+STARTS = {"eager_launch": 50.0, "expert_cold_start": 1000.0}
+"""Figures from which a fit begins of factors that those versions do not have yet."""
+
+
+def _with_starts(profile: EfficiencyProfile) -> EfficiencyProfile:
+    """A profile of serving engines with figures to begin from."""
+    if profile.id not in ("global", "global--vllm", "global--sglang", "global--trtllm"):
+        return profile
+    starts = [
+        Factor(factor=name, value=value, status="assumed", date=date(2026, 11, 22), source="start of the fit")
+        for name, value in STARTS.items()
+    ]
+    return profile.model_copy(update={"factors": (*profile.factors, *starts)})
 
 
 def print_errors(name: str, log_ratios: Any) -> None:
@@ -172,7 +189,7 @@ class Bench:
     def ttft(self) -> None:
         """Factors of the first token by framework, pulled towards those for all; and those for all alone."""
         library = load_library(FIRST_TOKEN)
-        later = [profile for profile in library.efficiency if profile.id != "global--atom"]
+        later = [_with_starts(profile) for profile in library.efficiency if profile.id != "global--atom"]
         library = library.model_copy(update={"efficiency": tuple(later)})
         common = [f"{name}@global" for name in FIRST if name != "cold_start"]
         for name, factors in (

@@ -191,9 +191,9 @@ def test_a_decode_step_is_what_plain_arithmetic_says(
     )
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
     assert at("serving.decode_step") == at("decode.time")
-    prefill, launches = at("prefill.time"), at("prefill.bound.overhead")
+    prefill = at("prefill.time")
     tpot = step + e["interference"] * 15 / 256 * at("serving.prompt_delay")
-    alone = prefill + (e["prefill_alone"] - 1) * launches
+    alone = max(prefill, at("serving.operations") * e["eager_launch"])
     base = e["first_token"] + alone + e["step_lag"] * step
     ttft = base + e["queueing"] * 0.086 * alone * (1 - step / tpot) ** 0.68 * 15**0.52
     assert at("serving.tpot") == pytest.approx(tpot, rel=1e-12)
@@ -243,7 +243,7 @@ def served(
     at, reached = look(made), made.equations.prefill_workers.efficiency.factors
     e = {
         name: float(at(reached[name].id))
-        for name in ("interference", "queueing", "prefill_alone", "step_lag", "first_token", "cold_start")
+        for name in ("interference", "queueing", "eager_launch", "step_lag", "first_token", "cold_start")
     }
     prompt, outputs, budget = asked
     launches, step, delay = at("prefill.bound.overhead"), at("decode.time"), at("serving.prompt_delay")
@@ -256,7 +256,7 @@ def served(
         0.5 if locked else 1
     )
     rest = (outputs - 1) * tpot
-    alone, share = whole + (e["prefill_alone"] - 1) * chunks * launches, 1 - step / tpot
+    alone, share = max(whole, chunks * at("serving.operations") * e["eager_launch"]), 1 - step / tpot
     steps = min(fill, places / arriving) if arriving else fill
     held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
     base = e["first_token"] + alone + e["step_lag"] * step + held
@@ -604,6 +604,7 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
         "moe_early",
         "routing_spread",
         "expert_imbalance",
+        "expert_cold_start",
         "all_to_all_latency",
         "all_to_all_bandwidth",
         "all_to_all_overlap",
@@ -892,8 +893,8 @@ def test_stages_share_the_batch_and_overlap_prompts(make: Make) -> None:
     assert two("serving.prefill_through") == two(
         "prefill.time"
     )  # a prompt of one chunk crosses one stage after the other
-    eager = (two("efficiency.prefill_alone") - 1) * two("prefill.bound.overhead")
-    assert two("serving.prefill") == pytest.approx(two("prefill.time") + eager, rel=1e-12)
+    started = two("serving.operations") * two("efficiency.eager_launch")
+    assert two("serving.prefill") == pytest.approx(max(two("prefill.time"), started), rel=1e-12)
     chunks = look(make(model="llama-3.1-8b", tp=1, pp=2, token_budget=512))
     assert chunks("serving.prefill_chunks") == 4
     again = chunks("prefill.bound.overhead") + chunks("prefill.host.time")  # paid for every chunk

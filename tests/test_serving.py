@@ -170,7 +170,7 @@ class Closed:
         factors = {
             "interference": 1,
             "queueing": 1,
-            "prefill_alone": 1,
+            "eager_launch": 0,
             "step_lag": lag,
             "first_token": 0,
             "cold_start": 0,

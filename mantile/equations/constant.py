@@ -259,6 +259,7 @@ SLACK = _constant(
     "slack",
 )
 GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9 B per GB")
+BILLION = _constant("billion", "Parameters in a billion", "parameter", 1e9, "definition", "a billion")
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30 B per GiB")
 TERA = _constant(
     "flops_per_tflop", "FLOPs per TFLOP", "FLOP/TFLOP", 1e12, "definition", "1E12 FLOP per TFLOP"

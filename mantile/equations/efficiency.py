@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -305,14 +306,27 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
 
 def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigures:
     """The library's figures of a factor under one condition."""
-    return fallback.figures(
-        {
-            profile.key: _library_figure(kind, profile, factor, _suffix(kind, value))
-            for profile in fallback.profiles
-            for factor in profile.factors
-            if factor.factor == kind.name
-            and (kind.condition is None or getattr(factor, kind.condition) == value)
-        }
+    figures = {
+        profile.key: _library_figure(kind, profile, factor, _suffix(kind, value))
+        for profile in fallback.profiles
+        for factor in profile.factors
+        if factor.factor == kind.name and (kind.condition is None or getattr(factor, kind.condition) == value)
+    }
+    widest = fallback.profiles[0]
+    if widest.key not in figures and kind.otherwise is not None:
+        figures = {widest.key: _library_figure(kind, widest, _unstated(kind), "")} | figures
+    return fallback.figures(figures)
+
+
+def _unstated(kind: FactorKind) -> Factor:
+    """The figure of a factor that a library does not state."""
+    assert kind.otherwise is not None
+    return Factor(
+        factor=kind.name,
+        value=kind.otherwise,
+        status="assumed",
+        date=date(2026, 11, 22),
+        source="not stated by this library",
     )
 
 
@@ -360,6 +374,8 @@ def _in_use(kind: FactorKind, value: Node, user: str) -> Quantity:
 def _require_complete(profile: EfficiencyProfile) -> None:
     have = {(factor.factor, factor.format, factor.kv, factor.ranks) for factor in profile.factors}
     for kind in KINDS:
+        if kind.otherwise is not None:
+            continue
         for value in DOMAINS[kind.condition]:
             key = tuple(
                 value if condition == kind.condition else None for condition in ("format", "kv", "ranks")

@@ -34,6 +34,8 @@ class FactorKind:
         fraction: whether it is a share of a peak.
         needs: the operations of which a model must have one to need it; empty where every model does.
         groups: of ranks that use it: those of TP, or of a stage.
+        otherwise: the figure where the library states none, as those made before the factor was there; None
+            where each must.
     """
 
     name: str
@@ -46,6 +48,7 @@ class FactorKind:
     fraction: bool = False
     needs: tuple[type, ...] = ()
     groups: tuple[str, ...] = ("tp",)
+    otherwise: float | None = None
 
 
 KINDS = (
@@ -172,13 +175,17 @@ KINDS = (
                "share of the other requests' prefill time that delays decode", 0, 2),
     FactorKind("queueing", "Prefill queueing", "1",
                "wait behind other prompts against the scheduler's closed form", 0, 10),
-    FactorKind("prefill_alone", "Prefill of a lone prompt", "1",
-               "time of a prompt's own pass against the estimate of it: eager launches, no overlap", 1, 10),
+    FactorKind("eager_launch", "Eager launch", "us",
+               "host time to start an operation of a prompt by itself, outside a graph",
+               0, 5_000, otherwise=0),
     FactorKind("step_lag", "First-step lag", "1",
                "decode steps that pass around a prefill: rest of the running one, scheduler and detokeniser",
                0, 10),
     FactorKind("cold_start", "Cold start", "us",
                "what the warm-up burst of a benchmark waits for: compilation, caches", 0, 60_000_000),
+    FactorKind("expert_cold_start", "Cold start of experts", "us",
+               "what the warm-up burst waits for, per billion parameters of routed experts",
+               0, 1_000_000, needs=(GroupedMatMul,), otherwise=0),
     FactorKind("first_token", "First-token overhead", "us",
                "request handling, tokenizer and detokenizer", 0, 10_000_000),
     FactorKind("memory_usable", "Usable memory", "1",

@@ -176,6 +176,7 @@ def build_graph(
         decode_pass,
         decoding,
         alone,
+        size.experts,
         steps,
     )
     settled = None

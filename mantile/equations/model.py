@@ -18,11 +18,13 @@ class ModelSize:
     """Parameters of the decoder, and those that a token goes through.
 
     Args:
+        experts: parameters of the routed experts; None in a model without.
         sections: the blocks of the Model sheet.
     """
 
     parameters: Quantity
     active_parameters: Quantity
+    experts: Quantity | None
     sections: tuple[Section, ...]
 
 
@@ -41,14 +43,18 @@ def model(ir: ModelGraph) -> ModelSize:
         sum_range(span([row for row in rows.rows if isinstance(row, Quantity)])),
         called="parameters",
     )
+    experts = None
+    if routed:
+        experts = rows("expert_parameters", "Parameters of the routed experts", "parameter", sum_of(routed))
     active = rows(
         "active_parameters",
         "Parameters active for a token",
         "parameter",
-        parameters - sum_of(routed) * (1 - _chosen(ir)) if routed else parameters,
-        "all but the routed experts a token does not go through" if routed else "",
+        parameters if experts is None else parameters - experts * (1 - _chosen(ir)),
+        "" if experts is None else "all but the routed experts a token does not go through",
     )
     return ModelSize(
+        experts=experts,
         parameters=parameters,
         active_parameters=active,
         sections=(

@@ -7,11 +7,13 @@ decodes. Disaggregated: nothing interrupts decode; the KV cache of a prompt goes
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from mantile.equations.constant import (
     BEYOND_P50,
     BEYOND_P95,
+    BILLION,
     HALF,
     NEVER,
     ONE_REQUEST,
@@ -37,6 +39,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     as_node,
+    defined,
     logarithm,
     maximum,
     minimum,
@@ -96,6 +99,7 @@ class _Setting:
     scheduler: Scheduler
     decoding: Decoding
     prompt: Prompt
+    experts: Quantity | None
 
     @property
     def inputs(self) -> Workload:
@@ -137,6 +141,7 @@ def serving(
     decode: Pass,
     decoding: Decoding,
     alone: Prompt,
+    experts: Quantity | None = None,
     steps: StepTimes | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
@@ -146,6 +151,7 @@ def serving(
         turns: how prompts get their turn.
         decoding: what a decode step works on.
         alone: a prompt by itself.
+        experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
     """
     setting = _Setting(
@@ -157,6 +163,7 @@ def serving(
         scheduler=turns,
         decoding=decoding,
         prompt=alone,
+        experts=experts,
     )
     stages = alone.stages
     loop = closed_loop(setting)
@@ -226,12 +233,18 @@ def _load_section(load: Arrivals) -> Section:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Seconds of a prefill pass in the pipeline, through it, in launches; its share on the fullest stage."""
+    """Seconds of a prefill pass in the pipeline, through it, in launches.
+
+    Args:
+        share: of a pass on the fullest stage.
+        chunks: of a prompt.
+    """
 
     busy: Quantity
     through: Quantity
     launches: Quantity
     share: Quantity
+    chunks: Quantity
 
 
 @dataclass(frozen=True)
@@ -267,16 +280,22 @@ def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, pr
         called="prefill service time",
     )
     rows = Rows("serving")
-    eager = pipe(
-        "prefill_eager",
-        "Eager launches of a prompt by itself",
+    host = pipe(
+        "prefill_host",
+        "Time of the host to start the operations of a prompt",
         "s",
-        ranks.continuous * (factors["prefill_alone"] - 1) * stages.launches,
-        "its kernels are started one by one, those of a decode step as one graph",
+        ranks.continuous * stages.chunks * operations(pipe, prefill) * factors["eager_launch"],
+        "one by one, those of a decode step as one graph",
     )
     # Both stand where they are added up, in the first token without a queue.
     handling = rows("first_token", "Request handling", "s", factors["first_token"])
-    of_prompt = rows("prefill", "Prefill of the prompt", "s", stages.through + eager)
+    of_prompt = rows(
+        "prefill",
+        "Prefill of the prompt",
+        "s",
+        maximum(stages.through, host),
+        "the host starts operations while others run",
+    )
     handover = others = None
     sections: list[Section] = []
     if ranks.disaggregated is not None:
@@ -298,6 +317,23 @@ def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, pr
         others=others,
         sections=(pipe.section("Pipeline", "what uneven stages and chunks cost"), *sections),
     )
+
+
+def operations(rows: Rows, prefill: Pass) -> Quantity:
+    """Operations of a prefill pass, those of all layers."""
+    counts = Counter(block.module.layers for block in prefill.blocks if block.module is not None)
+    in_pass: list[Node] = []
+    for number, (layers, count) in enumerate(counts.items(), start=1):
+        once = defined(
+            f"serving.operations.{number}",
+            "Operations outside layers" if layers is None else f"Operations of a layer, group {number}",
+            "1",
+            count,
+            "of the list of modules",
+        )
+        rows.add(once)
+        in_pass.append(once if layers is None else once * layers)
+    return rows("operations", "Operations of a prefill pass", "1", sum_of(in_pass or [as_node(0)]))
 
 
 def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pipeline:
@@ -367,7 +403,7 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         "s",
         chunks * prefill.parts[OVERHEAD],
     )
-    return Pipeline(busy=busy, through=through, launches=launches, share=share)
+    return Pipeline(busy=busy, through=through, launches=launches, share=share, chunks=chunks)
 
 
 _FULLEST = "layers and LM head of the stage that has most"
@@ -1056,12 +1092,22 @@ def burst(
         HALF * (batch / prompts + 1),
         "all requests come at once",
     )
+    cold: Node = setting.efficiency["cold_start"]
+    if setting.experts is not None:
+        of_experts = setting.efficiency["expert_cold_start"] * (setting.experts / BILLION)
+        cold = cold + of_experts
+    cold = rows(
+        "cold_start",
+        "Cold start of the warm-up burst",
+        "s",
+        cold,
+        "all requests of it wait for that; none where the server is warm",
+    )
     in_burst = rows(
         "burst",
         "TTFT of the warm-up burst",
         "s",
-        maximum(first.base, setting.prompt.handling + step * steps + loop.step)
-        + setting.efficiency["cold_start"],
+        maximum(first.base, setting.prompt.handling + step * steps + loop.step) + cold,
     )
     share = rows(
         "first_share",

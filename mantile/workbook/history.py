@@ -93,6 +93,8 @@ _OLD = {
     "IF([inputs.max_requests]>0,[inputs.max_requests],[memory.requests])))",
     "memory.rank_sequences": "MIN(([memory.kv_room]+[inputs.offload_kv]*[constant.bytes_per_gb])"
     "/([memory.kv_bytes_per_request]+[memory.logits_per_request]),[memory.kv_room]/[memory.logits_per_request])",
+    "serving.burst": "MAX([serving.base],[serving.first_token]+[serving.burst_step]*[serving.burst_steps]"
+    "+[serving.decode_step])+[efficiency.cold_start]",
     "serving.burst_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.burst_prompts]),"
     "[serving.decode_step]+[serving.prefill_added]*[serving.burst_prompts])",
     "serving.burst_wait": "IF([serving.first_share]>0,"

@@ -105,8 +105,9 @@ _STATEMENTS = {
     "interference": "Other requests' prefills delay decode by this share of their time",
     "queueing": "A new request waits this much longer behind other prompts "
     "than the scheduler's closed form says",
-    "prefill_alone": "The pass of a lone prompt takes this many times what is estimated",
+    "eager_launch": "The host takes this long to start an operation of a prompt outside a graph",
     "step_lag": "Around its prefill a request waits for this many decode steps",
+    "expert_cold_start": "The warm-up burst of a benchmark waits this long per billion parameters of experts",
     "cold_start": "The warm-up burst of a benchmark waits this long for compilation and caches",
     "first_token": "Request handling adds this to the first token",
     "memory_usable": "The engine takes this share of memory for weights and KV cache",
