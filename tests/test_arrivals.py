@@ -145,3 +145,14 @@ def test_a_scenario_needs_a_rate_or_a_concurrency() -> None:
     """One of the two is missing where neither is given."""
     with pytest.raises(InputError, match="concurrency is missing"):
         ask()
+
+
+def test_a_concurrency_beside_a_rate_is_the_most_that_may_be_in_flight() -> None:
+    """Where the rate needs more, so many are kept in flight; where it needs fewer, the rate holds."""
+    kept, most, free = ask(concurrency=4), ask(concurrency=4, request_rate=4), ask(request_rate=4)
+    for name in ("ttft_s", "tpot_s", "requests_per_s", "e2e_p95_s"):
+        assert most.results()[name] == kept.results()[name], name
+    assert most.results()["requests_per_s"] < free.results()["requests_per_s"] == 4
+    roomy = ask(concurrency=200, request_rate=4).results()
+    assert roomy["requests_per_s"] == 4
+    assert roomy["ttft_s"] == pytest.approx(free.results()["ttft_s"], rel=0.02)

@@ -259,7 +259,7 @@ def served(
     alone, share = max(whole, chunks * at("serving.operations") * e["eager_launch"]), 1 - step / tpot
     steps = min(fill, places / arriving) if arriving else fill
     held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
-    base = e["first_token"] + alone + e["step_lag"] * step + held
+    base = e["first_token"] + alone + min(1, others) * e["step_lag"] * step + held
 
     def full(prompts: float) -> float:
         return float(delay * max(1, prompts) if first else step + e["interference"] * prompts * delay)

@@ -533,3 +533,14 @@ def test_a_framework_has_its_scheduler_unless_another_is_asked_for(make: Make, l
             ):
                 mine = values[made.figure(f"scheduler.{statistic}.{name}")]
                 assert mine == made.figure(f"scheduler.{statistic}.{name}.{used}").value
+
+
+@pytest.mark.parametrize("framework", ["vllm", "sglang", "trtllm"])
+def test_a_lone_request_knows_no_batching(make: Make, framework: str) -> None:
+    """Continuous or static: nothing else runs."""
+    alone = [
+        make(model="llama-3.1-8b", tp=1, concurrency=1, framework=framework, batching=batching).results()
+        for batching in ("continuous", "static")
+    ]
+    for name in ("ttft_s", "tpot_s", "e2e_s"):
+        assert alone[0][name] == pytest.approx(alone[1][name], rel=1e-9), name

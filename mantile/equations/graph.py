@@ -16,7 +16,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import frameworks
 from mantile.equations.inputs import Workload, workload
-from mantile.equations.load import Concurrency, StepTimes, concurrency, step_times
+from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
@@ -179,12 +179,8 @@ def build_graph(
         size.experts,
         steps,
     )
-    settled = None
-    if served.load is not None and steps is not None:
-        settled = concurrency(
-            inputs, decode_workers.memory, decoding.batch, served.load, served.before_decode, steps
-        )
-        inputs.set_default("concurrency", settled.default)
+    if served.concurrency is not None:
+        inputs.set_default("concurrency", served.concurrency.default)
     money = cost(prefill_workers, decode_workers, served)
     smallest = single_pass if single_pass is not None and open_loop else decode_pass
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, smallest))
@@ -201,7 +197,7 @@ def build_graph(
         single=single_pass,
         apart=apart,
         steps=steps,
-        concurrency=settled,
+        concurrency=served.concurrency,
         serving=served,
         cost=money,
         evidence=evidence(

@@ -10,7 +10,7 @@ times. Beyond a load of 0.8 these forms no longer hold.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mantile.equations.constant import (
     BEYOND_P50,
@@ -53,12 +53,12 @@ ALL_SLOTS = "all_slots."
 ESTIMATE = "estimate."
 
 
-@dataclass(frozen=True)
-class Arrivals:
-    """The state of a deployment under an arrival rate; all rows are of one replica.
+@dataclass(frozen=True, kw_only=True)
+class ArrivalRates:
+    """What a deployment comes to under an arrival rate; all rows are of one replica.
 
     Args:
-        open: 1 where a request rate is given, 0 where concurrency is.
+        decoding: requests of a replica that decode.
         step: seconds of a decode step at the load there is.
         tpot: seconds per output token.
         stall: seconds per output token in which prompts hold up the step.
@@ -70,10 +70,9 @@ class Arrivals:
         replicas: that share the requests.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
-        in_flight: requests of all replicas between arrival and last token.
     """
 
-    open: Quantity
+    decoding: Quantity
     step: Quantity
     tpot: Quantity
     stall: Quantity
@@ -91,6 +90,18 @@ class Arrivals:
     most_decoding: Quantity
     slots: Quantity
     rows: tuple[Quantity, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals(ArrivalRates):
+    """The state of a deployment where requests may arrive at a rate.
+
+    Args:
+        open: 1 where they do, whatever is in flight; 0 where so many are kept in flight.
+        in_flight: requests of all replicas between arrival and last token.
+    """
+
+    open: Quantity
     in_flight: Quantity | None = None
 
 
@@ -232,7 +243,7 @@ def arrivals(
     mixed: Node,
     blocked: Node,
     occupied: Node,
-) -> Arrivals:
+) -> ArrivalRates:
     """The rows of the load block.
 
     Args:
@@ -246,13 +257,6 @@ def arrivals(
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
-    is_open = rows(
-        "open",
-        "Requests arrive at a rate",
-        "flag",
-        where(inputs.request_rate > 0, 1, 0),
-        called="open loop",
-    )
     rate = rows("rate", "Requests per second of a replica", "request/s", inputs.request_rate / replicas)
     delay = rows(
         "delay",
@@ -297,9 +301,8 @@ def arrivals(
         "request/s",
         inputs.request_rate / maximum(1, load),
     )
-    _state(rows, is_open, load)
-    return Arrivals(
-        open=is_open,
+    return ArrivalRates(
+        decoding=token.decoding,
         step=token.step,
         tpot=token.tpot,
         stall=token.stall,
@@ -350,8 +353,13 @@ class _Arriving:
 
 @dataclass(frozen=True)
 class _AtRate:
-    """Seconds of a decode step, per output token, and lost to prompts per token, at the rate there is."""
+    """Seconds of a decode step, per output token, and lost to prompts per token, at the rate there is.
 
+    Args:
+        decoding: requests that decode.
+    """
+
+    decoding: Quantity
     step: Quantity
     tpot: Quantity
     stall: Quantity
@@ -383,7 +391,7 @@ def _at_rate(
     within = decoding <= batch
     step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
     stall = rows("stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step))
-    return _AtRate(step, tpot, stall)
+    return _AtRate(decoding, step, tpot, stall)
 
 
 def _lines(rows: Rows, batch: Quantity, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
@@ -504,6 +512,30 @@ def _waits(
     }
 
 
+def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
+    """The same, with whether requests arrive at the rate whatever is in flight.
+
+    A concurrency typed beside the rate is the most that may be in flight. Where the rate needs more, so many
+    are kept in flight, and the others wait outside.
+
+    Args:
+        settled: the concurrency that follows from the rate.
+    """
+    assert inputs.request_rate is not None
+    rows, after = Rows("load"), Rows("load")
+    is_open = rows(
+        "open",
+        "Requests arrive at a rate",
+        "flag",
+        where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0),
+        "not where fewer may be in flight than the rate needs",
+        called="open loop",
+    )
+    _state(after, is_open, load.load)
+    parts = {item.name: getattr(load, item.name) for item in fields(load)}
+    return Arrivals(**parts | {"rows": (*rows.quantities(), *load.rows, *after.quantities())}, open=is_open)
+
+
 def _state(rows: Rows, is_open: Quantity, load: Quantity) -> None:
     calm = rows("calm", "State below saturation", "1", where(is_open > 0, "stable", "closed loop"))
     rows(
@@ -541,7 +573,7 @@ def concurrency(
     inputs: Workload,
     memory: Memory,
     batch: Quantity,
-    load: Arrivals,
+    load: ArrivalRates,
     before_decode: Sequence[Quantity],
     steps: StepTimes,
 ) -> Concurrency:
@@ -615,7 +647,7 @@ class _ArrivalLine:
     slope: Quantity
 
 
-def _arrival_line(rows: Rows, load: Arrivals, steps: StepTimes) -> _ArrivalLine:
+def _arrival_line(rows: Rows, load: ArrivalRates, steps: StepTimes) -> _ArrivalLine:
     """The line from one request to all slots taken."""
     further: Node = steps.all_slots - steps.single
     first: Node = steps.single
@@ -635,7 +667,7 @@ def _arrival_line(rows: Rows, load: Arrivals, steps: StepTimes) -> _ArrivalLine:
 
 
 def _filling(
-    rows: Rows, suffix: str, inputs: Workload, load: Arrivals, line: _ArrivalLine, delay: Quantity
+    rows: Rows, suffix: str, inputs: Workload, load: ArrivalRates, line: _ArrivalLine, delay: Quantity
 ) -> Quantity:
     """Requests that decode at a time, per second of a step that does not grow with them.
 
@@ -660,7 +692,7 @@ def _filling(
     )
 
 
-def _estimate(rows: Rows, load: Arrivals, suffix: str, requests: Node) -> Quantity:
+def _estimate(rows: Rows, load: ArrivalRates, suffix: str, requests: Node) -> Quantity:
     """Requests of a replica that decode, as far as there are slots."""
     number = f", estimate {suffix[1:]}" if suffix else ""
     return rows(
@@ -674,7 +706,7 @@ def _estimate(rows: Rows, load: Arrivals, suffix: str, requests: Node) -> Quanti
 
 def _next_estimate(
     rows: Rows,
-    load: Arrivals,
+    load: ArrivalRates,
     number: int,
     line: _ArrivalLine,
     filling: Quantity,
@@ -700,7 +732,7 @@ def _next_estimate(
     return _estimate(rows, load, f"_{number}", filling * fixed / kept)
 
 
-def _whole_requests(rows: Rows, load: Arrivals, decoding: Quantity, time_before: Node) -> Quantity:
+def _whole_requests(rows: Rows, load: ArrivalRates, decoding: Quantity, time_before: Node) -> Quantity:
     """The concurrency: requests that decode and those before their first token, at most all slots.
 
     Args:

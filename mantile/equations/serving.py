@@ -26,7 +26,7 @@ from mantile.equations.decode import Decoding
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.load import Arrivals, StepTimes, arrivals
+from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.memory import Memory
 from mantile.equations.mixed import mixed_step
 from mantile.equations.roofline import OVERHEAD
@@ -58,9 +58,8 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        before_decode: what a prompt takes before it decodes, waits left out: through prefill, and to the
-            workers that decode.
-        load: the state under a request rate; None where none may be given.
+        load, concurrency: the state under a request rate, and the requests in flight that follow from it;
+            None where none may be given.
     """
 
     ttft: Quantity
@@ -78,13 +77,13 @@ class Serving:
     ttft_p95: Quantity
     e2e_p50: Quantity
     e2e_p95: Quantity
-    before_decode: tuple[Quantity, ...]
     prompt_time: Quantity
     in_batch: Node
     slots: Node
     step: Quantity
     sections: tuple[Section, ...]
     load: Arrivals | None = None
+    concurrency: Concurrency | None = None
 
 
 @dataclass(frozen=True)
@@ -167,9 +166,11 @@ def serving(
     )
     stages = alone.stages
     loop = closed_loop(setting)
-    load = None if steps is None else _load(setting, loop, steps)
+    load = settled = None
+    if steps is not None:
+        load, settled = _load(setting, loop, steps)
     token = tpot(loop, load)
-    first = base(setting, loop, token)
+    first = base(setting, loop, token, load)
     waits = queue(setting, loop, token, first, load)
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
@@ -195,7 +196,6 @@ def serving(
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
-        before_decode=(stages.through, *(() if alone.transfer is None else (alone.transfer,))),
         sections=(
             *alone.sections,
             *setting.scheduler.sections,
@@ -210,12 +210,17 @@ def serving(
             total.section,
         ),
         load=None if load is None else replace(load, in_flight=total.in_flight),
+        concurrency=settled,
     )
 
 
-def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
-    """The state under a request rate, from a step with one request and one with a full batch."""
-    return arrivals(
+def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> tuple[Arrivals, Concurrency]:
+    """The state under a request rate, from a step with one request and one with a full batch, and the
+    concurrency that follows.
+    """
+    alone = setting.prompt
+    before_decode = (alone.stages.through, *(() if alone.transfer is None else (alone.transfer,)))
+    rates = arrivals(
         setting.inputs,
         setting.decoding.batch,
         setting.decode_workers.inputs.dp,
@@ -225,6 +230,8 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> Arrivals:
         loop.prompts.delay * (1 + setting.memory.redone),
         setting.prompt.service * (1 + setting.interleaved * setting.memory.redone),
     )
+    settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
+    return opened(setting.inputs, rates, settled.default), settled
 
 
 def _load_section(load: Arrivals) -> Section:
@@ -684,18 +691,21 @@ class _Base:
     section: Section
 
 
-def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot) -> _Base:
+def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot, load: Arrivals | None) -> _Base:
     """Time to a first token without a queue."""
     factors, continuous, alone = setting.efficiency, setting.continuous, setting.prompt
     rows = Rows("serving")
+    others: Node = loop.prompts.others
+    if load is not None:
+        others = where(load.open > 0, load.decoding / ONE_REQUEST, others)
     steps = wait_steps(rows, setting, loop)
     rows.add(alone.handling, alone.prefill)
     running = rows(
         "first_step",
         "Running step",
         "s",
-        continuous * factors["step_lag"] * token.step,
-        "rest of the step that runs, and the token's way out",
+        continuous * minimum(1, others) * factors["step_lag"] * token.step,
+        "rest of the step that runs for others, and the token's way out",
     )
     delay = rows("held_back", "Batching delay", "s", continuous * steps * token.tpot)
     parts = [alone.handling, alone.prefill, running, delay]
@@ -889,6 +899,8 @@ def batch_slots(
     behind: Node = maximum(0, memory.requests / memory.batch * held - in_batch)
     if apart is not None:
         behind = where(all_of(apart > 0, setting.decoding.batch < memory.batch), 0, behind)
+    if load is not None:
+        behind = (1 - load.open) * behind
     steady = rows(
         "slot_wait",
         "Wait for a batch slot in steady state",

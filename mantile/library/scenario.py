@@ -358,7 +358,7 @@ class Inputs(Deployment):
     )
     concurrency: Whole | None = field(
         "Concurrency",
-        "requests in flight at any time, over all replicas",
+        "requests in flight at any time, over all replicas; with a request rate: at most so many",
         unit="request",
         required=True,
         otherwise="follows from the request rate, if there is one",
