@@ -12,6 +12,7 @@ were timed (@kernels).
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from mantile.ir.build import build_ir
 from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.files import replacing
+from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.measured.accuracy import accuracy_page, marked_lines, with_marked_lines
 from mantile.measured.cross_validation import LeftOut, cross_validate
@@ -215,6 +218,22 @@ class Bench:
         for (metric, by), log_ratios in self.left_out.items():
             if by != "config":
                 self._print_range(metric, by, log_ratios)
+
+    def evidence(self) -> None:
+        """Lines of profiles/evidence.yaml: of which chips, models and formats there are runs."""
+        library = load_library()
+        vendors = {chip.id: chip.vendor for chip in library.accelerators}
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for matched in match_runs(self.runs, library).runs:
+            values = matched.column.values
+            for kind, value in (
+                ("vendor", vendors[values["accelerator"]]),
+                ("family", build_ir(load_model(matched.run.model)).family),
+                ("format", values["weights_dtype"]),
+            ):
+                counts[kind, values["framework"], value] += 1
+        for (kind, framework, value), runs in sorted(counts.items()):
+            print(f"  - {{kind: {kind}, framework: {framework}, value: {value}, runs: {runs}}}")
 
     def _throughput(self, by: LeftOut) -> Any:
         """Log ratios of throughput that follow from those of TTFT and TPOT: requests in flight over their

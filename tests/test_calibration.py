@@ -19,12 +19,15 @@ import pytest
 
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
+from mantile.estimate.estimate import estimate
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_profile, write_profiles
 from mantile.library.efficiency import EfficiencyProfile, Factor, FactorChange, FitReport
 from mantile.library.errors import InputError
+from mantile.library.evidence import EVIDENCE_LEVELS
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, data_folder, load_library
+from mantile.library.scenario import parse_scenario
 from mantile.measured.calibrate import Calibration, calibrate
 from mantile.measured.cross_validation import cross_validate, folds
 from mantile.measured.fit import SPREAD, FitProblem
@@ -621,6 +624,28 @@ def test_measured_kernels_alone_come_near(public: Measurements) -> None:
     assert 0.08 < found["mape"] <= 0.20 and 0.06 < found["median"] <= 0.15
 
 
+@pytest.mark.parametrize(
+    ("fields", "level"),
+    [
+        ({}, "pair"),
+        ({"accelerator": "l4"}, "framework"),
+        ({"weights_dtype": "int4"}, "framework"),
+        ({"batching": "static"}, "framework"),
+        ({"model": "qwen3-next-80b"}, "framework"),
+        ({"model": "qwen3-next-80b", "accelerator": "b200-sxm", "framework": "sglang"}, "pair"),
+        ({"accelerator": "mi300x"}, "unseen"),
+        ({"accelerator": "gaudi3"}, "unseen"),
+        ({"accelerator": "m3-ultra", "framework": "exo"}, "unseen"),
+        ({"decode": {}}, "apart"),
+    ],
+)
+def test_evidence_is_of_the_like(fields: dict[str, Any], level: str) -> None:
+    """Runs of another maker's chips, another kind of model, another format or batching are none of it."""
+    asked = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100}
+    made = estimate(parse_scenario(asked | {"concurrency": 8} | fields, "test"))
+    assert made.values()[made.equations.evidence.name] == EVIDENCE_LEVELS[level]
+
+
 def test_every_pair_of_public_runs_has_evidence(public: Measurements, library: Library) -> None:
     """What we say was measured was: each accelerator and framework of the table, with its number of runs."""
     counted: dict[tuple[str, str], int] = {}
@@ -629,6 +654,15 @@ def test_every_pair_of_public_runs_has_evidence(public: Measurements, library: L
             key = str(run.accelerator), str(run.framework)
             counted[key] = counted.get(key, 0) + 1
     assert {(pair.accelerator, pair.framework): pair.runs for pair in library.evidence.pairs} == counted
+    for kind in ("vendor", "family", "format"):
+        seen: dict[str, int] = {}
+        for entry in library.evidence.seen:
+            if entry.kind == kind:
+                seen[entry.framework] = seen.get(entry.framework, 0) + entry.runs
+        assert seen == {
+            framework: sum(runs for (_, other), runs in counted.items() if other == framework)
+            for _, framework in counted
+        }
     assert all(
         library.evidence.band(metric, level).p10 < 1 < library.evidence.band(metric, level).p90
         for metric, level in product(("tpot", "ttft", "throughput"), ("unseen", "framework", "pair", "apart"))

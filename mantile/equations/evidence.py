@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from mantile.equations.inputs import Workload
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
     Section,
+    all_of,
     defined,
     index,
     join,
@@ -20,7 +24,8 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )
-from mantile.library.evidence import EVIDENCE_LEVELS, EvidenceBase, Pair
+from mantile.ir.modules import ModelGraph
+from mantile.library.evidence import EVIDENCE_LEVELS, EvidenceBase, Pair, Seen
 from mantile.library.profiles import Library
 
 BANDED = {"tpot": TPOT, "ttft": TTFT, "throughput": OUTPUT_TOKENS_PER_S}
@@ -45,18 +50,19 @@ class Evidence:
     section: Section
 
 
-def evidence(
-    library: Library, inputs: Workload, disaggregated: Node | None, results: Mapping[str, Quantity]
-) -> Evidence:
+def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mapping[str, Quantity]) -> Evidence:
     """The rows of the evidence block.
 
     Args:
-        inputs: of the accelerators that decode.
-        disaggregated: 1 if prefill and decode have workers of their own: such runs were not fitted.
+        workers: those that decode.
         results: by metric, what the ranges are of.
     """
-    base = library.evidence
-    of_pair, of_framework, measured = _runs(base, inputs)
+    base, disaggregated = library.evidence, workers.ranks.disaggregated
+    of_pair, of_framework, measured = _runs(base, workers.inputs)
+    like, seen = _seen(base, ir, workers)
+    if base.seen:
+        of_framework, of_pair = like["vendor"], _all_seen(of_pair, like, workers)
+        seen = (*seen, of_pair)
     levels = _levels(base, disaggregated)
     level, of_disaggregated = _level(of_pair, of_framework, disaggregated, levels)
     names = tuple(
@@ -73,13 +79,13 @@ def evidence(
         rows += added
     section = Section(
         "Evidence",
-        (*measured, of_pair, of_framework, *of_disaggregated, level, *names, name, *rows),
+        (*measured, *seen, *of_disaggregated, level, *names, name, *rows),
         "80 % of the measured runs that were not fitted lie between p10 and p90",
     )
     return Evidence(level=level, name=name, bands=bands, section=section)
 
 
-def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Input, ...]]:
+def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:
     """Measured runs of accelerator and framework, of the framework on any accelerator, and of all pairs."""
     pairs = [_fact("pair", pair, f"Measured: {_key(pair)}", _key(pair), base) for pair in base.pairs]
     counts = [_fact("runs", pair, f"Runs of {_key(pair)}", pair.runs, base) for pair in base.pairs]
@@ -99,7 +105,70 @@ def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tup
         sum_where(span(counts), span(frameworks), inputs.framework),
         note="on any accelerator",
     )
-    return of_pair, of_framework, (*pairs, *counts, *frameworks)
+    return of_pair, of_framework, (*pairs, *counts, *frameworks, of_pair, of_framework)
+
+
+_SEEN = {
+    "vendor": "chips of the maker",
+    "family": "models of the kind",
+    "format": "weights of the format",
+}
+
+
+def _seen(
+    base: EvidenceBase, ir: ModelGraph, workers: Workers
+) -> tuple[dict[str, Quantity], tuple[Named, ...]]:
+    """Measured runs of the framework on chips of the maker, with such models, and with such weights.
+
+    By kind, and their rows.
+    """
+    if not base.seen:
+        return {}, ()
+    family = defined("evidence.family", "Kind of model", "1", ir.family, "of its operations")
+    values: dict[str, Node] = {
+        "vendor": workers.hardware.vendor,
+        "family": family,
+        "format": workers.inputs.weights_dtype,
+    }
+    rows: list[Named] = [family]
+    like: dict[str, Quantity] = {}
+    for kind, value in values.items():
+        entries = [entry for entry in base.seen if entry.kind == kind]
+        keys = [_seen_fact(base, entry, "key") for entry in entries]
+        counts = [_seen_fact(base, entry, "runs") for entry in entries]
+        like[kind] = Quantity(
+            f"evidence.{kind}_runs",
+            f"Measured runs of the framework, {_SEEN[kind]}",
+            "number",
+            sum_where(span(counts), span(keys), join(workers.inputs.framework, "/", value)),
+        )
+        rows += [*keys, *counts, like[kind]]
+    return like, tuple(rows)
+
+
+def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) -> Input:
+    key = f"{entry.framework}/{entry.value}"
+    return defined(
+        f"evidence.seen.{entry.kind}.{key}.{what}".lower(),
+        f"Measured with {_SEEN[entry.kind]}: {key}" if what == "key" else f"Runs of {key}",
+        "1" if what == "key" else "number",
+        key if what == "key" else entry.runs,
+        f"framework and {_SEEN[entry.kind]}" if what == "key" else "serving runs that factors were fitted to",
+        base.source,
+        name=f"{_SEEN[entry.kind]} measured" if what == "key" else "runs",
+        status="defined" if what == "key" else "measured",
+    )
+
+
+def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers) -> Quantity:
+    """Runs of the pair, where model and format were measured with the framework as well, batching as here."""
+    return Quantity(
+        "evidence.alike_runs",
+        "Measured runs of the pair, for the like of this case",
+        "number",
+        where(all_of(like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0), of_pair, 0),
+        note="0 where this kind of model, format or batching was not measured",
+    )
 
 
 _KINDS = {  # of a measured pair: its note and how sentences call it

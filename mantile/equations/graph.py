@@ -202,8 +202,8 @@ def build_graph(
         cost=money,
         evidence=evidence(
             library,
-            decode_workers.inputs,
-            ranks.disaggregated,
+            ir,
+            decode_workers,
             {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
         ),
         floors=lowest,

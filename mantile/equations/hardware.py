@@ -51,6 +51,7 @@ class Hardware:
 
     name: Quantity
     generation: Quantity
+    vendor: Quantity
     framework_runs: Quantity
     peaks: Mapping[str, Quantity]
     peak_keys: tuple[Input, ...]
@@ -118,6 +119,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     return Hardware(
         name=texts["name"],
         generation=texts["generation"],
+        vendor=texts["vendor"],
         framework_runs=runs,
         peaks=peaks,
         peak_keys=peak_keys,

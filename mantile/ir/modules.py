@@ -150,6 +150,7 @@ class Recurrence:
     chunk: Input | None = None
 
 
+Family = Literal["dense", "experts", "latent", "recurrent"]
 ElementwiseKind = Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
 
 
@@ -294,6 +295,16 @@ class ModelGraph:
     def operations(self) -> frozenset[type]:
         """Which kinds of operation its modules are."""
         return frozenset(type(module.operation) for module in self.modules)
+
+    @property
+    def family(self) -> Family:
+        """The kind of model: what makes its passes unlike those of others."""
+        work = self.operations()
+        if Recurrence in work:
+            return "recurrent"
+        if LatentAttention in work:
+            return "latent"
+        return "experts" if GroupedMatMul in work else "dense"
 
     def spans(self) -> tuple[AttentionSpan, ...]:
         """The different spans of its attention layers, in order."""

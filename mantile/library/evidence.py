@@ -9,9 +9,9 @@ from pydantic import Field
 from mantile.library.documents import Strict
 
 EVIDENCE_LEVELS = {
-    "unseen": "no serving runs of the framework",
-    "framework": "serving runs of the framework on other accelerators",
-    "pair": "serving runs of framework and accelerator",
+    "unseen": "no serving runs of the framework on chips of this maker",
+    "framework": "serving runs of the framework, of another chip of the maker, kind of model or format",
+    "pair": "serving runs of framework and accelerator, with this kind of model and format",
     "apart": "disaggregated serving: TPOT measured, the rest not",
 }
 """How much was measured that bears on a case, from the least to the most. The last holds for all
@@ -26,6 +26,19 @@ class Pair(Strict):
 
     accelerator: str
     framework: str
+    runs: int = Field(ge=1)
+
+
+class Seen(Strict):
+    """A kind of chip, model or format of which serving runs of a framework were measured.
+
+    `kind` is vendor, the maker of the chip; family, the kind of model (`ModelGraph.family`); or format, that
+    of most weights.
+    """
+
+    kind: Literal["vendor", "family", "format"]
+    framework: str
+    value: str
     runs: int = Field(ge=1)
 
 
@@ -45,6 +58,7 @@ class EvidenceBase(Strict):
 
     source: str = "no evidence given"
     pairs: tuple[Pair, ...] = (Pair(accelerator="none", framework="none", runs=1),)
+    seen: tuple[Seen, ...] = ()
     bands: tuple[Band, ...] = tuple(
         Band.model_validate({"metric": metric, "level": level, "p10": 0.5, "p50": 1, "p90": 2})
         for metric in BAND_METRICS
