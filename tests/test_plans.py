@@ -309,6 +309,13 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "CP_EXCEEDS_INPUT",
         "",
     ),
+    "images longer than the prompt": (
+        {"model": "qwen3-vl-8b", "image_tokens": 1001},
+        INVALID,
+        "IMAGES_EXCEED_INPUT",
+        "",
+    ),
+    "images as long as the prompt": ({"model": "qwen3-vl-8b", "image_tokens": 1000}, FITS, "", ""),
     "sequence parallel on one rank": ({"sequence_parallel": "on"}, FITS, "", "SP_WITHOUT_TP"),
     "sequence parallel on two": ({"sequence_parallel": "on", "tp": 2}, FITS, "", ""),
     "16 replicas for 8 requests": ({"dp": 16}, FITS, "", "MORE_GROUPS_THAN_REQUESTS"),

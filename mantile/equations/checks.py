@@ -553,6 +553,8 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "a token for each at least",
     )
     yield Check("CP_EXCEEDS_INPUT", groups, inputs.input_tokens)
+    if inputs.image_tokens is not None:
+        yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
         "sequence_useless",
         "Sequence parallelism without TP",

@@ -90,6 +90,8 @@ _TABLE = (
            "Input and output tokens together are more than the positions the model was made for."),
     Reason("CP_EXCEEDS_INPUT", PLAN, "at most", "There is a token of the prompt for every CP rank",
            "The prompt has fewer tokens than there are context-parallel ranks."),
+    Reason("IMAGES_EXCEED_INPUT", PLAN, "at most", "The tokens of images are a part of the prompt",
+           "A prompt has fewer tokens than its images alone."),
     Reason("PHASES_DIFFER", PLAN, "exactly", "The same accelerators prefill and decode",
            "Serving is aggregated, but decode is described with other accelerators than prefill."),
     Reason("STATIC_DISAGGREGATED", PLAN, "exactly", "Disaggregated serving batches continuously",
