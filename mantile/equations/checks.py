@@ -661,16 +661,22 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         served.slots * TOKENS_PER_STEP / served.step * with_slack,
     )
     yield Check("STEPS_EXCEEDED", tokens, by_steps)
-    of_prompts = (
+    of_prompts = rows(
+        "peak_share_prefill",
+        "Share of the peak that prompts need",
+        "1",
         served.requests_per_s
         / first.inputs.dp
         * estimate.prefill.flops
-        / (estimate.prefill.phase.requests * first.inputs.pp * estimate.prefill.peak)
+        / (estimate.prefill.phase.requests * first.inputs.pp * estimate.prefill.peak),
     )
-    of_tokens = (
+    of_tokens = rows(
+        "peak_share_decode",
+        "Share of the peak that output tokens need",
+        "1",
         tokens
         * estimate.decode.flops
-        / (estimate.decode.phase.tokens * last.inputs.pp * estimate.decode.peak)
+        / (estimate.decode.phase.tokens * last.inputs.pp * estimate.decode.peak),
     )
     busy: Node = of_prompts + of_tokens
     if first.ranks.disaggregated is not None:

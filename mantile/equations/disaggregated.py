@@ -8,7 +8,7 @@ number has a closed form, and the share is taken three times, as for a request r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.decode import Decoding
@@ -17,14 +17,16 @@ from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_ma
 from mantile.equations.moe import coverage_growth
 from mantile.equations.serving import Prompt, half_excess, wait_in_loop
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, ancestors, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
+from mantile.ir.modules import GroupedMatMul
 
 PREFIX = "disaggregated"
 ALL = f"{PREFIX}.all."
+ONE = f"{PREFIX}.one."
 ESTIMATE = f"{PREFIX}.estimate_"
-"""What ids of rows begin with: with all requests in decode, and at an estimate of those that are."""
+"""What ids of rows begin with: with all requests in decode, with one, and at an estimate of how many are."""
 
 ESTIMATES = 3
 
@@ -48,7 +50,6 @@ def in_decode(
     decode_workers: Workers,
     alone: Prompt,
     decoding: Decoding,
-    single: Pass,
     step: Pass,
 ) -> InDecode:
     """The decode step made again for the requests that are in decode.
@@ -56,16 +57,20 @@ def in_decode(
     Args:
         alone: a prompt by itself.
         decoding: what a decode step works on if no request is elsewhere; `step` its pass.
-        single: a step with one request.
     """
     memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
     assert disaggregated is not None
-    at_all = GraphRewrite({decoding.batch: memory.batch}, (), ALL, ", all in decode", (step.time,))
+    copies = _Copies(decoding, step, memory.batch)
+    at_all, at_one = copies.at_all, copies.at(ONE_REQUEST, ONE, ", one in decode", memory.batch)
+    single = _of_one(step, at_one)
     rows = Rows(PREFIX)
     cycle = _cycle(rows, prefill_workers, decode_workers, alone)
     experts = routed_experts(rows, decode_workers, single, step, at_all)
     line = _line(rows, memory.batch, single, at_all.rewrite(step.time), experts)
-    blocks: list[Block] = [("All requests in decode", rows_made_again(at_all))]
+    blocks: list[Block] = [
+        ("All requests in decode", rows_made_again(at_all)),
+        ("One request in decode", rows_made_again(at_one)),
+    ]
     fixed: Node = line.fixed
     if experts is not None:
         fixed = fixed + experts.reading * experts.all_slots
@@ -76,34 +81,81 @@ def in_decode(
         if experts is None:
             requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
             continue
-        again = GraphRewrite(
-            {decoding.batch: requests},
-            (),
-            f"{ESTIMATE}{number}.",
-            f", estimate {number - 1} in decode",
-            (experts.coverage,),
-        )
+        again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
         share = again.rewrite(experts.coverage)
         blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
         blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
         rows = Rows(PREFIX)
-        growth = experts.reading * coverage_growth(share, experts.spread)
-        tangent = _Line(
-            line.fixed + experts.reading * share - growth, line.slope + growth * ONE_REQUEST / requests
-        )
+        tangent = _tangent(rows, number, line, experts, share, requests)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
+    together = Quantity(
+        f"{PREFIX}.together",
+        "Requests that decode where the same workers prefill",
+        "request",
+        decoding.batch.body,
+    )
     blocks.append(("Requests in decode", rows.quantities()))
     batch = Quantity(
         decoding.batch.id,
         decoding.batch.label,
         "request",
-        where(disaggregated > 0, requests, decoding.batch.body),
+        where(disaggregated > 0, requests, together),
         note="fewer than the batch where requests wait for their prefill",
         name=decoding.batch.name,
     )
-    figures = [figure for section in step.sections for figure in section.figures()]
-    settled = GraphRewrite({decoding.batch: batch}, (), "", "", (*figures, decoding.microbatches))
-    return InDecode(settled.rewrite(decoding), settled.rewrite(step), tuple(blocks))
+    settled = GraphRewrite({decoding.batch: batch}, (), "", "", copies.figures)
+    settled_step = settled.rewrite(step)
+    entering = settled_step.sections[0]
+    place = entering.rows.index(batch)
+    entering = replace(entering, rows=(*entering.rows[:place], together, *entering.rows[place:]))
+    settled_step = replace(settled_step, sections=(entering, *settled_step.sections[1:]))
+    return InDecode(settled.rewrite(decoding), settled_step, tuple(blocks))
+
+
+def _of_one(step: Pass, at_one: GraphRewrite) -> Pass:
+    """What of the step with one request is asked for: its time, and what it reads of routed experts."""
+    blocks = tuple(
+        replace(block, memory=at_one.rewrite(block.memory))
+        if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
+        else block
+        for block in step.blocks
+    )
+    phase = replace(step.phase, coverage=at_one.rewrite(step.phase.coverage))
+    return replace(step, time=at_one.rewrite(step.time), phase=phase, blocks=blocks)
+
+
+class _Copies:
+    """The decode step made again, above its own rows.
+
+    With all requests every row is copied that its time follows from; with another number only those that
+    follow from it.
+
+    Args:
+        batch: all requests.
+    """
+
+    def __init__(self, decoding: Decoding, step: Pass, batch: Quantity) -> None:
+        self.decoding = decoding
+        listed = [figure for section in step.sections for figure in section.figures()]
+        self.figures = (*listed, decoding.microbatches)
+        followed = GraphRewrite({decoding.batch: batch}, (), ALL, "", self.figures)
+        needed = {*ancestors(followed.rewrite(step.time)), *followed.rewritten} - {decoding.batch}
+        rows = tuple(figure for figure in self.figures if isinstance(figure, Quantity) and figure in needed)
+        self.at_all = GraphRewrite({decoding.batch: batch}, (), ALL, ", all in decode", self.figures, rows)
+        self.at_all.rewrite(rows)
+
+    def at(
+        self, requests: Node, id_prefix: str, label_suffix: str, batch: Quantity | None = None
+    ) -> GraphRewrite:
+        """The figures with so many requests in decode.
+
+        Args:
+            batch: for which the number stands as well.
+        """
+        replaced = {self.decoding.batch: requests} | ({} if batch is None else {batch: requests})
+        follow = GraphRewrite(replaced, (), "", "", self.figures)
+        shared = {node: copy for node, copy in self.at_all.rewritten.items() if not follow.depends(node)}
+        return GraphRewrite({**shared, **replaced}, (), id_prefix, label_suffix, self.figures)
 
 
 @dataclass(frozen=True)
@@ -178,15 +230,39 @@ def _line(rows: Rows, batch: Quantity, single: Pass, full: Quantity, experts: Ro
     return _Line(rows("fixed", f"Step time without requests in decode{apart}", "s", first - slope), slope)
 
 
+def _tangent(
+    rows: Rows, number: int, line: _Line, experts: RoutedExperts, share: Quantity, requests: Quantity
+) -> _Line:
+    """The line with the experts that an estimate touches, and how their share grows there.
+
+    Args:
+        share: of the experts that the estimate touches.
+        requests: the estimate.
+    """
+    at = f", estimate {number - 1}"
+    growth = rows(
+        f"growth_{number}",
+        f"Growth of the time to read experts, with the requests in decode{at}",
+        "s",
+        experts.reading * coverage_growth(share, experts.spread),
+        "for each per cent of requests, times a hundred",
+    )
+    fixed = rows(
+        f"tangent_{number}",
+        f"Step time without requests in decode{at}",
+        "s",
+        line.fixed + experts.reading * share - growth,
+    )
+    return _Line(fixed, line.slope + growth * ONE_REQUEST / requests)
+
+
 def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantity, alone: Prompt) -> Quantity:
     """Seconds outside decode, with the wait for a prefill worker at the estimate before."""
     assert alone.others is not None
     at = f", estimate {number - 1}"
+    step = rows(f"step_{number}", f"Decode step{at}", "s", line.fixed + line.slope * (requests / ONE_REQUEST))
     whole = rows(
-        f"whole_{number}",
-        f"Time of a request without that wait{at}",
-        "s",
-        cycle.away + cycle.steps * (line.fixed + line.slope * (requests / ONE_REQUEST)),
+        f"whole_{number}", f"Time of a request without that wait{at}", "s", cycle.away + cycle.steps * step
     )
     half = rows(
         f"half_wait_{number}",
@@ -226,13 +302,17 @@ def _estimate(
         "s",
         HALF * (away + fixed - slope * (cycle.requests / ONE_REQUEST)),
     )
+    square = rows(
+        f"square_{number}",
+        f"What the root is taken of{after}",
+        "s^2",
+        half * half + fixed * slope * (cycle.requests / ONE_REQUEST),
+    )
     by_law = rows(
         f"in_decode_{number}",
         f"Requests in decode by the time they take{after}",
         "request",
-        fixed
-        * cycle.requests
-        / (half + (half * half + fixed * slope * (cycle.requests / ONE_REQUEST)) ** HALF),
+        fixed * cycle.requests / (half + square**HALF),
         "as many come to decode as leave it: a quadratic equation",
         source="Little's law",
     )

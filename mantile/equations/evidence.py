@@ -86,18 +86,23 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
 
 
 def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:
-    """Measured runs of accelerator and framework, of the framework on any accelerator, and of all pairs."""
+    """Measured runs of accelerator and framework, of the framework on any accelerator, and their rows.
+
+    The second are those of the pair in a library that states runs by maker, model and format.
+    """
     pairs = [_fact("pair", pair, f"Measured: {_key(pair)}", _key(pair), base) for pair in base.pairs]
     counts = [_fact("runs", pair, f"Runs of {_key(pair)}", pair.runs, base) for pair in base.pairs]
-    frameworks = [
-        _fact("framework", pair, f"Framework of {_key(pair)}", pair.framework, base) for pair in base.pairs
-    ]
     of_pair = Quantity(
         "evidence.pair_runs",
         "Measured runs of the pair",
         "number",
         sum_where(span(counts), span(pairs), join(inputs.accelerator, "/", inputs.framework)),
     )
+    if base.seen:
+        return of_pair, of_pair, (*pairs, *counts, of_pair)
+    frameworks = [
+        _fact("framework", pair, f"Framework of {_key(pair)}", pair.framework, base) for pair in base.pairs
+    ]
     of_framework = Quantity(
         "evidence.framework_runs",
         "Measured runs of the framework",

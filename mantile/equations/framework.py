@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, defined, index, match, span
+from mantile.graph.quantity import Input, Node, Section, defined, index, match, span
 from mantile.library.profiles import Library
 
 
@@ -45,6 +45,15 @@ class Frameworks:
     names: tuple[Input, ...]
     schedulers: tuple[Input, ...]
     admissions: tuple[Input, ...]
+
+    @property
+    def section(self) -> Section:
+        """Their block."""
+        return Section(
+            "Defaults of frameworks",
+            (*self.names, *self.schedulers, *self.admissions),
+            "what each does unless something else is asked for",
+        )
 
     def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
         """The figure of a framework."""

@@ -14,15 +14,15 @@ from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
-from mantile.equations.framework import frameworks
+from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
-from mantile.equations.scheduler import mixed, scheduler
-from mantile.equations.serving import Prompt, Serving, prompt, serving
+from mantile.equations.scheduler import Scheduler, mixed, scheduler
+from mantile.equations.serving import STATE, Prompt, Serving, prompt, serving
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -41,10 +41,10 @@ class EstimateGraph:
     """The graph of a model on a library of hardware.
 
     Args:
+        frameworks: what each does by default; `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked.
-        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate or
-            decode has workers of its own.
+        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         steps, concurrency: what follows from a request rate; None where none may be given.
@@ -52,6 +52,8 @@ class EstimateGraph:
 
     ir: ModelGraph
     library: Library
+    frameworks: Frameworks
+    scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     model: ModelSize
@@ -156,16 +158,14 @@ def build_graph(
     turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
-    single_pass = None
-    if open_loop or disaggregated:
-        single_pass = single(decode_workers, decoding.batch, decode_pass)
     alone = prompt(ir, prefill_workers, decode_workers, prefill_pass)
     apart = None
-    if disaggregated and single_pass is not None:
-        apart = in_decode(prefill_workers, decode_workers, alone, decoding, single_pass, decode_pass)
+    if disaggregated:
+        apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
         decoding, decode_pass = apart.decoding, apart.step
-    steps = None
-    if open_loop and single_pass is not None:
+    single_pass, steps = None, None
+    if open_loop:
+        single_pass = single(decode_workers, decoding.batch, decode_pass)
         steps = step_times(decode_workers, decoding, single_pass, decode_pass)
     served = serving(
         ir,
@@ -182,11 +182,12 @@ def build_graph(
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)
     money = cost(prefill_workers, decode_workers, served)
-    smallest = single_pass if single_pass is not None and open_loop else decode_pass
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, smallest))
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
     return EstimateGraph(
         ir=ir,
         library=library,
+        frameworks=known,
+        scheduler=turns,
         workers=sets,
         input_sections=input_sections,
         model=size,
@@ -226,8 +227,8 @@ def build_graph(
 def _sheets(graph: EstimateGraph) -> Sheets:
     """All blocks, by sheet.
 
-    Serving begins with what the requests in decode follow from and with the step with
-    all slots taken, and ends with the concurrency that follows from a request rate, where there are such.
+    Decode begins with what the requests in decode follow from. Serving begins with the step with all slots
+    taken, and works out the concurrency that follows from a request rate, where there are such.
     """
     sheets = _blocks(graph)
     originals = {name: _figures(sheets, name) for name in sheets}
@@ -244,20 +245,21 @@ def _sheets(graph: EstimateGraph) -> Sheets:
             if again:
                 yield Section(f"{title}: {name}", again, f"rows of {name}, made again for that load")
 
-    before: list[Section] = []
     if graph.apart is not None:
         note = "where prefill has workers of its own, by Little's law"
-        before += [section for block in graph.apart.blocks for section in blocks(note, *block)]
+        sheets["Decode"] = (
+            *(section for block in graph.apart.blocks for section in blocks(note, *block)),
+            *sheets["Decode"],
+        )
     if graph.concurrency is None or graph.steps is None:
-        sheets["Serving"] = (*before, *sheets["Serving"])
         return sheets
     note = "what follows from a request rate by Little's law"
+    place = next(place for place, section in enumerate(sheets["Serving"]) if section.title == STATE)
     sheets["Serving"] = (
-        *before,
-        *blocks(note, "Batch slots", graph.steps.rows),
-        *blocks(note, "All slots taken", graph.steps.rewritten),
-        *sheets["Serving"],
+        *(section for block in graph.steps.blocks for section in blocks(note, *block)),
+        *sheets["Serving"][:place],
         *(section for block in graph.concurrency.blocks for section in blocks(note, *block)),
+        *sheets["Serving"][place:],
     )
     return sheets
 
@@ -272,7 +274,11 @@ def _blocks(graph: EstimateGraph) -> Sheets:
 
     return {
         "Inputs": (*graph.input_sections, *map(_ranks, graph.workers)),
-        "Hardware": of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
+        "Hardware": (
+            *of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
+            graph.frameworks.section,
+            graph.scheduler.in_use,
+        ),
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
@@ -284,7 +290,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             )
         ),
         "Network": of_workers(lambda workers: workers.network.sections),
-        "Prefill": graph.prefill.sections,
+        "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
         "Decode": (*graph.decode.sections, *(() if graph.single is None else graph.single.sections)),
         "Serving": (
             *graph.serving.sections,

@@ -53,6 +53,10 @@ ALL_SLOTS = "all_slots."
 ESTIMATE = "estimate."
 
 
+Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
+"""A title and rows of the Serving sheet; of rows made again the row each was made from."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ArrivalRates:
     """What a deployment comes to under an arrival rate; all rows are of one replica.
@@ -84,7 +88,7 @@ class ArrivalRates:
     served: Quantity
     rate: Quantity
     delay: Quantity
-    longest_delay: Quantity
+    longest_delay: Node
     replicas: Node
     most: Quantity
     most_decoding: Quantity
@@ -98,10 +102,12 @@ class Arrivals(ArrivalRates):
 
     Args:
         open: 1 where they do, whatever is in flight; 0 where so many are kept in flight.
+        state: the rows that say so.
         in_flight: requests of all replicas between arrival and last token.
     """
 
     open: Quantity
+    state: tuple[Quantity, ...]
     in_flight: Quantity | None = None
 
 
@@ -133,7 +139,7 @@ class StepTimes:
         most_decoding: requests that decode with all slots taken.
         experts: None in a model without.
         at_all_slots: figures with all slots taken; `rewritten` are its rows, by the row each was made from.
-        rows: what leads to them.
+        blocks: on the Serving sheet, in order.
     """
 
     single: Quantity
@@ -143,7 +149,7 @@ class StepTimes:
     experts: RoutedExperts | None
     at_all_slots: GraphRewrite
     rewritten: Mapping[Quantity, Quantity]
-    rows: tuple[Quantity, ...]
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True)
@@ -175,12 +181,10 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -
     )
     all_run = {memory.batch: most, memory.allowed: most}
     at_most = GraphRewrite(all_run, (), ALL_SLOTS, ", all slots taken", (decoding.most,))
-    most_decoding = rows(
-        "most_decoding",
-        "Requests that decode with all slots taken",
-        "request",
-        at_most.rewrite(decoding).of_slots(most),
-    )
+    of_slots = at_most.rewrite(decoding).of_slots(most)
+    blocks: list[Block] = [("Batch slots", rows.quantities()), ("All slots taken", rows_made_again(at_most))]
+    rows = Rows("load")
+    most_decoding = rows("most_decoding", "Requests that decode with all slots taken", "request", of_slots)
     at_all_slots = GraphRewrite(
         {**at_most.rewritten, decoding.batch: most_decoding},
         (),
@@ -189,15 +193,20 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -
         (full.time,),
     )
     all_slots = at_all_slots.rewrite(full.time)
+    experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
         single=single.time,
         all_slots=all_slots,
         most=most,
         most_decoding=most_decoding,
-        experts=routed_experts(rows, workers, single, full, at_all_slots),
+        experts=experts,
         at_all_slots=at_all_slots,
         rewritten=rows_made_again(at_all_slots),
-        rows=rows.quantities(),
+        blocks=(
+            *blocks,
+            ("Requests that decode", rows.quantities()),
+            ("Steps with all slots taken", _further(at_all_slots, rows_made_again(at_most))),
+        ),
     )
 
 
@@ -242,7 +251,7 @@ def arrivals(
     steps: StepTimes,
     mixed: Node,
     blocked: Node,
-    occupied: Node,
+    taken: Node,
 ) -> ArrivalRates:
     """The rows of the load block.
 
@@ -253,10 +262,11 @@ def arrivals(
         steps: those of the smallest and the largest batch.
         mixed: 1 where prompts interrupt decode, times their interference.
         blocked: seconds by which a prompt delays the others' steps.
-        occupied: seconds in which no other prompt can be taken up.
+        taken: seconds in which no other prompt can be taken up.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
+    occupied = rows("occupied", "Time a prompt occupies the pipeline, work done again included", "s", taken)
     rate = rows("rate", "Requests per second of a replica", "request/s", inputs.request_rate / replicas)
     delay = rows(
         "delay",
@@ -264,13 +274,6 @@ def arrivals(
         "s",
         mixed * blocked,
         "0 where prompts have workers of their own",
-    )
-    longest = rows(
-        "longest_delay",
-        "Longest time a prompt delays a step",
-        "s",
-        mixed * occupied,
-        "as if nothing of it fitted into the waits of decode",
     )
     slots = rows(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
@@ -314,7 +317,7 @@ def arrivals(
         served=served,
         rate=rate,
         delay=delay,
-        longest_delay=longest,
+        longest_delay=mixed * occupied,
         replicas=replicas,
         most=steps.most,
         most_decoding=steps.most_decoding,
@@ -522,7 +525,7 @@ def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
         settled: the concurrency that follows from the rate.
     """
     assert inputs.request_rate is not None
-    rows, after = Rows("load"), Rows("load")
+    rows = Rows("load")
     is_open = rows(
         "open",
         "Requests arrive at a rate",
@@ -531,9 +534,9 @@ def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
         "not where fewer may be in flight than the rate needs",
         called="open loop",
     )
-    _state(after, is_open, load.load)
+    _state(rows, is_open, load.load)
     parts = {item.name: getattr(load, item.name) for item in fields(load)}
-    return Arrivals(**parts | {"rows": (*rows.quantities(), *load.rows, *after.quantities())}, open=is_open)
+    return Arrivals(**parts, open=is_open, state=rows.quantities())
 
 
 def _state(rows: Rows, is_open: Quantity, load: Quantity) -> None:
@@ -550,10 +553,6 @@ def _state(rows: Rows, is_open: Quantity, load: Quantity) -> None:
 def section(load: Arrivals) -> Section:
     """The load block of the Serving sheet."""
     return Section("Load", load.rows, SECTION)
-
-
-Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
-"""A title and rows of the Serving sheet; of rows made again the row each was made from."""
 
 
 @dataclass(frozen=True)
@@ -596,9 +595,15 @@ def concurrency(
         ", all slots taken",
         (load.longest_delay, load.steady_wait, *before_decode),
     )
-    longest = at_all_slots.rewrite(load.longest_delay)
     time_before = sum_of(at_all_slots.rewrite((load.steady_wait, *before_decode)))
     rows, blocks = Rows("load"), list[Block]()
+    longest = rows(
+        "longest_delay",
+        "Longest time a prompt delays a step",
+        "s",
+        at_all_slots.rewrite(load.longest_delay),
+        "as if nothing of it fitted into the waits of decode",
+    )
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
@@ -727,8 +732,18 @@ def _next_estimate(
         coverage_growth(share, experts.spread),
         "for each per cent of requests, times a hundred",
     )
-    fixed = line.fixed + experts.reading * (share - growth)
-    kept = maximum(SMALLEST, 1 - filling * experts.reading * growth / before)
+    fixed = rows(
+        f"line_fixed_{number}",
+        f"Step time without requests, estimate {number - 1}",
+        "s",
+        line.fixed + experts.reading * (share - growth),
+    )
+    kept = rows(
+        f"kept_{number}",
+        f"Share of the requests that more experts do not keep longer, estimate {number - 1}",
+        "1",
+        maximum(SMALLEST, 1 - filling * experts.reading * growth / before),
+    )
     return _estimate(rows, load, f"_{number}", filling * fixed / kept)
 
 

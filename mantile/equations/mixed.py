@@ -49,14 +49,8 @@ def mixed_step(prefill: Pass, decode: Pass, prompts: Node, stops: Node) -> Mixed
     runs = rows("decode_runs", "Decode runs in the same step", "flag", 1 - stops)
     steps = {block.id: block for block in decode.blocks}
     blocks = [block for block in prefill.blocks if block.id != "host"]
-    memory = {
-        block.id: rows(
-            f"{block.id}.memory_time",
-            f"Memory time of the step, {lowered(block.label)}",
-            "s",
-            _memory_time(block, steps[block.id], share, runs),
-            "weights are read once",
-        )
+    times = {
+        block.id: _step_time(rows, block, steps[block.id], share, runs)
         for block in blocks
         if _is_product(block) and block.id in steps
     }
@@ -65,7 +59,7 @@ def mixed_step(prefill: Pass, decode: Pass, prompts: Node, stops: Node) -> Mixed
             block.id,
             f"Time prompts add to a step, {lowered(block.label)}",
             "s",
-            _in_all_runs(block, _added(block, steps.get(block.id), memory.get(block.id), share, runs)),
+            _in_all_runs(block, _added(block, steps.get(block.id), times.get(block.id), share, runs)),
         )
         for block in blocks
     ]
@@ -82,28 +76,48 @@ def _in_all_runs(block: Block, once: Node) -> Node:
     return once if block.repeats is None else once * block.repeats
 
 
-def _memory_time(prompts: Block, step: Block, share: Quantity, runs: Quantity) -> Node:
-    """Seconds to read the weights once, and to move the activations of all tokens."""
+def _step_time(rows: Rows, prompts: Block, step: Block, share: Quantity, runs: Quantity) -> Quantity:
+    """Seconds of a product in a step with prompts: weights are read once, for the tokens of all.
+
+    Args:
+        prompts: the product in the prefill pass; `step` in the decode step.
+        share: prompts in the step, against those of the prefill pass.
+        runs: 1 where decode runs in the same step.
+    """
     assert prompts.bytes is not None and prompts.reads is not None and prompts.memory is not None
     assert step.bytes is not None and step.reads is not None
-    weights = maximum(prompts.reads, runs * step.reads)
+    assert prompts.compute is not None and step.compute is not None
+    label = lowered(prompts.label)
+    weights = rows(
+        f"{prompts.id}.weights",
+        f"Weight bytes of the step, {label}",
+        "B",
+        maximum(prompts.reads, runs * step.reads),
+        "read once",
+    )
     activations = share * (prompts.bytes - prompts.reads) + runs * (step.bytes - step.reads)
-    return (weights + activations) * (prompts.memory / prompts.bytes)
+    moved = rows(f"{prompts.id}.bytes", f"Bytes of the step, {label}", "B", weights + activations)
+    return rows(
+        f"{prompts.id}.time",
+        f"Time of the step with prompts, {label}",
+        "s",
+        maximum(share * prompts.compute + runs * step.compute, moved * (prompts.memory / prompts.bytes)),
+        "launches left out",
+    )
 
 
 def _added(
-    prompts: Block, step: Block | None, memory: Quantity | None, share: Quantity, runs: Quantity
+    prompts: Block, step: Block | None, together: Quantity | None, share: Quantity, runs: Quantity
 ) -> Node:
     """Seconds by which prompts lengthen one run of an operation.
 
     Args:
         prompts: the operation in the prefill pass; `step` in the decode step.
-        memory: seconds that the products of a step with prompts wait for memory.
+        together: seconds of a product in a step with prompts.
         share: prompts in the step, against those of the prefill pass.
         runs: 1 where decode runs in the same step.
     """
-    if step is None or memory is None:
+    if step is None or together is None:
         return share * (prompts.layer_time if prompts.launch is None else prompts.layer_time - prompts.launch)
-    assert prompts.compute is not None and step.compute is not None and step.memory is not None
-    compute = share * prompts.compute + runs * step.compute
-    return maximum(0, maximum(compute, memory) - runs * maximum(step.compute, step.memory))
+    assert step.compute is not None and step.memory is not None
+    return maximum(0, together - runs * maximum(step.compute, step.memory))

@@ -69,11 +69,13 @@ class Scheduler:
     Args:
         first: 1 if decode stops for prompts.
         waits: by statistic, the three figures of its closed form.
+        in_use: the block of which it is; `forms` of its closed forms.
     """
 
     first: Quantity
     waits: dict[str, tuple[Quantity, Quantity, Quantity]]
-    sections: tuple[Section, ...]
+    in_use: Section
+    forms: Section
 
     def wait(self, statistic: str, prompt_time: Quantity, share: Quantity, others: Node) -> Node:
         """Seconds that a request waits behind other prompts.
@@ -129,17 +131,11 @@ def scheduler(known: Frameworks, inputs: Workload) -> Scheduler:
     return Scheduler(
         first=first,
         waits=waits,
-        sections=(
-            Section(
-                "Scheduler",
-                (*known.names, *known.schedulers, *known.admissions, *kinds, in_use, place, first),
-                "how prompts get their turn",
-            ),
-            Section(
-                "Waits by scheduler",
-                tuple(rows),
-                "wait = factor × prefill alone × share of others' prefill ^ exponent × others ^ exponent",
-            ),
+        in_use=Section("Scheduler", (*kinds, in_use, place, first), "how prompts get their turn"),
+        forms=Section(
+            "Waits by scheduler",
+            tuple(rows),
+            "wait = factor × prefill alone × share of others' prefill ^ exponent × others ^ exponent",
         ),
     )
 

@@ -197,10 +197,9 @@ def serving(
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
         sections=(
-            *alone.sections,
-            *setting.scheduler.sections,
+            setting.scheduler.forms,
             loop.section,
-            *(() if load is None else (_load_section(load),)),
+            *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
             token.section,
             first.section,
             waits.section,
@@ -232,6 +231,10 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> tuple[Arriv
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled
+
+
+STATE = "State"
+"""The block of the Serving sheet before which the concurrency at a rate is worked out."""
 
 
 def _load_section(load: Arrivals) -> Section:
@@ -286,7 +289,6 @@ def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, pr
         stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
         called="prefill service time",
     )
-    rows = Rows("serving")
     host = pipe(
         "prefill_host",
         "Time of the host to start the operations of a prompt",
@@ -294,9 +296,8 @@ def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, pr
         ranks.continuous * stages.chunks * operations(pipe, prefill) * factors["eager_launch"],
         "one by one, those of a decode step as one graph",
     )
-    # Both stand where they are added up, in the first token without a queue.
-    handling = rows("first_token", "Request handling", "s", factors["first_token"])
-    of_prompt = rows(
+    handling = pipe("first_token", "Request handling", "s", factors["first_token"])
+    of_prompt = pipe(
         "prefill",
         "Prefill of the prompt",
         "s",
@@ -322,7 +323,7 @@ def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, pr
         prefill=of_prompt,
         transfer=handover,
         others=others,
-        sections=(pipe.section("Pipeline", "what uneven stages and chunks cost"), *sections),
+        sections=(pipe.section("A prompt by itself", "through stages, chunk by chunk"), *sections),
     )
 
 
@@ -368,15 +369,20 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         prefill.parts[OVERHEAD] + host.time,
         "launches, and reads from host memory",
     )
+    chunk = rows(
+        "prefill_chunk",
+        "Time of a chunk through all stages",
+        "s",
+        (prefill.time - fixed) / chunks + fixed,
+    )
+    fixed_of_stage = rows(
+        "prefill_stage_fixed", "Time that every chunk takes again on a stage", "s", fixed / inputs.pp
+    )
     of_stage = rows(
         "prefill_stage_chunk",
         "Time of a chunk on the fullest stage",
         "s",
-        where(
-            inputs.pp > 1,
-            maximum(0, stage - fixed / inputs.pp) / chunks + fixed / inputs.pp,
-            (prefill.time - fixed) / chunks + fixed,
-        ),
+        where(inputs.pp > 1, maximum(0, stage - fixed_of_stage) / chunks + fixed_of_stage, chunk),
     )
     busy = rows(
         "prefill_busy",
@@ -384,12 +390,6 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         "s",
         chunks * of_stage,
         "a stage works on a chunk while the next works on the one before",
-    )
-    chunk = rows(
-        "prefill_chunk",
-        "Time of a chunk through all stages",
-        "s",
-        (prefill.time - fixed) / chunks + fixed,
     )
     through = rows(
         "prefill_through",
@@ -644,7 +644,7 @@ def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantit
         where(bandwidth > 0, factors["network_latency"] + size / bandwidth, NEVER),
         "never without a network",
     )
-    visible = Rows("serving")(
+    visible = rows(
         "transfer",
         "KV transfer",
         "s",
@@ -699,7 +699,6 @@ def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot, load: Arrivals | No
     if load is not None:
         others = where(load.open > 0, load.decoding / ONE_REQUEST, others)
     steps = wait_steps(rows, setting, loop)
-    rows.add(alone.handling, alone.prefill)
     running = rows(
         "first_step",
         "Running step",
@@ -710,9 +709,8 @@ def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot, load: Arrivals | No
     delay = rows("held_back", "Batching delay", "s", continuous * steps * token.tpot)
     parts = [alone.handling, alone.prefill, running, delay]
     if alone.transfer is not None:
-        rows.add(alone.transfer)
         parts.append(alone.transfer)
-    total = rows("base", "First token without a queue", "s", sum_range(span(parts)))
+    total = rows("base", "First token without a queue", "s", sum_of(parts))
     return _Base(
         base=total,
         parts=tuple(parts),
@@ -826,11 +824,12 @@ def saturation(
     applies = setting.interleaved * (1 - loop.synchronous)
     if load is not None:
         applies = applies * (1 - load.open)
+    may_fill = rows("fills", "Prompts may fill every step", "flag", applies, "with others, at any time")
     limit = rows(
         "saturation",
         "Wait where prompts fill every step",
         "s",
-        applies
+        may_fill
         * maximum(0, setting.memory.batch / ONE_REQUEST * service * (1 + setting.memory.redone) - generation),
         "the token budget cannot keep up",
     )
@@ -1166,11 +1165,17 @@ def e2e(
         others,
         called="median TTFT",
     )
+    tail = rows(
+        "ttft_tail",
+        "TTFT with the p95 of waits",
+        "s",
+        maximum(first.base + waits.p95, waits.saturation) + slots.p95,
+    )
     ttft_p95 = rows(
         "ttft_p95",
         "TTFT, p95",
         "s",
-        maximum(maximum(first.base + waits.p95, waits.saturation) + slots.p95, maximum(ttft_p50, start.ttft)),
+        maximum(tail, ttft_p50, start.ttft),
         others,
         called="p95 TTFT",
     )

@@ -44,6 +44,7 @@ class GraphRewrite:
         id_prefix, label_suffix: what ids begin with and labels end in; "" where the figures stand in place
             of the originals, which nobody asks for any more.
         roots: all figures that may be asked for, or their `order` where it is known.
+        copied: figures that are made again though nothing that they follow from is replaced.
     """
 
     def __init__(
@@ -53,11 +54,13 @@ class GraphRewrite:
         id_prefix: str,
         label_suffix: str,
         roots: tuple[Node, ...] | Order,
+        copied: tuple[Quantity, ...] = (),
     ) -> None:
         self.id_prefix, self.label_suffix = id_prefix, label_suffix
         self._rewritten: dict[Node, Node] = dict(replacements)
         for figure in private_inputs:
             self._rewritten[figure] = self._private(figure)
+        self._copied = frozenset(copied)
         self._affected = self._followers(roots if isinstance(roots, list) else order(*roots))
 
     @property
@@ -68,12 +71,17 @@ class GraphRewrite:
         """
         return self._rewritten
 
+    def depends(self, node: Node) -> bool:
+        """Whether a node follows from what is replaced, or is copied."""
+        return node in self._affected
+
     def _followers(self, order: Order) -> set[Node]:
         """Nodes that follow from what is replaced.
 
         Members of a span stand below each other, so one takes the others along.
         """
         affected: set[Node] = {node for node, other in self._rewritten.items() if other is not node}
+        affected |= self._copied
         while True:
             before = len(affected)
             for node, parts in order:
