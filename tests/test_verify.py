@@ -22,7 +22,7 @@ from mantile.verify.engines import recalculate, soffice, with_formulas
 from mantile.verify.verify import verify
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import CellDiff, diff_cells
-from mantile.workbook.read import open_file
+from mantile.workbook.read import open_file, read_cells
 from mantile.workbook.write import build_workbook
 
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
@@ -284,3 +284,14 @@ def test_libreoffice_catches_a_wrong_stored_value(workbook: Path, tmp_path: Path
     target = _corrupt(workbook, tmp_path / "corrupt.xlsx")
     sources = {item["source"] for item in verify(target, "libreoffice").to_dict()["mismatches"]}
     assert sources == {"stored value"}
+
+
+def test_a_long_range_is_read_as_far_as_the_sheet_goes(tmp_path: Path) -> None:
+    """Cells beyond the last row are not made, however many a formula refers to."""
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["B1"], book.active["B2"] = 3, "=SUM(A1:A90000)", "=B1*2"
+    book.save(tmp_path / "long.xlsx")
+    cells = read_cells(tmp_path / "long.xlsx")
+    values = with_formulas(cells, ("Sheet",))
+    assert (values["Sheet"][0, 1], values["Sheet"][1, 1]) == (3, 6)
+    assert cells.workbook["Sheet"].max_row == 2

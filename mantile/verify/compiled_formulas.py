@@ -87,6 +87,8 @@ class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
         context = {"external_links": self.external_links(context)} | context
         contents, read = self._contents[worksheet.title], self._read.get(worksheet.title, set())
         computed = {place for place, content in contents.items() if isinstance(content, Formula)}
+        rows, columns = worksheet.max_row, worksheet.max_column  # beyond them is nothing to compute with
+        read = {(row, column) for row, column in read if row < rows and column < columns}
         for row, column in sorted(computed | read):
             cell = worksheet.cell(row + 1, column + 1)
             compiled = self.compile_cell(cell, context, references, formula_references)
