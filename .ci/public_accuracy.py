@@ -226,14 +226,14 @@ class Bench:
         counts: Counter[tuple[str, str, str]] = Counter()
         for matched in match_runs(self.runs, library).runs:
             values = matched.column.values
-            for kind, value in (
+            for kind, name in (
                 ("vendor", vendors[values["accelerator"]]),
                 ("family", build_ir(load_model(matched.run.model)).family),
                 ("format", values["weights_dtype"]),
             ):
-                counts[kind, values["framework"], value] += 1
-        for (kind, framework, value), runs in sorted(counts.items()):
-            print(f"  - {{kind: {kind}, framework: {framework}, value: {value}, runs: {runs}}}")
+                counts[kind, values["framework"], name] += 1
+        for (kind, framework, name), runs in sorted(counts.items()):
+            print(f"  - {{kind: {kind}, framework: {framework}, name: {name}, runs: {runs}}}")
 
     def _throughput(self, by: LeftOut) -> Any:
         """Log ratios of throughput that follow from those of TTFT and TPOT: requests in flight over their

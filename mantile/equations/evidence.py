@@ -152,7 +152,7 @@ def _seen(
 
 
 def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) -> Input:
-    key = f"{entry.framework}/{entry.value}"
+    key = f"{entry.framework}/{entry.name}"
     return defined(
         f"evidence.seen.{entry.kind}.{key}.{what}".lower(),
         f"Measured with {_SEEN[entry.kind]}: {key}" if what == "key" else f"Runs of {key}",

@@ -38,7 +38,7 @@ class Seen(Strict):
 
     kind: Literal["vendor", "family", "format"]
     framework: str
-    value: str
+    name: str
     runs: int = Field(ge=1)
 
 

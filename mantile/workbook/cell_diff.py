@@ -122,8 +122,9 @@ class _Differ:
         content = self.file.content(sheet.name, row, column)
         if cell.expression is not None:
             if is_formula(content):
-                follows = cell.entry is not None and self.file.follows(sheet, cell, content) is not None
-                if follows or self.file.is_as_printed(sheet, cell, content):
+                place = (sheet.name, row, column)
+                follows = cell.entry is not None and self.file.follows(place) is not None
+                if follows or self.file.is_as_printed(place):
                     return
             elif cell.entry is not None:  # typing over a following input is an edit of that input
                 return
@@ -138,31 +139,31 @@ class _Differ:
             "generated": generated,
             "found": shortened(content),
         }
-        self._kind(sheet.name, row, column, cell, item).append(item)
+        self._kind((sheet.name, row, column), cell, item).append(item)
 
-    def _kind(
-        self, name: str, row: int, column: int, cell: Cell, item: dict[str, Any]
-    ) -> list[dict[str, Any]]:
+    def _kind(self, place: Place, cell: Cell, item: dict[str, Any]) -> list[dict[str, Any]]:
         """The list in which a cell that differs belongs."""
         diff = self.diff
         changed = is_formula(item["found"])
-        is_label = cell.expression is None and cell.number is None and (name, row, column) not in self.used
+        is_label = cell.expression is None and cell.number is None and place not in self.used
         if cell.style.unlocked and not changed and cell.expression is None:
             return diff.notes  # room to sign
         if self.file.other_version:
             if is_label and not changed:
                 return []  # what another version called it
-            if (name, row) not in self.places.book_ids or self._is_other_copy(name, item):
+            if place[:2] not in self.places.book_ids or self._is_other_copy(place, item):
                 return diff.not_compared
-            return self._judged(name, item, diff.formulas if changed else diff.overwritten)
+            there = self.file.file_sheet(place)
+            return self._judged(there, item, diff.formulas if changed else diff.overwritten)
         return diff.formulas if changed else diff.labels if is_label else diff.overwritten
 
-    def _is_other_copy(self, name: str, item: dict[str, Any]) -> bool:
+    def _is_other_copy(self, place: Place, item: dict[str, Any]) -> bool:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""
-        if name in self.book.estimate.equations.sheets or not is_formula(item["found"]):
+        if place[0] in self.book.estimate.equations.sheets or not is_formula(item["found"]):
             return False
-        formula = self.places.as_of_base(self.places.file_formula(name, item["found"]))
-        generated = self.places.as_of_base(self.places.book_formula(name, str(item["generated"])))
+        places, there = self.places, self.file.file_sheet(place)
+        formula = places.as_of_base(places.file_formula(there, item["found"]))
+        generated = places.as_of_base(places.book_formula(place[0], str(item["generated"])))
         return normal_form(formula) == normal_form(generated) is not None
 
     def _others(self, name: str, sheet: Sheet) -> Iterator[tuple[int, int, Any]]:
@@ -203,7 +204,7 @@ class _Differ:
     def _judged(self, name: str, item: dict[str, Any], edited: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Where a cell with an id belongs that another version filled otherwise.
 
-        Changed on purpose since, or edited.
+        Changed on purpose since, or edited. `name` is its sheet in the file.
         """
         generator = self.book.bundle.generator
         why = why_changed(item["id"], self.places.file_formula(name, str(item["found"])), generator)

@@ -80,6 +80,7 @@ _OLD = {
     "load.drain": "[constant.half]*[serving.prefill_service]/[load.free]",
     "load.left": "MAX([constant.smallest],1-[load.rate]*[load.work]/[constant.one_request])",
     "load.prompts": "[load.rate]*[serving.prefill_service]/[constant.one_request]",
+    "load.open": "IF([inputs.request_rate]>0,1,0)",
     "load.served": "MIN([inputs.request_rate],[load.limit]*[inputs.dp])",
     "load.wait": "MIN([constant.never],[constant.half]*[load.prompts]*[serving.prefill_service]/[load.free])",
     "load.wait_p50": "MIN([constant.never],[load.drain]*MAX(0,LN(MAX([constant.smallest],"
@@ -211,6 +212,25 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=\[inputs\.continuous\]\*(?:\(1-\[inputs\.disaggregated\]\)\*)?"
         r"\[efficiency\.interference\]\*\[serving\.prompt_delay\]",
         why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.first_step",
+        formula=r"=\[inputs\.continuous\]\*\[efficiency\.step_lag\]\*\[serving\.(?:decode_step|step_in_use)\]",
+        why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.base",
+        formula=r"=SUM\(\{\[serving\.first_token\],.*,\[serving\.held_back\](?:,\[serving\.transfer\])?\}\)",
+        why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"model\.active_parameters",
+        formula=r"=\[model\.parameters\]-\(\[[\w.]+\](?:\+\[[\w.]+\])*\)"
+        r"\*\(1-\[model\.experts_per_token\]/\[model\.experts\]\)",
+        why="the routed experts have a row of their own, of which each token takes its share",
     ),
     Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )

@@ -84,21 +84,30 @@ class File:
         """A cell as people write it, where it stands in the file."""
         return place_of(*(self.places.in_file(sheet, row, column) or (sheet, row, column)))
 
-    def is_as_printed(self, sheet: Sheet, cell: Cell, content: Formula) -> bool:
-        """Whether a formula is the one the book has there.
+    def is_as_printed(self, place: Place) -> bool:
+        """Whether the file has the formula of the book in a cell of the book.
 
         It reads the same figures and does the same with them.
         """
-        return self._same(sheet.name, self.book.formula_text(sheet, cell), content)
+        sheet, content = self.book.sheets[place[0]], self.content(*place)
+        return isinstance(content, Formula) and self._same(
+            place, self.book.formula_text(sheet, sheet.cells[place[1:]]), content
+        )
 
-    def follows(self, sheet: Sheet, cell: Cell, content: Any) -> tuple[str, int] | None:
+    def follows(self, place: Place) -> tuple[str, int] | None:
         """The input, and its scenario, whose value a cell takes because it repeats it; None if not."""
+        content, cell = self.content(*place), self.book.sheets[place[0]].cells[place[1:]]
         if not isinstance(content, Formula):
             return None
-        if cell.follows is not None and self.is_as_printed(sheet, cell, content):
+        if cell.follows is not None and self.is_as_printed(place):
             return cell.follows
-        place = self.places.repeated(sheet.name, content) if self.other_version else None
-        return None if place is None else self._input_at(place)
+        repeated = self.places.repeated(self.file_sheet(place), content) if self.other_version else None
+        return None if repeated is None else self._input_at(repeated)
+
+    def file_sheet(self, place: Place) -> str:
+        """The sheet of the file on which a cell of the book stands; another version may have another."""
+        there = self.places.in_file(*place)
+        return place[0] if there is None else there[0]
 
     def _input_at(self, place: Place) -> tuple[str, int] | None:
         """The input and the scenario whose value a cell of the book shows, typed there or linked."""
@@ -134,11 +143,11 @@ class File:
         """Inputs by the cells in which they are typed; those all scenarios share are the base's."""
         return {place: entry for entry, place in reversed(self.book.input_cells.items())}
 
-    def _same(self, sheet: str, expected: str, content: Formula) -> bool:
+    def _same(self, place: Place, expected: str, content: Formula) -> bool:
         if self.places.as_laid_out:
             return content == expected or plain(content) == plain(expected)
-        formula = self.places.file_formula(sheet, content)
-        generated = self.places.book_formula(sheet, expected)
+        formula = self.places.file_formula(self.file_sheet(place), content)
+        generated = self.places.book_formula(place[0], expected)
         if formula == generated or not self.other_version:
             return formula == generated
         form = normal_form(formula)
@@ -258,7 +267,7 @@ def _typed(
     figure, typed, generated = file.inputs[identifier], values[scenario], file.generated[scenario]
     sheet = file.book.sheets[place[0]]
     cell, content = sheet.cells[place[1:]], file.content(*place)
-    followed = file.follows(sheet, cell, content)
+    followed = file.follows(place)
     if followed is not None:
         other, of = followed
         if of < len(values) and other in values[of]:  # else it follows its default
