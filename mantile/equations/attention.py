@@ -25,7 +25,7 @@ def attention(phase: Phase, module: Module, core: Attention, workers: Workers) -
     channels = plan.on_rank(core.query, module) + plan.on_rank(core.result, module)
     flops = FLOPS_PER_PAIR * phase.rank_tokens * context * channels
     if not phase.decode:
-        work = Work(launch, flops=flops, rate=efficiency["attention_flops"])
+        work = Work(launch, flops=flops, rate=efficiency["cached_attention_flops"])
         return operation(rows, module, work, "causal, fused: scores never leave the chip")
     kept = plan.on_rank(core.key, module) + plan.on_rank(core.value, module)
     read = _cache(rows, phase, context, kept * formats.kv_bytes)

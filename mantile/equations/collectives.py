@@ -23,6 +23,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     as_node,
     index,
     match,
@@ -63,8 +64,8 @@ class _Pass:
     """What messages of a pass follow from.
 
     Args:
-        mixers, ffns, experts: how often mixers, FFNs and among them routed experts hand on partial sums; None
-            where there are none.
+        mixers, ffns, dense, experts: how often mixers, FFNs, among them dense FFNs with shared experts, and
+            routed experts hand on partial sums; None where there are none.
     """
 
     phase: Phase
@@ -72,6 +73,7 @@ class _Pass:
     ir: ModelGraph
     mixers: Node
     ffns: Node | None
+    dense: Node | None
     experts: Node | None
 
     @property
@@ -84,6 +86,15 @@ class _Pass:
         """A stage has several attention groups."""
         return self.workers.ranks.groups > 1
 
+    @property
+    def gathers_tokens(self) -> Node:
+        """FFNs are spread over several attention groups, whose tokens they gather.
+
+        Where tokens are sent to their experts, every group keeps its dense FFNs to itself.
+        """
+        experts = self.workers.plan.experts
+        return self.several if experts is None else all_of(self.several, experts.ranks.sends_tokens <= 0)
+
     def rows(self, name: str, label: str) -> Rows:
         """Where the rows of one kind of message go."""
         return Rows(f"{self.phase.id}.{name}", f", {label}")
@@ -94,7 +105,7 @@ def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
     mixers, dense, routed = _ends(ir)
     of_mixers = _count(mixers, once=True)
     assert of_mixers is not None
-    work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(routed))
+    work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(dense), _count(routed))
     sums = all_reduce(work)
     halves = sequence(work, sums)
     gathers = None if work.ffns is None else gather(work, work.ffns)
@@ -181,13 +192,17 @@ def all_reduce(work: _Pass) -> _Sums:
     phase, plan, label = work.phase, work.workers.plan, "all-reduce"
     rows = work.rows("all_reduce", label)
     size = rows("message_bytes", "Message bytes", "B", phase.rank_tokens * work.hidden_bytes)
-    ends = work.mixers if work.ffns is None else work.mixers + where(work.several, 0, work.ffns)
+    ends = work.mixers
+    if work.dense is not None:
+        ends = ends + where(work.gathers_tokens, 0, work.dense)
+    if work.experts is not None:
+        ends = ends + where(work.several, 0, work.experts)
     number = rows(
         "ends",
         "Mixers, FFNs and the embedding that need a sum",
         "1",
         ends,
-        "" if work.ffns is None else "with several attention groups FFNs gather tokens instead",
+        "" if work.ffns is None else "FFNs gather tokens instead where several attention groups share them",
     )
     block = _message(
         rows,
@@ -238,26 +253,17 @@ def sequence(work: _Pass, sums: _Sums) -> Block:
 
 def gather(work: _Pass, ffns: Node) -> Block:
     """With several attention groups, an all-gather and a reduce-scatter for every FFN."""
-    network, plan, label = work.workers.network, work.workers.plan, "gather of tokens"
+    network, label = work.workers.network, "gather of tokens"
     assert network.gather is not None
     rows = work.rows("gather", label)
     size = rows("message_bytes", "Message bytes", "B", work.phase.tokens * work.hidden_bytes)
-    number = ffns
-    if work.experts is not None and plan.experts is not None:
-        number = rows(
-            "ffns",
-            "FFNs that gather tokens",
-            "1",
-            ffns - plan.experts.ranks.sends_tokens * work.experts,
-            "tokens that are sent to their experts need not be gathered",
-        )
     return _message(
         rows,
         label,
         "several attention groups, over the ranks of a stage",
         network.gather,
         size,
-        RING_PHASES * number * where(work.several, 1, 0),
+        RING_PHASES * ffns * where(work.gathers_tokens, 1, 0),
         work.workers.efficiency.factors["gather_overlap"],
     )
 
@@ -268,37 +274,32 @@ def to_experts(work: _Pass, layers: Node) -> list[Block]:
     A token goes to a rank once, whatever it needs there.
     """
     workers, phase = work.workers, work.phase
-    plan, network, ep = workers.plan, workers.network, workers.inputs.ep
-    assert network.all_to_all is not None and plan.experts is not None
+    plan, network = workers.plan, workers.network
+    assert network.all_to_all is not None and network.copies is not None and plan.experts is not None
     ranks = plan.experts.ranks
     products = (module.operation for module in work.ir.modules)
     product = next(product for product in products if isinstance(product, GroupedMatMul))
     ways = (
         (
             "dispatch",
-            ("Tokens a rank sends", "Ranks a token goes to"),
+            "Tokens a rank sends",
             workers.formats.classes["experts"].activation_bytes,
             "tokens to the ranks of their experts",
         ),
         (
             "combine",
-            ("Tokens a rank gets back", "Ranks a token comes from"),
+            "Tokens a rank gets back",
             RESULT_BYTES,
             "results back to the ranks of their tokens",
         ),
     )
     blocks: list[Block] = []
-    for name, (of_rank, of_token), value_bytes, between in ways:
+    for name, of_rank, value_bytes, between in ways:
         rows = work.rows(name, name)
         own = rows("own_tokens", of_rank, "token", phase.tokens / workers.ranks.stage)
-        copies = rows(
-            "copies",
-            of_token,
-            "1",
-            ranks.tp * ep * (1 - (1 - 1 / ep) ** product.per_token),
-            "several experts of a token may stand on one rank",
+        size = rows(
+            "message_bytes", "Message bytes", "B", own * network.copies * product.inputs * value_bytes
         )
-        size = rows("message_bytes", "Message bytes", "B", own * copies * product.inputs * value_bytes)
         number, overlap = layers * ranks.sends_tokens, workers.efficiency.factors["all_to_all_overlap"]
         blocks.append(_message(rows, name, between, network.all_to_all, size, number, overlap))
     return blocks
@@ -375,11 +376,11 @@ def _after(
             "ffn",
             "Messages after an FFN",
             "s",
-            where(work.several, RING_PHASES * gathers.layer_time, time),
+            where(work.gathers_tokens, RING_PHASES * gathers.layer_time, time),
             "several attention groups gather tokens before it and scatter them after it",
         )
         label = "Bytes of messages after an FFN"
-        size = sizes("ffn_bytes", label, "B", where(work.several, gathers.bytes, size))
+        size = sizes("ffn_bytes", label, "B", where(work.gathers_tokens, gathers.bytes, size))
         after["stage"] = after["shared"] = (time, size)
     if sent and plan.experts is not None:
         sends = plan.experts.ranks.sends_tokens > 0

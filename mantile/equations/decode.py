@@ -95,7 +95,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "on average half of the output is there",
     )
     contexts = context(rows, ir, lambda span, row: mean_context(span, row, length, inputs.cp))
-    touched = coverage(rows, tokens, workers.efficiency, ir)
+    touched = coverage(rows, tokens, workers, ir)
     phase = Phase(
         id="decode",
         requests=requests,

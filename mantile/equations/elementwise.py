@@ -16,6 +16,7 @@ _NOTES = {
     "activation": "matrices read, product written",
     "embedding": "one row per token",
     "gate": "gate and result read, product written",
+    "sorted": "one copy per token and expert; its launch is in that of the grouped products",
     "routing": "scores, the best experts, tokens sorted by expert",
 }
 
@@ -27,12 +28,12 @@ def elementwise(phase: Phase, module: Module, small: Elementwise, workers: Worke
     values: Node = BOTH_WAYS * width
     if small.kind == "norm":
         values = ADD_NORM_PASSES * width
-    elif small.kind == "activation":
+    elif small.kind in ("activation", "sorted"):
         values = width
     elif small.kind in ("rope", "routing"):
         kernels = TWO_KERNELS * kernels
     work = Work(
-        launch=kernels,
+        launch=kernels if small.kind != "sorted" else None,
         traffic=phase.tokens_of(module) * values * RESULT_BYTES,
         bandwidth=efficiency["streaming"],
     )

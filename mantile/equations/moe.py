@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
-from mantile.equations.constant import FLOPS_PER_MAC, HALF, ONE_TOKEN, RESULT_BYTES, SATURATED, SMALLEST
-from mantile.equations.efficiency import Efficiency
+from mantile.equations.constant import (
+    FLOPS_PER_MAC,
+    HALF,
+    ONE_TOKEN,
+    RESULT_BYTES,
+    SATURATED,
+    SMALLEST,
+)
 from mantile.equations.linear import channels_on_rank
 from mantile.equations.phase import Phase
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, logarithm, maximum, minimum
+from mantile.graph.quantity import Node, Quantity, logarithm, maximum, minimum, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
 
-def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
-    """Share of a layer's experts that at least one token of a pass goes through: 1 - (1 - k/E)^(T^spread).
+def coverage(rows: Rows, tokens: Quantity, workers: Workers, ir: ModelGraph) -> Quantity | None:
+    """Share of its experts that the busiest rank reads in a pass; None in a model without experts.
 
-    A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed.
-    None in a model without experts.
+    On average a share of 1 - (1 - k/E)^(T^spread) is touched: a token misses an expert with probability
+    1 - k/E, and the exponent of T is below 1 because routing is skewed. How many of its experts a rank reads
+    scatters like independent draws, and the layer waits for the rank that reads most. The largest of n such
+    numbers lies about sqrt(ln n) deviations above their mean.
     """
     routed = [module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul)]
     if not routed:
         return None
     per_token, count = routed[0].per_token, routed[0].count
+    ranks = workers.plan.experts
+    assert ranks is not None
     missed = 1 - per_token / count
     draws = minimum(
-        (tokens / ONE_TOKEN) ** efficiency["routing_spread"], SATURATED * count / per_token
+        (tokens / ONE_TOKEN) ** workers.efficiency["routing_spread"], SATURATED * count / per_token
     )  # LibreOffice knows no smaller power
-    return rows(
+    share = rows(
         "coverage",
         "Share of the experts touched",
         "1",
         1 - missed**draws,
         "a token misses an expert by chance; skewed routing counts as fewer tokens",
         called="expert coverage",
+    )
+    deviation = rows(
+        "coverage_deviation",
+        "Deviation of that share between ranks",
+        "1",
+        (share * (1 - share) / ranks.per_rank) ** HALF,
+        "as of independent draws",
+        called="deviation of the coverage",
+    )
+    return rows(
+        "coverage_busiest",
+        "Share of its experts that the busiest rank reads",
+        "1",
+        minimum(1, share + deviation * logarithm(ranks.ranks.groups) ** HALF),
+        "a layer waits for it; the largest of n draws lies about sqrt(ln n) deviations above their mean",
+        called="coverage on the busiest rank",
     )
 
 
@@ -66,16 +92,16 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         inputs * outputs,
         called="parameters of an expert",
     )
-    weights = rows(
-        "weight_bytes",
-        "Weight bytes",
-        "B",
-        phase.coverage * plan.experts.per_rank * parameters * formats.bytes,
+    touched = rows(
+        "touched", "Experts touched on the busiest rank", "expert", phase.coverage * plan.experts.per_rank
     )
+    weights = rows("weight_bytes", "Weight bytes", "B", touched * parameters * formats.bytes)
+    sent = where(plan.experts.ranks.sends_tokens > 0, efficiency["moe_sent"], 1)
+    rate = rows("rate", "FLOP/s reached", "FLOP/s", efficiency["moe_flops"] * sent)
     work = Work(
         launch=HALF * efficiency["moe_launch_time"],
         flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
-        rate=efficiency["moe_flops"],
+        rate=rate,
         traffic=weights + routed * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),
         bandwidth=efficiency["moe_bytes"],
         reads=weights,

@@ -82,6 +82,7 @@ class Network:
         sequence: an all-gather or a reduce-scatter over the TP ranks, as sequence parallelism needs it.
         gather: the same over all ranks of a stage; None in a model without FFNs.
         all_to_all: over the ranks of a stage; None in a model without experts.
+        copies: ranks that a token goes to in it; None in a model without experts.
         p2p_latency, p2p_per_byte: from stage to stage.
         out: B/s of one accelerator out of its domain.
         tp_domains, stage_domains: domains that the TP ranks, and those of a stage, span.
@@ -91,6 +92,7 @@ class Network:
     sequence: Collective
     gather: Collective | None
     all_to_all: Collective | None
+    copies: Quantity | None
     p2p_latency: Quantity
     p2p_per_byte: Quantity
     out: Quantity
@@ -201,12 +203,12 @@ def network(
     sums, of_sums = all_reduce(tp, links)
     halves, of_halves = gather("sequence", "gather over TP", tp, links)
     sections = [rows.section("Network", "between domains"), tp.section, stage.section, *of_sums, of_halves]
-    gathers = exchange = None
+    gathers = exchange = copies = None
     if has_ffns:
         gathers, of_gathers = gather("gather", "gather over a stage", stage, links)
         sections.append(of_gathers)
     if GroupedMatMul in ir.operations():
-        exchange, of_exchange = all_to_all(stage, links)
+        exchange, copies, of_exchange = all_to_all(stage, links, _per_token(ir), inputs.ep)
         sections += of_exchange
     latency, per_byte, of_stages = p2p(ranks, links)
     return Network(
@@ -214,6 +216,7 @@ def network(
         sequence=halves,
         gather=gathers,
         all_to_all=exchange,
+        copies=copies,
         p2p_latency=latency,
         p2p_per_byte=per_byte,
         out=out,
@@ -482,12 +485,14 @@ class _Exchange:
     """Parts that algorithms of an all-to-all share.
 
     Args:
+        copies: ranks that a token goes to.
         direct: s per byte of the share that stays inside a domain, over direct links.
-        inner: s per byte inside a domain, over the links there are.
+        inner: s per byte inside domains, over the links there are.
         start: fixed time inside a domain.
-        outside: share of a message that leaves the domain.
+        outside: what leaves the domain, against all copies.
     """
 
+    copies: Quantity
     direct: Node
     inner: Node
     start: Quantity
@@ -495,25 +500,50 @@ class _Exchange:
     section: Section
 
 
-def inside_and_outside(stage: _Group, links: _Links) -> _Exchange:
-    """What of a message to all ranks of a stage stays inside the domain, and how long that takes."""
+def _per_token(ir: ModelGraph) -> Node:
+    """Experts that a token goes through."""
+    products = (module.operation for module in ir.modules)
+    return next(product.per_token for product in products if isinstance(product, GroupedMatMul))
+
+
+def inside_and_outside(stage: _Group, links: _Links, per_token: Node, ep: Node) -> _Exchange:
+    """What of a message to all ranks of a stage stays inside the domain, and how long that takes.
+
+    A token goes to a rank once, whatever it needs there, and to another domain once: a rank there passes it
+    on to the others.
+    """
     factors, hardware, rows = links.factors, links.hardware, Rows("network.all_to_all")
+    copies = rows(
+        "copies",
+        "Ranks a token goes to",
+        "1",
+        stage.size * (1 - (1 - 1 / ep) ** per_token),
+        "several experts of a token may stand on one rank",
+    )
+    away = rows(
+        "domains",
+        "Other domains a token goes to",
+        "1",
+        (stage.domains - 1) * (1 - (1 - 1 / stage.domains) ** per_token),
+        "once to each, where a rank passes it on",
+    )
     inside = rows(
         "inside",
-        "Share sent inside the domain",
+        "Share passed on inside domains",
         "1",
-        (stage.inside - 1) / stage.size,
-        called="share sent inside the domain",
+        (stage.inside - 1) / stage.inside,
+        "of all copies, those from other domains as well",
+        called="share passed on inside domains",
     )
     outside = rows(
         "outside",
-        "Share sent out of the domain",
+        "Sent out of the domain, against all copies",
         "1",
-        (stage.size - stage.inside) / stage.size,
+        away / copies,
         called="share sent out of the domain",
     )
     direct = inside / (factors["all_to_all_bandwidth"] * stage.bandwidth)
-    around = QUARTER * stage.inside * stage.inside / stage.size
+    around = QUARTER * stage.inside
     across = rows(
         "inner_torus",
         "Time per byte inside the domain, across a torus",
@@ -533,13 +563,18 @@ def inside_and_outside(stage: _Group, links: _Links) -> _Exchange:
         where(hardware.torus > 0, stage.gather.start, factors["all_to_all_latency"]),
     )
     section = rows.section("All-to-all, common parts", "experts are chosen evenly over the ranks")
-    return _Exchange(direct, across + straight, start, outside, section)
+    return _Exchange(copies, direct, across + straight, start, outside, section)
 
 
-def all_to_all(stage: _Group, links: _Links) -> tuple[Collective, tuple[Section, ...]]:
-    """Every rank of a stage sends every other a part of its own."""
+def all_to_all(
+    stage: _Group, links: _Links, per_token: Node, ep: Node
+) -> tuple[Collective, Quantity, tuple[Section, ...]]:
+    """Every rank of a stage sends every other a part of its own; with the ranks that a token goes to.
+
+    Between domains and inside them the copies move at the same time: the slower of the two counts.
+    """
     factors, hardware = links.factors, links.hardware
-    parts = inside_and_outside(stage, links)
+    parts = inside_and_outside(stage, links, per_token, ep)
     algorithms = (
         _Algorithm("direct", stage.within(hardware.direct > 0), factors["all_to_all_latency"], parts.direct),
         _Algorithm(
@@ -558,11 +593,11 @@ def all_to_all(stage: _Group, links: _Links) -> tuple[Collective, tuple[Section,
             "hierarchical",
             stage.across(links.out),
             parts.start + factors["network_latency"],
-            parts.inner + parts.outside / links.out,
+            maximum(parts.inner, parts.outside / links.out),
         ),
     )
     exchange, section = collective("all_to_all", "all-to-all", stage, algorithms)
-    return exchange, (parts.section, section)
+    return exchange, parts.copies, (parts.section, section)
 
 
 def p2p(ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Section]:

@@ -110,10 +110,10 @@ def tokens_by_scope(
     scopes = {scope(module) for module in ir.modules}
     plan = workers.plan
     scoped: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
-    if "shared" in scopes and plan.experts is not None:
-        scoped["shared"] = rows(
+    if scopes & {"stage", "shared"} and plan.experts is not None:
+        scoped["stage"] = scoped["shared"] = rows(
             "shared_tokens",
-            "Tokens of a rank in shared experts",
+            "Tokens of a rank in dense FFNs and shared experts",
             "token",
             where(plan.experts.ranks.sends_tokens > 0, on_rank, tokens),
         )

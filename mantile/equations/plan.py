@@ -51,16 +51,20 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import Attention, GroupedMatMul, Layer, ModelGraph, Module, Split, Width
 from mantile.library.scenario import MOST_STAGES
 
+EXPERT_STEPS = ("experts_sorted", "experts_activation", "experts_summed")
+"""Small kernels that work on the tokens of a rank's experts."""
+
 Scope = Literal["attention", "stage", "shared", "experts"]
 """Ranks a module is spread over: those of an attention group, of the stage, or of EP.
 
-Shared experts are spread as the stage is, or as an attention group where tokens are sent to experts.
+Dense FFNs and shared experts of a model with experts are spread as the stage is, or as an attention group
+where tokens are sent to experts.
 """
 
 
 def scope(module: Module) -> Scope:
     """The ranks a module is spread over."""
-    if isinstance(module.operation, GroupedMatMul) or module.step == "experts_activation":
+    if isinstance(module.operation, GroupedMatMul) or module.step in EXPERT_STEPS:
         return "experts"
     if module.kind == "moe" and module.step in ("shared_up", "shared_activation", "shared_down"):
         return "shared"
@@ -218,21 +222,21 @@ def _over(
     over: dict[Scope, Node] = {"attention": inputs.tp, "stage": ranks.stage}
     if experts is not None:
         over["experts"] = experts.tp
-        if any(scope(module) == "shared" for module in ir.modules):
-            over["shared"] = shared_ranks(rows, inputs, ranks, experts)
+        if any(scope(module) in ("stage", "shared") for module in ir.modules):
+            over["stage"] = over["shared"] = shared_ranks(rows, inputs, ranks, experts)
     return over
 
 
 def shared_ranks(rows: Rows, inputs: Workload, ranks: Ranks, experts: ExpertRanks) -> Quantity:
-    """Ranks that share a shared expert, and its copies in a stage."""
+    """Ranks that share a dense FFN or a shared expert, and its copies in a stage."""
     shared = rows(
         "shared_ranks",
-        "Ranks that share a shared expert",
+        "Ranks that share a dense FFN or a shared expert",
         "rank",
         where(experts.sends_tokens > 0, inputs.tp, ranks.stage),
         "an attention group that sends tokens away keeps its own",
     )
-    rows("shared_copies", "Copies of shared experts in a stage", "1", ranks.stage / shared)
+    rows("shared_copies", "Copies of dense FFNs and shared experts in a stage", "1", ranks.stage / shared)
     return shared
 
 

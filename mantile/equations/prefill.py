@@ -68,7 +68,7 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
     in_norms = norm_tokens(rows, on_rank, workers)
     contexts = context(rows, ir, lambda span, row: mean_context(span, row, inputs.input_tokens))
-    touched = coverage(rows, tokens, workers.efficiency, ir)
+    touched = coverage(rows, tokens, workers, ir)
     return Phase(
         id="prefill",
         requests=prompts,

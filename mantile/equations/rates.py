@@ -180,6 +180,14 @@ class _Rates:
         )
         peak = self.formats.sixteen_peak
         self.rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", prefill * peak)
+        if "attention_prefill_fp8" in self.factors:
+            faster = where(equal(self.formats.kv_format, "fp8"), self.factors["attention_prefill_fp8"], 1)
+            self.rate(
+                "cached_attention_flops",
+                "Attention FLOP/s reached over the cache",
+                "FLOP/s",
+                self.by_name["attention_flops"] * faster,
+            )
         if "attention_launch" in self.factors:
             self.rate(
                 "attention_launch_time",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.phase import Phase
-from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, maximum, where
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import Module
@@ -51,13 +51,13 @@ class Work:
     """What one execution of an operation takes on an accelerator.
 
     Args:
-        launch: seconds before the first byte.
+        launch: seconds before the first byte; None where that of another operation covers it.
         flops, rate: FLOPs, and the FLOP/s it reaches. Both or none.
         traffic, bandwidth: bytes moved, and the B/s it reaches. Both or none.
         reads: bytes of weights and cache among the traffic.
     """
 
-    launch: Node
+    launch: Node | None = None
     flops: Node | None = None
     rate: Node | None = None
     traffic: Node | None = None
@@ -88,11 +88,12 @@ def operation(rows: Rows, module: Module, work: Work, note: str = "") -> Block:
         compute = rows("compute_time", "Compute time", "s", flops / work.rate)
     if traffic is not None and work.bandwidth is not None:
         memory = rows("memory_time", "Memory time", "s", traffic / work.bandwidth)
-    launch = rows("launch_time", "Launch time", "s", work.launch)
+    launch = None if work.launch is None else rows("launch_time", "Launch time", "s", work.launch)
     busy, limit = _busy(rows, compute, memory)
     per_run = "Time per layer" if layers is not None else "Time of one run"
-    layer_time = rows("layer_time", per_run, "s", launch + busy)
-    bound = rows("bound", "Bound by", "1", where(launch > busy, OVERHEAD, limit))
+    layer_time = rows("layer_time", per_run, "s", busy if launch is None else launch + busy)
+    limited_by = limit if launch is None else where(launch > busy, OVERHEAD, limit)
+    bound = rows("bound", "Bound by", "1", as_node(limited_by))
     in_pass = layer_time * layers if layers is not None else layer_time
     time = rows("time", "Time", "s", in_pass, called=f"time of the {low}")
     often = _how_often(layers)

@@ -138,6 +138,14 @@ def _experts(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     experts, chosen, matrices = facts["experts"], facts["experts_per_token"], facts["ffn_input_matrices"]
     width, inner = facts.get("latent_size", facts["hidden_size"]), builder.columns(facts["expert_size"])
     return [
+        elementwise(
+            "experts_sorted",
+            "sorted",
+            (chosen + 1) * width,
+            label="Tokens by expert",
+            short="sort",
+            kind="moe",
+        ),
         build_module(
             "experts_up",
             GroupedMatMul(width, matrices * inner, experts, chosen),
@@ -166,6 +174,14 @@ def _experts(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
             part="experts",
             kind="moe",
             reduces=True,
+        ),
+        elementwise(
+            "experts_summed",
+            "sorted",
+            (chosen + 1) * width,
+            label="Results by token",
+            short="sum",
+            kind="moe",
         ),
     ]
 

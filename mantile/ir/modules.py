@@ -151,7 +151,7 @@ class Recurrence:
 
 
 Family = Literal["dense", "experts", "latent", "recurrent"]
-ElementwiseKind = Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing"]
+ElementwiseKind = Literal["norm", "qk_norm", "rope", "activation", "embedding", "gate", "routing", "sorted"]
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,12 @@ _SCHEDULE = (
     "from the host, beyond saturation the queue grows, decode workers hold what is in decode, and KV places "
     "go by the framework's policy; 0.7.0 had none of it"
 )
+_WIDE = (
+    "a layer waits for the rank that reads most experts, sorting tokens by expert takes time, a token goes "
+    "to another domain once and is passed on there, products over sent tokens have a rate of their own, and "
+    "attention groups that send tokens to experts keep their dense FFNs to themselves; 0.7.0 had none of it"
+)
+_FP8_CACHE = "attention of prompts over an fp8 cache has a rate of its own; 0.7.0 took that over 16 bit"
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
@@ -148,7 +154,33 @@ def _pattern(formula: str) -> str:
     )
 
 
+_OF_PASS = r"(?:prefill|decode)\."
+_OLD_WIDE = {
+    r"plan\.ffn": r"=ROUNDUP\(\[model\.ffn_size\]/\[plan\.stage_ranks\],0\)",
+    r"plan\.ffn_left": r"=(?:MOD\(\[model\.\w+\],\[plan\.\w+\]\)\+?)+",
+    r"network\.all_to_all\.inside": r"=\(\[network\.stage\.inside\]-1\)/\[plan\.stage_ranks\]",
+    r"network\.all_to_all\.outside": r"=\(\[plan\.stage_ranks\]-\[network\.stage\.inside\]\)/.*",
+    r"network\.all_to_all\.inner_torus": r"=IF\(\[hardware\.is_torus\]>0,\[constant\.quarter\]"
+    r"\*\[network\.stage\.inside\]\*\[network\.stage\.inside\]/\[plan\.stage_ranks\]/.*",
+    r"network\.all_to_all\.hierarchical\.per_byte": r"=IF\(.*,\[network\.all_to_all\.inner_torus\]\+.*,0\)",
+    _OF_PASS + r"experts_\w+\.weight_bytes": rf"=\[{_OF_PASS}coverage\]\*.*",
+    _OF_PASS + r"experts_\w+\.compute_time": r"=\[[\w.]+\.flops\]/\[efficiency\.rate\.moe_flops\]",
+    _OF_PASS + r"(?:ffn_\w+|activation)\.(?:flops|bytes)": rf"=.*\[{_OF_PASS}tokens\]\*.*",
+    _OF_PASS + r"all_reduce\.ends": r"=.*\+1\+IF\(\[plan\.groups\]>1,0,.*\)",
+    _OF_PASS + r"gather\.count": r"=\[constant\.ring_phases\]\*.*\*IF\(\[plan\.groups\]>1,1,0\)",
+    _OF_PASS + r"(?:dispatch|combine)\.message_bytes": r"=\[[\w.]+\.own_tokens\]\*\[[\w.]+\.copies\]\*.*",
+    _OF_PASS + r"after\.ffn(?:_bytes)?": r"=IF\(\[plan\.groups\]>1,.*\)",
+    _OF_PASS + r"(?:time|bound\.memory)": rf"=SUM\(\{{(?:\[{_OF_PASS}[\w.]+\],?)+\}}\)",
+}
+
 CHANGES: tuple[Change, ...] = (
+    *(Change(since=(0, 8), ids=ids, formula=formula, why=_WIDE) for ids, formula in _OLD_WIDE.items()),
+    Change(
+        since=(0, 8),
+        ids=_OF_PASS + r"\w+\.compute_time",
+        formula=r"=\[[\w.]+\.flops\]/\[efficiency\.rate\.attention_flops\]",
+        why=_FP8_CACHE,
+    ),
     Change(
         since=(0, 7),
         ids=r"plan\.layers(?:\.\w+)*\.\d",

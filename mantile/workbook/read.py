@@ -21,7 +21,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
-from mantile.workbook.book import FIRST, Cell, Sheet
+from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

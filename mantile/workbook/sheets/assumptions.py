@@ -69,6 +69,8 @@ _STATEMENTS = {
     "state_bandwidth": "Recurrent states are read and written at this share of bandwidth",
     "attention_launch": "An attention kernel costs this before its first byte",
     "attention_prefill": "Fused causal attention reaches this share of the bf16 peak",
+    "attention_prefill_fp8": "Attention of prompts over an fp8 cache runs at this rate against 16 bit",
+    "moe_sent": "Experts multiply tokens that were sent to them at this rate against others",
     "attention_prefill_scale": "Prefill attention in a serving run reaches this share of its measured rate",
     "attention_decode": "Decode attention reads the KV cache at this share of bandwidth",
     "attention_decode_scale": "Decode attention in a serving run reaches this share of its measured rate",
