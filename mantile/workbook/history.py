@@ -164,12 +164,13 @@ _OLD_WIDE = {
     r"\*\[network\.stage\.inside\]\*\[network\.stage\.inside\]/\[plan\.stage_ranks\]/.*",
     r"network\.all_to_all\.hierarchical\.per_byte": r"=IF\(.*,\[network\.all_to_all\.inner_torus\]\+.*,0\)",
     _OF_PASS + r"experts_\w+\.weight_bytes": rf"=\[{_OF_PASS}coverage\]\*.*",
-    _OF_PASS + r"experts_\w+\.compute_time": r"=\[[\w.]+\.flops\]/\[efficiency\.rate\.moe_flops\]",
+    _OF_PASS
+    + r"experts_\w+\.compute_time": r"=\[[\w.]+\.flops\]/\[(?:decode\.)?efficiency\.rate\.moe_flops\]",
     _OF_PASS + r"(?:ffn_\w+|activation)\.(?:flops|bytes)": rf"=.*\[{_OF_PASS}tokens\]\*.*",
-    _OF_PASS + r"all_reduce\.ends": r"=.*\+1\+IF\(\[plan\.groups\]>1,0,.*\)",
-    _OF_PASS + r"gather\.count": r"=\[constant\.ring_phases\]\*.*\*IF\(\[plan\.groups\]>1,1,0\)",
+    _OF_PASS + r"all_reduce\.ends": r"=.*\+1\+IF\(\[(?:decode\.)?plan\.groups\]>1,0,.*\)",
+    _OF_PASS + r"gather\.count": r"=\[constant\.ring_phases\]\*.*\*IF\(\[(?:decode\.)?plan\.groups\]>1,1,0\)",
     _OF_PASS + r"(?:dispatch|combine)\.message_bytes": r"=\[[\w.]+\.own_tokens\]\*\[[\w.]+\.copies\]\*.*",
-    _OF_PASS + r"after\.ffn(?:_bytes)?": r"=IF\(\[plan\.groups\]>1,.*\)",
+    _OF_PASS + r"after\.ffn(?:_bytes)?": r"=IF\(\[(?:decode\.)?plan\.groups\]>1,.*\)",
     _OF_PASS + r"(?:time|bound\.memory)": rf"=SUM\(\{{(?:\[{_OF_PASS}[\w.]+\],?)+\}}\)",
 }
 
@@ -178,7 +179,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 8),
         ids=_OF_PASS + r"\w+\.compute_time",
-        formula=r"=\[[\w.]+\.flops\]/\[efficiency\.rate\.attention_flops\]",
+        formula=r"=\[[\w.]+\.flops\]/\[(?:decode\.)?efficiency\.rate\.attention_flops\]",
         why=_FP8_CACHE,
     ),
     Change(
