@@ -13,7 +13,7 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
 
-def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
+def coverage(rows: Rows, tokens: Node, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
     """Share of a layer's experts that at least one token of a pass goes through: 1 - (1 - k/E)^(T^spread).
 
     A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed.
@@ -70,10 +70,10 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         "weight_bytes",
         "Weight bytes",
         "B",
-        phase.coverage * plan.experts.per_rank * parameters * formats.bytes,
+        phase.in_all_passes(phase.coverage * plan.experts.per_rank * parameters * formats.bytes),
     )
     work = Work(
-        launch=HALF * efficiency["moe_launch_time"],
+        launch=phase.in_all_passes(HALF * efficiency["moe_launch_time"]),
         flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
         rate=efficiency["moe_flops"],
         traffic=weights + routed * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),
