@@ -251,7 +251,10 @@ def _quantised(
     )
     peak = hardware.peaks["int8"]
     faster = rows(
-        "int8_is_faster", "and the accelerator is faster in it", "flag", where(peak > sixteen_peak, eight_bit, 0)
+        "int8_is_faster",
+        "and the accelerator is faster in it",
+        "flag",
+        where(peak > sixteen_peak, eight_bit, 0),
     )
     return (
         rows(

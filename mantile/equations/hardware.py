@@ -13,6 +13,7 @@ from mantile.equations.library import PEAKS, FactKind
 from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
     Section,
@@ -40,7 +41,8 @@ class Hardware:
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
-        framework_runs: 1 if the framework runs on chips of this maker; `framework_pads` if it pads heads there.
+        framework_runs: 1 if the framework runs on chips of this maker.
+        framework_pads: 1 if it pads there what TP does not divide.
         pairs: what the library states of frameworks.
         memory_visible: what the accelerator may use of its memory.
         system_matches: 1 if the system is one of the accelerator's.
@@ -283,7 +285,7 @@ def _framework_runs(
         "flag",
         pairs.holds(inputs.framework, vendor, framework.PADS),
     )
-    rows = (*pairs.names, *pairs.ones, runs, pads)
+    rows: tuple[Named, ...] = (*pairs.names, *pairs.ones, runs, pads)
     return runs, pads, Section("Frameworks", rows, "which framework runs on whose chips, and does what there")
 
 

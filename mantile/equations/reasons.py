@@ -87,7 +87,7 @@ _TABLE = (
     _of_workers("OFFLOAD_WITHOUT_HOST", PLAN, "at least", "There is a link to host memory where it is used",
                 "Weights or KV cache shall lie on the host, but nobody states a link to it."),
     _of_workers("FRAMEWORK_UNSUPPORTED", PLAN, "at least", "The framework runs on this maker's chips",
-                "The profile of the framework does not name the maker of the accelerator: nothing is known of it."),
+                "The framework is not known to run on chips of this maker: figures would mean nothing."),
     Reason("CONTEXT_EXCEEDS_MODEL", PLAN, "at most", "Input and output lie within the model's context",
            "Input and output tokens together are more than the positions the model was made for."),
     Reason("CP_EXCEEDS_INPUT", PLAN, "at most", "There is a token of the prompt for every CP rank",

@@ -39,8 +39,8 @@ class Accelerator(Profile):
     """A chip. Peaks are dense, without sparsity; None means that there is no native path.
 
     `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
-    host, per direction; None where memory is one. `memory_visible` is what of a memory that is shared with the
-    CPU the accelerator may use; None: all of it.
+    host, per direction; None where memory is one. `memory_visible` is what it may use of a memory that it
+    shares with the CPU; None: all of it.
     """
 
     name: str
@@ -198,8 +198,7 @@ class Framework(Strict):
         multiplies: formats below 16 bit in which it multiplies where the accelerator has a peak for them.
         quantised: the format in which weights that are only stored in less than 16 bit are multiplied.
         prompt_batch: tokens of prompts in one pass, each of which reads the weights; None: the whole prompt.
-        pipeline_batch: tokens of prompts that are in a pipeline at once; the next ones wait until it is empty.
-            None: all.
+        pipeline_batch: tokens of prompts that are in a pipeline at once, before it is emptied; None: all.
         weights, attention, head: data types in which models are published for it; "checkpoint": as the
             checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
             `attention`.
@@ -220,6 +219,13 @@ class Framework(Strict):
     attention: str = CHECKPOINT
     head: str = CHECKPOINT
     keeps: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _formats(self) -> Framework:
+        own = [self.weights != CHECKPOINT, self.head != CHECKPOINT]
+        if any(own) != all(own) or (self.keeps and self.attention == CHECKPOINT):
+            raise ValueError("weights and head: expected both or neither; attention where weights are kept")
+        return self
 
 
 class DataType(Strict):
@@ -272,6 +278,13 @@ class Library(Strict):
         for system in self.systems:
             if system.accelerator not in accelerators:
                 raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
+        stored = {kind.id for kind in self.datatypes if "weights" in kind.roles} | {CHECKPOINT}
+        for framework in self.frameworks:
+            formats = {framework.weights, framework.attention, framework.head, *framework.keeps}
+            if formats - stored:
+                raise ValueError(
+                    f"framework {framework.id}: unknown data type of weights {min(formats - stored)}"
+                )
         for price in self.prices:
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")
