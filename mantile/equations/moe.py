@@ -13,7 +13,7 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
 
-def coverage(rows: Rows, tokens: Node, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
+def coverage(rows: Rows, tokens: Quantity, efficiency: Efficiency, ir: ModelGraph) -> Quantity | None:
     """Share of a layer's experts that at least one token of a pass goes through: 1 - (1 - k/E)^(T^spread).
 
     A token misses an expert with probability 1 - k/E; the exponent of T is below 1 because routing is skewed.

@@ -77,7 +77,8 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
         "several where the framework takes a prompt in parts",
         called="passes",
     )
-    touched = coverage(rows, tokens / passes, workers.efficiency, ir)
+    in_one = rows("pass_tokens", "Tokens in one pass", "token", tokens / passes)
+    touched = coverage(rows, in_one, workers.efficiency, ir)
     return Phase(
         id="prefill",
         requests=prompts,

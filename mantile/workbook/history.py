@@ -70,6 +70,7 @@ _IN_PARTS = (
 _ID = r"\[[\w./-]+\]"
 _LIST = rf"\{{{_ID}(?:,{_ID})*\}}"
 _PEAK = rf"=INDEX\({_LIST},MATCH\({_ID},{_LIST},0\)\)"
+_SIXTEEN = r"\[(?:\w+\.)?hardware\.sixteen_peak\]"
 _OF_PROMPTS = {
     r"hardware\.framework_runs": rf'=SUMIFS\({_LIST},{_LIST},{_ID}&"/"&{_ID}\)',
     r"hardware\.activation(?:_basis)?_peak": _PEAK,
