@@ -74,7 +74,7 @@ _SIXTEEN = r"\[(?:\w+\.)?hardware\.sixteen_peak\]"
 _OF_PROMPTS = {
     r"hardware\.framework_runs": rf'=SUMIFS\({_LIST},{_LIST},{_ID}&"/"&{_ID}\)',
     r"hardware\.activation(?:_basis)?_peak": _PEAK,
-    r"hardware\.\w+\.linear_peak": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),\[[\w.]*hardware\.sixteen_peak\]\)",
+    r"hardware\.\w+\.linear_peak": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),{_SIXTEEN}\)",
     r"hardware\.\w+\.kernel_format": rf"=IF\({_ID}>0,INDEX\({_LIST},{_ID}\),INDEX\({_LIST},{_ID}\)\)",
     r"hardware\.\w+\.path": rf'=IF\({_ID}>0,"in "&{_ID},{_ID}&" held, multiplied in "&{_ID}\)',
     r"memory\.activations": rf"=\[inputs\.token_budget\]\*{_ID}\*\[constant\.result_bytes\]",
