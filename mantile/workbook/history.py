@@ -63,8 +63,8 @@ _PP = r"\[inputs\.(?:decode_)?pp\]"
 _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\.after\],{_PP}\))"
 
 _IN_PARTS = (
-    "a framework says in which formats it multiplies and in which parts it takes prompts, each of which reads "
-    "the weights; memory that is shared with the CPU is not all for the accelerator; a framework that is not "
+    "a framework says in which formats it multiplies and in which parts it takes prompts, each of which "
+    "reads the weights; memory that is shared with the CPU is not all for the accelerator; a framework that is not "
     "known to run on a chip is refused; 0.7.0 had none of it"
 )
 _ID = r"\[[\w./-]+\]"
