@@ -64,8 +64,8 @@ _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\
 
 _IN_PARTS = (
     "a framework says in which formats it multiplies and in which parts it takes prompts, each of which "
-    "reads the weights; memory that is shared with the CPU is not all for the accelerator; a framework that is "
-    "not known to run on a chip is refused; 0.7.0 had none of it"
+    "reads the weights; memory that is shared with the CPU is not all for the accelerator; a framework that "
+    "is not known to run on a chip is refused; 0.7.0 had none of it"
 )
 _ID = r"\[[\w./-]+\]"
 _LIST = rf"\{{{_ID}(?:,{_ID})*\}}"
