@@ -222,6 +222,7 @@ def test_the_library_is_consistent(library: Library) -> None:
         "sglang",
         "trtllm",
         "llama.cpp",
+        "llama.cpp-2024",
         "mlx",
         "exo",
         "atom",

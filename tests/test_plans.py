@@ -207,9 +207,9 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "a program that does not run there": (
         {"accelerator": "m3-ultra", "framework": "vllm"},
-        FITS,
-        "",
-        "FRAMEWORK_UNSUPPORTED PRICE_UNKNOWN",
+        INVALID,
+        "FRAMEWORK_UNSUPPORTED",
+        "PRICE_UNKNOWN",
     ),
     "one card too many for a bridge": (
         {"accelerator": "h100-nvl", "system": "h100-nvl-pair", "tp": 4},

@@ -21,7 +21,7 @@ def attention(phase: Phase, module: Module, core: Attention, workers: Workers) -
     """
     plan, formats, efficiency = workers.plan, workers.formats, workers.efficiency
     rows, context = rows_of(phase, module), phase.contexts[core.span]
-    launch = efficiency["attention_launch_time"]
+    launch = phase.in_all_passes(efficiency["attention_launch_time"])
     channels = plan.on_rank(core.query, module) + plan.on_rank(core.result, module)
     flops = FLOPS_PER_PAIR * phase.rank_tokens * context * channels
     if not phase.decode:
@@ -47,7 +47,7 @@ def latent_attention(phase: Phase, module: Module, core: LatentAttention, worker
     """
     plan, efficiency = workers.plan, workers.efficiency
     rows, context = rows_of(phase, module), phase.contexts[core.span]
-    launch = efficiency["latent_launch_time"]
+    launch = phase.in_all_passes(efficiency["latent_launch_time"])
     pairs = FLOPS_PER_PAIR * phase.rank_tokens * context
     if not phase.decode:
         work = Work(
@@ -72,7 +72,8 @@ def indexer(phase: Phase, module: Module, core: Indexer, workers: Workers) -> Bl
     """Scores of every earlier token, from which attention takes the best."""
     plan, efficiency = workers.plan, workers.efficiency
     rows, context = rows_of(phase, module), phase.contexts[FULL]
-    launch, rate = efficiency["attention_launch_time"], efficiency["attention_flops"]
+    launch = phase.in_all_passes(efficiency["attention_launch_time"])
+    rate = efficiency["attention_flops"]
     channels = plan.on_rank(core.query, module) + plan.on_rank(core.heads, module)
     flops = FLOPS_PER_PAIR * phase.rank_tokens * context * channels
     if not phase.decode:

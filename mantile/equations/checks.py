@@ -439,12 +439,14 @@ def plan(of: _Of) -> Iterator[Check]:
     """How heads, columns and ranks divide, and whether stages and replicas can be."""
     shards, hardware, fixed = of.workers.plan, of.workers.hardware, of.sides.fixed
     yield of.check("SYSTEM_MISMATCH", hardware.system_matches, fixed(1, "flag"))
+    yield of.check("FRAMEWORK_UNSUPPORTED", hardware.framework_runs, fixed(1, "flag"))
     no_head = fixed(0, "head")
     if shards.left.heads is not None:
-        yield of.check("HEADS_NOT_DIVISIBLE", shards.left.heads, no_head)
+        yield of.check("HEADS_NOT_DIVISIBLE", _not_padded(of, "heads", shards.left.heads), no_head)
     if shards.left.kv_heads is not None:
-        yield of.check("KV_HEADS_NOT_DIVISIBLE", shards.left.kv_heads, no_head)
-    yield of.check("FFN_NOT_DIVISIBLE", shards.left.columns, fixed(0, "channel"))
+        yield of.check("KV_HEADS_NOT_DIVISIBLE", _not_padded(of, "kv_heads", shards.left.kv_heads), no_head)
+    columns = _not_padded(of, "columns", shards.left.columns)
+    yield of.check("FFN_NOT_DIVISIBLE", columns, fixed(0, "channel"))
     yield of.check("EP_NOT_DIVISOR", shards.left.ranks, fixed(0, "rank"))
     stages = of.row(
         "stages", "Stages", "layer", of.workers.inputs.pp * fixed(1, "layer"), "a layer for each at least"
@@ -457,6 +459,12 @@ def plan(of: _Of) -> Iterator[Check]:
         hardware.system_accelerators * maximum(1, hardware.domains),
     )
     yield of.check("REPLICA_EXCEEDS_SYSTEM", of.replica, reach)
+
+
+def _not_padded(of: _Of, name: str, left: Quantity) -> Quantity:
+    """What a degree leaves over; nothing where the framework pads it: the fullest rank counts anyway."""
+    padded = left * (1 - of.workers.hardware.framework_pads)
+    return of.row(f"{name}_left", f"{left.label} and not padded", left.unit, padded)
 
 
 def experts_and_states(of: _Of) -> Iterator[Check]:
@@ -514,7 +522,6 @@ def domains(of: _Of) -> Iterator[Check]:
 def formats(of: _Of) -> Iterator[Check]:
     """Whether framework and data types suit the accelerator; copies of KV heads; groups without requests."""
     dtypes, inputs, fixed = of.workers.formats, of.workers.inputs, of.sides.fixed
-    yield of.check("FRAMEWORK_UNSUPPORTED", of.workers.hardware.framework_runs, fixed(1, "flag"))
     yield of.check("NO_NATIVE_FORMAT", dtypes.native, fixed(1, "flag"))
     if of.workers.plan.kv_copies is not None:
         yield of.check("KV_COPIED", of.workers.plan.kv_copies, fixed(1, "1"))

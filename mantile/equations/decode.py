@@ -49,7 +49,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "most",
         "Requests that decode where prompts fill every step",
         "request",
-        inputs.token_budget
+        workers.memory.step_tokens
         / (inputs.input_tokens * (1 + workers.memory.redone))
         * inputs.output_tokens
         / TOKENS_PER_STEP,

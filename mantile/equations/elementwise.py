@@ -33,7 +33,7 @@ def elementwise(phase: Phase, module: Module, small: Elementwise, workers: Worke
     elif small.kind in ("rope", "routing"):
         kernels = TWO_KERNELS * kernels
     work = Work(
-        launch=kernels if small.kind != "sorted" else None,
+        launch=None if small.kind == "sorted" else phase.in_all_passes(kernels),
         traffic=phase.tokens_of(module) * values * RESULT_BYTES,
         bandwidth=efficiency["streaming"],
     )

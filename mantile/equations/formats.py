@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
 from mantile.equations.datatype import DataTypes, datatypes
+from mantile.equations.framework import QUANTISED
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
@@ -153,7 +154,7 @@ def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, ty
     number = rows(
         "activation_basis_number", "Place of the format followed", "number", match(basis, span(types.ids))
     )
-    key, peak = _peak(rows, "activation_basis", "activations by default", number, hardware, types)
+    key, peak = _peak(rows, "activation_basis", "activations by default", number, hardware, types, inputs)
     native = rows(
         "activation_native",
         "Activations where there is a path",
@@ -173,6 +174,7 @@ class _Activations:
         sixteen_bit: 1 if that format has 16 bit.
         size: bytes of a value.
         sixteen_format, sixteen_peak: the format of 16-bit products, and their FLOP/s.
+        quantised_format, quantised_peak: the same of products of weights that are only stored in fewer bits.
     """
 
     peak: Quantity
@@ -180,12 +182,14 @@ class _Activations:
     size: Quantity
     sixteen_format: Quantity
     sixteen_peak: Quantity
+    quantised_format: Quantity
+    quantised_peak: Quantity
 
 
 def _activations(
     rows: Rows, number: Quantity, inputs: Workload, hardware: Hardware, types: DataTypes
 ) -> _Activations:
-    key, peak = _peak(rows, "activation", "activations", number, hardware, types)
+    key, peak = _peak(rows, "activation", "activations", number, hardware, types, inputs)
     sixteen_bit = rows(
         "activations_sixteen_bit", "Activations are 16 bit", "flag", _is_sixteen_bit(key, hardware)
     )
@@ -204,27 +208,66 @@ def _activations(
         where(has_bf16, hardware.peaks["bf16"], hardware.peaks["fp16"]),
     )
     has_path = all_of(sixteen_bit > 0, peak > 0)
+    sixteen_format = rows(
+        "sixteen_format",
+        "Format of 16-bit products",
+        "1",
+        where(has_path, inputs.activation_dtype, fallback),
+    )
+    sixteen_peak = rows(
+        "sixteen_peak",
+        "Dense peak of 16-bit products",
+        "FLOP/s",
+        where(has_path, peak, fallback_peak),
+        called="16-bit peak",
+    )
+    quantised_format, quantised_peak = _quantised(rows, inputs, hardware, sixteen_format, sixteen_peak)
     return _Activations(
         peak=peak,
         sixteen_bit=sixteen_bit,
-        sixteen_format=rows(
-            "sixteen_format",
-            "Format of 16-bit products",
-            "1",
-            where(has_path, inputs.activation_dtype, fallback),
-        ),
-        sixteen_peak=rows(
-            "sixteen_peak",
-            "Dense peak of 16-bit products",
-            "FLOP/s",
-            where(has_path, peak, fallback_peak),
-            called="16-bit peak",
-        ),
+        sixteen_format=sixteen_format,
+        sixteen_peak=sixteen_peak,
+        quantised_format=quantised_format,
+        quantised_peak=quantised_peak,
         size=rows(
             "activation_size",
             "Bytes per activation as asked",
             "B",
             index(span(types.bits), number) / BITS_PER_BYTE,
+        ),
+    )
+
+
+def _quantised(
+    rows: Rows, inputs: Workload, hardware: Hardware, sixteen_format: Quantity, sixteen_peak: Quantity
+) -> tuple[Quantity, Quantity]:
+    """The format in which weights are multiplied that are only stored in fewer than 16 bits, and its peak."""
+    eight_bit = rows(
+        "quantised_in_int8",
+        "Quantised weights are multiplied in int8",
+        "flag",
+        hardware.pairs.holds(inputs.framework, QUANTISED, "int8"),
+        "what the framework does where that is faster",
+    )
+    peak = hardware.peaks["int8"]
+    faster = rows(
+        "int8_is_faster",
+        "and the accelerator is faster in it",
+        "flag",
+        where(peak > sixteen_peak, eight_bit, 0),
+    )
+    return (
+        rows(
+            "quantised_format",
+            "Format of products of quantised weights",
+            "1",
+            where(faster > 0, "int8", sixteen_format),
+        ),
+        rows(
+            "quantised_peak",
+            "Dense peak of products of quantised weights",
+            "FLOP/s",
+            where(faster > 0, peak, sixteen_peak),
         ),
     )
 
@@ -270,15 +313,21 @@ def _weight_class(
     number = rows("number", "Place of the data type", "number", match(own_type, span(types.ids)))
     size = rows("bytes", "Bytes per weight", "B", index(span(types.bits), number) / BITS_PER_BYTE)
     key, peak = _peak(rows, "stored", "weights", number, hardware, types)
-    products = _products(rows, key, peak, chosen, hardware)
+    wide_kernels = rows(
+        "wide_kernels",
+        "Kernels with 16-bit activations",
+        "1",
+        index(span(types.kernels_bf16), number),
+    )
+    products = _products(rows, key, peak, wide_kernels, chosen, hardware)
     low = products.low_precision > 0
-    in_sixteen_bit = join(own_type, " held, multiplied in ", chosen.sixteen_format)
-    rows("path", "How products run", "1", where(low, join("in ", own_type), in_sixteen_bit))
+    in_wide_format = join(own_type, " held, multiplied in ", products.wide_format)
+    rows("path", "How products run", "1", where(low, join("in ", own_type), in_wide_format))
     kernel_format = rows(
         "kernel_format",
         "Kernel format",
         "1",
-        where(low, index(span(types.kernels_native), number), index(span(types.kernels_bf16), number)),
+        where(low, index(span(types.kernels_native), number), wide_kernels),
         "efficiency figures are found by it",
     )
     activation_bytes = rows(
@@ -308,15 +357,22 @@ class _Products:
         sixteen_bit: 1 if the weights allow for no less than 16 bit.
         low_precision: 1 if products run below 16 bit.
         linear_peak: FLOP/s that they run at.
+        wide_format: in which they run otherwise.
     """
 
     sixteen_bit: Quantity
     low_precision: Quantity
     linear_peak: Quantity
+    wide_format: Quantity
 
 
 def _products(
-    rows: Rows, key: Quantity, peak: Quantity, chosen: _Activations, hardware: Hardware
+    rows: Rows,
+    key: Quantity,
+    peak: Quantity,
+    wide_kernels: Quantity,
+    chosen: _Activations,
+    hardware: Hardware,
 ) -> _Products:
     sixteen_bit = rows(
         "sixteen_bit",
@@ -332,13 +388,32 @@ def _products(
         where(minimum(peak, chosen.peak) > 0, (1 - chosen.sixteen_bit) * (1 - sixteen_bit), 0),
         "weights and activations both have to be narrower, and the accelerator to have both peaks",
     )
+    plain = equal(wide_kernels, "bf16")
+    wide_format = rows(
+        "wide_format",
+        "Format of products with 16-bit activations",
+        "1",
+        where(plain, chosen.sixteen_format, chosen.quantised_format),
+    )
+    wide_peak = rows(
+        "wide_peak",
+        "Dense peak with 16-bit activations",
+        "FLOP/s",
+        where(plain, chosen.sixteen_peak, chosen.quantised_peak),
+        called="peak with 16-bit activations",
+    )
     linear_peak = rows(
         "linear_peak",
         "Dense peak of products",
         "FLOP/s",
-        where(low_precision > 0, minimum(peak, chosen.peak), chosen.sixteen_peak),
+        where(low_precision > 0, minimum(peak, chosen.peak), wide_peak),
     )
-    return _Products(sixteen_bit=sixteen_bit, low_precision=low_precision, linear_peak=linear_peak)
+    return _Products(
+        sixteen_bit=sixteen_bit,
+        low_precision=low_precision,
+        linear_peak=linear_peak,
+        wide_format=wide_format,
+    )
 
 
 def _stored_only(rows: Rows, peak: Quantity, products: _Products) -> Quantity:
@@ -367,17 +442,31 @@ def _number(rows: Rows, name: str, dtype: Input, types: DataTypes) -> Quantity:
 
 
 def _peak(
-    rows: Rows, name: str, label: str, number: Quantity, hardware: Hardware, types: DataTypes
+    rows: Rows,
+    name: str,
+    label: str,
+    number: Quantity,
+    hardware: Hardware,
+    types: DataTypes,
+    inputs: Workload | None = None,
 ) -> tuple[Quantity, Quantity]:
-    """The name of the peak that a data type uses, and its FLOP/s."""
+    """The name of the peak that a data type uses, and its FLOP/s.
+
+    Args:
+        inputs: name the framework, whose peak is 0 where it does not multiply in the data type.
+    """
     key = rows(f"{name}_peak_key", f"Peak used by {label}", "1", index(span(types.peak), number))
-    peak = rows(
-        f"{name}_peak",
-        f"Dense peak for {label}",
-        "FLOP/s",
-        index(span(hardware.peaks.values()), match(key, span(hardware.peak_keys))),
-    )
-    return key, peak
+    of_chip: Node = index(span(hardware.peaks.values()), match(key, span(hardware.peak_keys)))
+    if inputs is not None:
+        runs = rows(
+            f"{name}_runs",
+            f"The framework multiplies in the format of {label}",
+            "flag",
+            maximum(_is_sixteen_bit(key, hardware), hardware.pairs.holds(inputs.framework, key)),
+            "all frameworks do in 16 bit",
+        )
+        of_chip = of_chip * runs
+    return key, rows(f"{name}_peak", f"Dense peak for {label}", "FLOP/s", of_chip)
 
 
 def _is_sixteen_bit(key: Quantity, hardware: Hardware) -> Node:

@@ -205,7 +205,11 @@ def host(phase: Phase, workers: Workers) -> Block:
     rows = Rows(f"{phase.id}.host", ", host memory")
     weights = memory.host_weights * workers.inputs.pp
     moved = rows(
-        "bytes", "Bytes", "B", weights + memory.host_kv if phase.decode else weights, "of all stages"
+        "bytes",
+        "Bytes",
+        "B",
+        weights + memory.host_kv if phase.decode else phase.in_all_passes(weights),
+        "of all stages",
     )
     slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK))
     limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
@@ -236,7 +240,8 @@ def step(phase: Phase, workers: Workers) -> tuple[Quantity, Section]:
         "time",
         "Time, step overhead",
         "s",
-        efficiency["step_host"] + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
+        phase.in_all_passes(efficiency["step_host"])
+        + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
         called="step overhead",
     )
     return time, rows.section("Step overhead", "once per pass: scheduler, sampling", Section.SUBTOTAL)

@@ -1,36 +1,69 @@
 """What the library states of serving frameworks, rows "framework".
 
-Whose chips they run on, how they schedule, when they give a request its place in the KV cache.
+Whose chips they run on, in which formats they multiply, how they schedule, when they give a request its place
+in the KV cache.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Section, defined, index, match, span
-from mantile.library.profiles import Library
+from mantile.graph.quantity import Input, Node, Section, defined, index, join, match, span, sum_where
+from mantile.library.profiles import SIXTEEN_BIT, Library
+
+PADS, QUANTISED = "pads", "quantised"
 
 
-def pairs(library: Library) -> tuple[tuple[Input, ...], tuple[Input, ...]]:
-    """Frameworks with the makers of the chips that they run on: framework/maker, and a 1 to count each."""
-    keys = [f"{framework.id}/{vendor}" for framework in library.frameworks for vendor in framework.vendors]
-    names = tuple(
-        defined(
-            f"framework.{key.lower()}.pair",
-            f"Runs: {key}",
-            "1",
-            key,
-            "framework/maker of the chip",
-            "framework's documentation",
-            name="the pair",
-        )
-        for key in keys
+@dataclass(frozen=True)
+class Pairs:
+    """What frameworks run on and do, as framework/what, and a 1 to count each.
+
+    framework/maker: runs on chips of the maker; framework/maker/pads: pads heads there; framework/format:
+    multiplies in a format below 16 bit; framework/quantised/int8: multiplies in int8 what is only stored in
+    less than 16 bit.
+    """
+
+    names: tuple[Input, ...]
+    ones: tuple[Input, ...]
+
+    def holds(self, framework: Node, *what: Node | str) -> Node:
+        """1 if a framework does what is named, else 0."""
+        parts: list[Node | str] = [framework]
+        for part in what:
+            parts += ["/", part] if isinstance(part, Node) else [f"/{part}"]
+        return sum_where(span(self.ones), span(self.names), join(*parts))
+
+
+def pairs(library: Library) -> Pairs:
+    """The pairs of all frameworks."""
+    said: dict[str, str] = {}
+    for framework in library.frameworks:
+        start = framework.id
+        said |= {f"{start}/{vendor}": "framework/maker of the chip" for vendor in framework.vendors}
+        said |= {f"{start}/{vendor}/{PADS}": "pads heads and columns" for vendor in framework.pads}
+        said |= {f"{start}/{peak}": "multiplies in the format" for peak in framework.multiplies}
+        if framework.quantised != SIXTEEN_BIT:
+            said[f"{start}/{QUANTISED}/{framework.quantised}"] = "multiplies stored formats in it"
+    return Pairs(
+        names=tuple(
+            defined(
+                f"framework.{key.lower()}.pair",
+                f"Runs: {key}",
+                "1",
+                key,
+                note,
+                "framework's documentation",
+                name="the pair",
+            )
+            for key, note in said.items()
+        ),
+        ones=tuple(
+            defined(
+                f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", name="1 for a pair"
+            )
+            for key in said
+        ),
     )
-    ones = tuple(
-        defined(f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", name="1 for a pair")
-        for key in keys
-    )
-    return names, ones
 
 
 @dataclass(frozen=True)
@@ -40,18 +73,28 @@ class Frameworks:
     Args:
         names: their ids.
         schedulers, admissions: what they do by default.
+        prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
+        pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
     """
 
     names: tuple[Input, ...]
     schedulers: tuple[Input, ...]
     admissions: tuple[Input, ...]
+    prompt_batches: tuple[Input, ...]
+    pipeline_batches: tuple[Input, ...]
 
     @property
     def section(self) -> Section:
         """Their block."""
         return Section(
             "Defaults of frameworks",
-            (*self.names, *self.schedulers, *self.admissions),
+            (
+                *self.names,
+                *self.schedulers,
+                *self.admissions,
+                *self.prompt_batches,
+                *self.pipeline_batches,
+            ),
             "what each does unless something else is asked for",
         )
 
@@ -70,6 +113,27 @@ def frameworks(library: Library) -> Frameworks:
         admissions=_of_each(
             library, "kv_admission", "KV admission of", "by default", "KV admission of the frameworks"
         ),
+        prompt_batches=_tokens_of_each(
+            library, "prompt_batch", "in a pass", "each pass reads the weights; 0: a prompt is one pass"
+        ),
+        pipeline_batches=_tokens_of_each(
+            library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
+        ),
+    )
+
+
+def _tokens_of_each(library: Library, attribute: str, where: str, note: str) -> tuple[Input, ...]:
+    return tuple(
+        defined(
+            f"framework.{framework.id}.{attribute}",
+            f"Prompt tokens {where}, {framework.id}",
+            "token",
+            getattr(framework, attribute) or 0,
+            note,
+            framework.source,
+            name=f"prompt tokens {where} of the frameworks",
+        )
+        for framework in library.frameworks
     )
 
 

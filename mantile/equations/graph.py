@@ -158,7 +158,7 @@ def build_graph(
     turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
-    alone = prompt(ir, prefill_workers, decode_workers, prefill_pass)
+    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass)
     apart = None
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)

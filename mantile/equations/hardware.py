@@ -13,16 +13,16 @@ from mantile.equations.library import PEAKS, FactKind
 from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
     Section,
     equal,
     index,
-    join,
     match,
+    minimum,
     span,
     sum_of,
-    sum_where,
     where,
 )
 from mantile.graph.sentence import lowered
@@ -42,6 +42,9 @@ class Hardware:
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
         framework_runs: 1 if the framework runs on chips of this maker.
+        framework_pads: 1 if it pads there what TP does not divide.
+        pairs: what the library states of frameworks.
+        memory_visible: what the accelerator may use of its memory.
         system_matches: 1 if the system is one of the accelerator's.
         topology: text; the flags beside it are 1 where it is so.
         direct: each accelerator reaches every other of its domain at once.
@@ -53,10 +56,13 @@ class Hardware:
     generation: Quantity
     vendor: Quantity
     framework_runs: Quantity
+    framework_pads: Quantity
+    pairs: framework.Pairs
     peaks: Mapping[str, Quantity]
     peak_keys: tuple[Input, ...]
     memory_bandwidth: Quantity
     memory_capacity: Quantity
+    memory_visible: Quantity
     host_bandwidth: Quantity
     tdp: Quantity
     idle: Quantity
@@ -106,7 +112,9 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     flags = {kind.name: domain.flag(kind, system.flags(library, kind)) for kind in system.FLAGS}
     links = {kind.name: domain.fact(kind, system.facts(library, kind)) for kind in system.FACTS}
 
-    runs, frameworks = _framework_runs(library, inputs, texts["vendor"])
+    pairs = framework.pairs(library)
+    runs, pads, frameworks = _framework_runs(pairs, inputs, texts["vendor"])
+    visible = _memory_visible(facts)
     matches = Quantity(
         "hardware.system_matches",
         "The system holds this accelerator",
@@ -121,10 +129,13 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         generation=texts["generation"],
         vendor=texts["vendor"],
         framework_runs=runs,
+        framework_pads=pads,
+        pairs=pairs,
         peaks=peaks,
         peak_keys=peak_keys,
         memory_bandwidth=facts["memory_bandwidth"],
         memory_capacity=facts["memory_capacity"],
+        memory_visible=visible,
         host_bandwidth=facts["host_bandwidth"],
         tdp=facts["tdp"],
         idle=facts["idle"],
@@ -147,7 +158,13 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         whole_machine=flags["whole_machine"],
         accelerators=accelerators,
         systems=systems,
-        sections=(*chip.sections, *domain.sections, frameworks, allowed),
+        sections=(
+            *chip.sections,
+            Section("Memory that may be used", (visible,), "of the chosen accelerator"),
+            *domain.sections,
+            frameworks,
+            allowed,
+        ),
         overridable=(*chip.overridable, *domain.overridable),
     )
 
@@ -239,16 +256,37 @@ def _system(library: Library, inputs: Workload, chip: _Chosen) -> Quantity:
     )
 
 
-def _framework_runs(library: Library, inputs: Workload, vendor: Quantity) -> tuple[Quantity, Section]:
-    """Whether the framework runs on chips of this maker."""
-    pairs, ones = framework.pairs(library)
+def _memory_visible(facts: Mapping[str, Quantity]) -> Quantity:
+    """What the accelerator may use of its memory: all, or what it sees of one that it shares with the CPU."""
+    stated, whole = facts["memory_visible"], facts["memory_capacity"]
+    return Quantity(
+        "hardware.memory_seen",
+        "Memory that the accelerator may use",
+        "B",
+        where(stated > 0, minimum(stated, whole), whole),
+        note="all of it where it is not shared with the CPU",
+        name="memory for the accelerator",
+    )
+
+
+def _framework_runs(
+    pairs: framework.Pairs, inputs: Workload, vendor: Quantity
+) -> tuple[Quantity, Quantity, Section]:
+    """Whether the framework runs on chips of this maker, and whether it pads heads there."""
     runs = Quantity(
         "hardware.framework_runs",
         "The framework runs on chips of this maker",
         "flag",
-        sum_where(span(ones), span(pairs), join(inputs.framework, "/", vendor)),
+        pairs.holds(inputs.framework, vendor),
     )
-    return runs, Section("Frameworks", (*pairs, *ones, runs), "which framework runs on whose chips")
+    pads = Quantity(
+        "hardware.framework_pads",
+        "It pads heads and columns that TP does not divide",
+        "flag",
+        pairs.holds(inputs.framework, vendor, framework.PADS),
+    )
+    rows: tuple[Named, ...] = (*pairs.names, *pairs.ones, runs, pads)
+    return runs, pads, Section("Frameworks", rows, "which framework runs on whose chips, and does what there")
 
 
 def _topologies(topology: Quantity) -> dict[str, Quantity]:

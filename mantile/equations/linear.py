@@ -23,9 +23,12 @@ def linear(phase: Phase, module: Module, product: MatMul, workers: Workers) -> B
     rows = rows_of(phase, module)
     inputs, outputs = channels_on_rank(rows, module, product, workers.plan)
     parameters = rows("parameters", "Parameters per rank", "parameter", inputs * outputs, called="parameters")
-    weights = rows("weight_bytes", "Weight bytes", "B", parameters * formats.bytes)
+    of_head = product.rows == "requests"
+    once = parameters * formats.bytes
+    weights = rows("weight_bytes", "Weight bytes", "B", once if of_head else phase.in_all_passes(once))
+    launch = efficiency[f"gemm_launch_time.{weights_class}"]
     work = Work(
-        launch=efficiency[f"gemm_launch_time.{weights_class}"],
+        launch=launch if of_head else phase.in_all_passes(launch),
         flops=FLOPS_PER_MAC * tokens * parameters,
         rate=efficiency[f"gemm_flops.{weights_class}"],
         traffic=weights + tokens * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),

@@ -95,6 +95,7 @@ class Memory:
         host_weights, host_kv: what lies in host memory and is read over the host link.
         caches: KV caches and states of a layer.
         requests: of a replica that ask; `batch` of them run at once, `rank_requests` on a rank.
+        prompt_batch: prompt tokens in one pass, 0 where a prompt is one; `step_tokens` the most in a step.
         allowed: of them, that the engine would run.
         redone: prompts prefilled again for each request, as its place was given to others.
         fits: 1 where `used` is at most `limit`.
@@ -119,6 +120,8 @@ class Memory:
     caches: Caches
     capacity_sequences: Quantity
     requests: Quantity
+    prompt_batch: Quantity
+    step_tokens: Quantity
     rank_requests: Quantity
     allowed: Quantity
     batch: Quantity
@@ -142,7 +145,7 @@ def memory(
     held = admission(inputs, ranks, known)
     caches = kv_bytes(ir, inputs, formats, plan, held)
     on_stages = stages(inputs, plan.stages, stored, caches)
-    extra = working(ir, inputs, ranks, efficiency, plan)
+    extra = working(ir, inputs, ranks, known, efficiency, plan)
     room = capacity(inputs, hardware, efficiency, on_stages, extra, held)
     total = used(inputs, hardware, on_stages, extra, room)
     return Memory(
@@ -165,6 +168,8 @@ def memory(
         caches=caches,
         capacity_sequences=room.sequences,
         requests=extra.requests,
+        prompt_batch=extra.prompt_batch,
+        step_tokens=extra.step_tokens,
         rank_requests=total.rank_requests,
         allowed=room.allowed,
         batch=room.batch,
@@ -555,6 +560,8 @@ class _Working:
     """Memory beside weights and caches: activations, logits of a request, the runtime."""
 
     requests: Quantity
+    prompt_batch: Quantity
+    step_tokens: Quantity
     activations: Quantity
     logits_per_request: Quantity
     reserve: Quantity
@@ -562,7 +569,12 @@ class _Working:
 
 
 def working(
-    ir: ModelGraph, inputs: Workload, ranks: Ranks, efficiency: Efficiency, plan: Sharding
+    ir: ModelGraph,
+    inputs: Workload,
+    ranks: Ranks,
+    known: Frameworks,
+    efficiency: Efficiency,
+    plan: Sharding,
 ) -> _Working:
     """Requests of a replica, and the memory that work on them needs."""
     rows = Rows("memory")
@@ -580,7 +592,21 @@ def working(
         sum_of([ir.facts["hidden_size"], *widths(rows, ir, plan)]),
         called="channels in memory",
     )
-    activations = rows("activations", "Activations", "B", inputs.token_budget * channels * RESULT_BYTES)
+    prompt_batch = rows(
+        "prompt_batch",
+        "Prompt tokens in a pass",
+        "token",
+        known.of(known.prompt_batches, inputs.framework),
+        "0: a prompt is one pass",
+    )
+    step_tokens = rows(
+        "step_tokens",
+        "Most tokens in a step",
+        "token",
+        where(prompt_batch > 0, minimum(inputs.token_budget, prompt_batch), inputs.token_budget),
+        "the token budget, or what the framework takes at once",
+    )
+    activations = rows("activations", "Activations", "B", step_tokens * channels * RESULT_BYTES)
     logits = rows(
         "logits_per_request",
         "Logits per request",
@@ -589,7 +615,7 @@ def working(
     )
     reserve = rows("reserve", "Runtime", "B", efficiency["runtime_reserve"])
     section = rows.section("Working memory", "per accelerator")
-    return _Working(requests, activations, logits, reserve, section)
+    return _Working(requests, prompt_batch, step_tokens, activations, logits, reserve, section)
 
 
 def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> list[Quantity]:
@@ -678,7 +704,7 @@ def capacity(
         minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
     )
     weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
-    usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_capacity)
+    usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_visible)
     room = rows(
         "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import Block
-from mantile.graph.quantity import Node, Quantity, maximum, span, sum_range
+from mantile.graph.quantity import Node, Quantity, maximum, span, sum_range, where
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import GroupedMatMul, MatMul
@@ -46,11 +46,20 @@ def mixed_step(prefill: Pass, decode: Pass, prompts: Node, stops: Node) -> Mixed
         "1",
         prompts * ONE_REQUEST / prefill.phase.requests,
     )
+    passes = prefill.phase.passes
+    assert passes is not None
+    again = rows(
+        "reads",
+        "Reads of the weights for them, against those of a prefill pass",
+        "1",
+        where(passes > 1, maximum(1, share * passes), 1) / passes,
+        "once, or for each part in which the framework takes prompts",
+    )
     runs = rows("decode_runs", "Decode runs in the same step", "flag", 1 - stops)
     steps = {block.id: block for block in decode.blocks}
     blocks = [block for block in prefill.blocks if block.id != "host"]
     times = {
-        block.id: _step_time(rows, block, steps[block.id], share, runs)
+        block.id: _step_time(rows, block, steps[block.id], share, again, runs)
         for block in blocks
         if _is_product(block) and block.id in steps
     }
@@ -76,12 +85,14 @@ def _in_all_runs(block: Block, once: Node) -> Node:
     return once if block.repeats is None else once * block.repeats
 
 
-def _step_time(rows: Rows, prompts: Block, step: Block, share: Quantity, runs: Quantity) -> Quantity:
+def _step_time(
+    rows: Rows, prompts: Block, step: Block, share: Quantity, again: Quantity, runs: Quantity
+) -> Quantity:
     """Seconds of a product in a step with prompts: weights are read once, for the tokens of all.
 
     Args:
         prompts: the product in the prefill pass; `step` in the decode step.
-        share: prompts in the step, against those of the prefill pass.
+        share: prompts in the step, against those of the prefill pass; `again` reads of the weights for them.
         runs: 1 where decode runs in the same step.
     """
     assert prompts.bytes is not None and prompts.reads is not None and prompts.memory is not None
@@ -92,7 +103,7 @@ def _step_time(rows: Rows, prompts: Block, step: Block, share: Quantity, runs: Q
         f"{prompts.id}.weights",
         f"Weight bytes of the step, {label}",
         "B",
-        maximum(prompts.reads, runs * step.reads),
+        maximum(again * prompts.reads, runs * step.reads),
         "read once",
     )
     activations = share * (prompts.bytes - prompts.reads) + runs * (step.bytes - step.reads)

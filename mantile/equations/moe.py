@@ -95,11 +95,13 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
     touched = rows(
         "touched", "Experts touched on the busiest rank", "expert", phase.coverage * plan.experts.per_rank
     )
-    weights = rows("weight_bytes", "Weight bytes", "B", touched * parameters * formats.bytes)
+    weights = rows(
+        "weight_bytes", "Weight bytes", "B", phase.in_all_passes(touched * parameters * formats.bytes)
+    )
     sent = where(plan.experts.ranks.sends_tokens > 0, efficiency["moe_sent"], 1)
     rate = rows("rate", "FLOP/s reached", "FLOP/s", efficiency["moe_flops"] * sent)
     work = Work(
-        launch=HALF * efficiency["moe_launch_time"],
+        launch=phase.in_all_passes(HALF * efficiency["moe_launch_time"]),
         flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
         rate=rate,
         traffic=weights + routed * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),

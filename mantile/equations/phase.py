@@ -26,6 +26,7 @@ class Phase:
         contexts: mean number of tokens a token attends to, per request, by attention span.
         decode: keys and values come from the cache; in prefill they are still on chip.
         rows: of these figures, in the order in which they are shown.
+        passes: over the weights that the tokens take; None where it is one.
         coverage: share of a layer's experts that some token goes through; None in a model without experts.
     """
 
@@ -38,7 +39,12 @@ class Phase:
     contexts: Mapping[AttentionSpan, Quantity]
     decode: bool
     rows: tuple[Row, ...]
+    passes: Quantity | None = None
     coverage: Quantity | None = None
+
+    def in_all_passes(self, once: Node) -> Node:
+        """What comes again in every pass over the weights: reading them, and launches."""
+        return once if self.passes is None else once * self.passes
 
     @property
     def rank_tokens(self) -> Quantity:

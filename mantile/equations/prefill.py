@@ -68,7 +68,17 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
     in_norms = norm_tokens(rows, on_rank, workers)
     contexts = context(rows, ir, lambda span, row: mean_context(span, row, inputs.input_tokens))
-    touched = coverage(rows, tokens, workers, ir)
+    batch = workers.memory.prompt_batch
+    passes = rows(
+        "passes",
+        "Passes over the weights",
+        "1",
+        where(batch > 0, maximum(1, tokens / batch), 1),
+        "several where the framework takes a prompt in parts",
+        called="passes",
+    )
+    in_one = rows("pass_tokens", "Tokens in one pass", "token", tokens / passes)
+    touched = coverage(rows, in_one, workers, ir)
     return Phase(
         id="prefill",
         requests=prompts,
@@ -78,6 +88,7 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
         norm_tokens=in_norms,
         contexts=contexts,
         decode=False,
+        passes=passes,
         coverage=touched,
         rows=tuple(rows.rows),
     )

@@ -30,7 +30,7 @@ def recurrence(phase: Phase, module: Module, core: Recurrence, workers: Workers)
     )
     moved = rows("state_moved", "States read and written", "B", BOTH_WAYS * phase.rank_requests * state.bytes)
     work = Work(
-        launch=efficiency["state_launch_time"],
+        launch=phase.in_all_passes(efficiency["state_launch_time"]),
         flops=FLOPS_PER_MAC * phase.rank_tokens * (products + state.conv * core.kernel),
         rate=efficiency["attention_flops"],
         traffic=moved + phase.rank_tokens * state.conv * BOTH_WAYS * RESULT_BYTES,

@@ -25,6 +25,7 @@ from mantile.equations.constant import (
 from mantile.equations.decode import Decoding
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
+from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.memory import Memory
@@ -277,11 +278,17 @@ class Prompt:
     sections: tuple[Section, ...]
 
 
-def prompt(ir: ModelGraph, prefill_workers: Workers, decode_workers: Workers, prefill: Pass) -> Prompt:
+def prompt(
+    ir: ModelGraph,
+    known: Frameworks,
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    prefill: Pass,
+) -> Prompt:
     """A prompt from arrival to the workers that decode, without any wait."""
     ranks, factors = prefill_workers.ranks, prefill_workers.efficiency
     pipe = Rows("serving")
-    stages = pipeline(pipe, ir, prefill_workers, prefill)
+    stages = pipeline(pipe, ir, known, prefill_workers, prefill)
     service = pipe(
         "prefill_service",
         "Time a prompt occupies the pipeline",
@@ -344,9 +351,10 @@ def operations(rows: Rows, prefill: Pass) -> Quantity:
     return rows("operations", "Operations of a prefill pass", "1", sum_of(in_pass or [as_node(0)]))
 
 
-def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pipeline:
+def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, prefill: Pass) -> Pipeline:
     """What uneven stages cost, and chunks of a prompt on which stages work one after the other."""
-    inputs, continuous = workers.inputs, workers.ranks.continuous
+    inputs, continuous, passes = workers.inputs, workers.ranks.continuous, prefill.phase.passes
+    assert passes is not None
     stage = rows(
         "prefill_stage",
         "Time of the fullest prefill stage",
@@ -358,22 +366,30 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         "prefill_chunks",
         "Chunks of a pass",
         "1",
-        where(continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / inputs.token_budget), 1),
+        where(continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / workers.memory.step_tokens), 1),
         "the last may be a part; a static batch is prefilled in one pass",
     )
     host = next(block for block in prefill.blocks if block.id == "host")
+    repeated = rows(
+        "prefill_repeated",
+        "Time that every pass takes again, of all passes",
+        "s",
+        prefill.parts[OVERHEAD] + host.time,
+        "launches, and reads from host memory",
+        called="repeated time of all passes",
+    )
     fixed = rows(
         "prefill_fixed",
         "Time that every chunk takes again",
         "s",
-        prefill.parts[OVERHEAD] + host.time,
-        "launches, and reads from host memory",
+        repeated / passes,
+        "a chunk is a pass of its own",
     )
     chunk = rows(
         "prefill_chunk",
         "Time of a chunk through all stages",
         "s",
-        (prefill.time - fixed) / chunks + fixed,
+        (prefill.time - repeated) / chunks + fixed,
     )
     fixed_of_stage = rows(
         "prefill_stage_fixed", "Time that every chunk takes again on a stage", "s", fixed / inputs.pp
@@ -382,7 +398,7 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         "prefill_stage_chunk",
         "Time of a chunk on the fullest stage",
         "s",
-        where(inputs.pp > 1, maximum(0, stage - fixed_of_stage) / chunks + fixed_of_stage, chunk),
+        where(inputs.pp > 1, maximum(0, stage - repeated / inputs.pp) / chunks + fixed_of_stage, chunk),
     )
     busy = rows(
         "prefill_busy",
@@ -391,12 +407,25 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         chunks * of_stage,
         "a stage works on a chunk while the next works on the one before",
     )
+    at_once = rows(
+        "prefill_at_once",
+        "Prompt tokens in the pipeline at once",
+        "token",
+        known.of(known.pipeline_batches, inputs.framework),
+        "0: as many as there are",
+    )
+    fills = rows(
+        "prefill_fills",
+        "Times the pipeline is filled for a prompt",
+        "1",
+        where(at_once > 0, minimum(chunks, maximum(1, inputs.input_tokens * ONE_REQUEST / at_once)), 1),
+    )
     through = rows(
         "prefill_through",
         "Time of a prompt through the stages",
         "s",
-        chunk + (chunks - 1) * of_stage,
-        "the first chunk through all stages, each other one on the fullest",
+        fills * chunk + (chunks - fills) * of_stage,
+        "the first chunk of a filling through all stages, each other one on the fullest",
     )
     share = rows(
         "prefill_stage_share",
@@ -408,7 +437,7 @@ def pipeline(rows: Rows, ir: ModelGraph, workers: Workers, prefill: Pass) -> Pip
         "prefill_launches",
         "Launches of a prompt, all chunks",
         "s",
-        chunks * prefill.parts[OVERHEAD],
+        chunks * prefill.parts[OVERHEAD] / passes,
     )
     return Pipeline(busy=busy, through=through, launches=launches, share=share, chunks=chunks)
 
@@ -500,7 +529,7 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         "prompts_per_step",
         "Prompts in a full step",
         "1",
-        inputs.token_budget / (inputs.input_tokens * ONE_REQUEST),
+        setting.prefill_workers.memory.step_tokens / (inputs.input_tokens * ONE_REQUEST),
     )
     per_token = rows(
         "prompts_per_token",

@@ -9,7 +9,7 @@ from mantile.library.architecture import Model
 from mantile.library.documents import Strict
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE, ScenarioField
-from mantile.library.profiles import Accelerator, DataType, Framework, Library, System
+from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
 from mantile.library.scenario import (
     DEFAULT_SYSTEM,
     INPUT_NAMES,
@@ -51,11 +51,12 @@ def columns(
     defaults: dict[str, Any] = {
         field.name: field.default for field in SCENARIO_FIELDS.values() if field.default is not None
     }
-    base = defaults | _stored(model, scenario) | _given(scenario)
+    asked = _given(scenario)
     columns = []
     for number, case in enumerate((scenario, *scenario.variants)):
         given = _given(case)
-        values = base | given
+        engine = str((defaults | asked | given)["framework"])
+        values = defaults | _published(model, scenario, engine, library) | asked | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
@@ -117,6 +118,29 @@ def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
     if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
         return dict(stored)
     return {field: value for field, value in stored.items() if value in ("bf16", "fp16")}
+
+
+def _published(model: Model, scenario: Scenario, engine: str, library: Library) -> dict[str, Any]:
+    """The data types in which the model is published for a framework.
+
+    Those of the checkpoint, unless the framework has files of its own. There, weights in a format that it
+    keeps stay, and the head has the framework's format, or that of weights which are as wide.
+    """
+    stored = _stored(model, scenario)
+    framework = next((item for item in library.frameworks if item.id == engine), None)
+    if framework is None or framework.weights == CHECKPOINT:
+        return stored  # an unknown name is refused below
+    of_checkpoint = str(model.architecture.choices["weights_dtype"].value)
+    formats = {field: value for field, value in stored.items() if not field.endswith("_dtype")}
+    if scenario.weights_dtype is None and of_checkpoint in framework.keeps:
+        kept = {"weights_dtype": of_checkpoint, "attention_dtype": framework.attention}
+        return formats | kept | {"head_dtype": framework.attention}
+    weights = library.datatype(scenario.weights_dtype or framework.weights, "weights")
+    head = library.datatype(framework.head, "weights")
+    return formats | {
+        "weights_dtype": weights.id,
+        "head_dtype": (weights if weights.bits >= head.bits else head).id,
+    }
 
 
 def _merge(

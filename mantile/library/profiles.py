@@ -26,6 +26,8 @@ SCHEDULERS: dict[str, str] = {
     "prefill-first": "decode stops until prompts are done",
     "whole-prompts": "prompts join decode steps undivided",
 }
+SIXTEEN_BIT = "16-bit"
+CHECKPOINT = "checkpoint"  # the data type that a checkpoint has
 AdmissionKind = Literal["guaranteed", "current-length"]
 ADMISSIONS: dict[str, str] = {
     "guaranteed": "only with room for its whole output",
@@ -37,7 +39,8 @@ class Accelerator(Profile):
     """A chip. Peaks are dense, without sparsity; None means that there is no native path.
 
     `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
-    host, per direction; None where memory is one.
+    host, per direction; None where memory is one. `memory_visible` is what it may use of a memory that it
+    shares with the CPU; None: all of it.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Accelerator(Profile):
     peak_fp6: ProfileFact | None = None
     peak_fp4: ProfileFact
     memory_capacity: ProfileFact
+    memory_visible: ProfileFact | None = None
     memory_bandwidth: ProfileFact
     host_bandwidth: ProfileFact | None = None
     tdp: ProfileFact | None = None
@@ -67,6 +71,7 @@ class Accelerator(Profile):
         ),
         "peak_int8": "TOP/s",
         "memory_capacity": "GiB",
+        "memory_visible": "GiB",
         "memory_bandwidth": "GB/s",
         "host_bandwidth": "GB/s",
         "tdp": "W",
@@ -81,6 +86,10 @@ class Accelerator(Profile):
         for field in ("memory_capacity", "memory_bandwidth"):
             if not getattr(self, field).value:
                 raise ValueError(f"{field}: expected a figure above 0")
+        if self.memory_visible is not None:
+            visible, whole = self.memory_visible.value, self.memory_capacity.value
+            if not visible or whole is None or visible > whole:
+                raise ValueError("memory_visible: expected a figure above 0 and at most memory_capacity")
         for field in self.UNITS:
             figure = getattr(self, field)
             if field.startswith("peak_") and figure is not None and figure.value is None and not figure.note:
@@ -177,18 +186,46 @@ class Prices(Profile):
 
 
 class Framework(Strict):
-    """A serving framework, the makers whose chips it runs on, and what its scheduler does by default.
+    """A serving framework, the makers whose chips it runs on, and what it does by default.
 
-    `scheduler` is how prompts get their turn, `kv_admission` when a request gets its place in the KV cache:
-    guaranteed where nothing is stated, as in workbooks of before 0.8.0.
+    What nothing is stated of is as in workbooks of before 0.8.0.
+
+    Args:
+        vendors: makers whose chips it runs on; `pads` those of them on whose chips it pads heads and columns
+            that the TP ranks do not divide.
+        scheduler: how prompts get their turn.
+        kv_admission: when a request gets its place in the KV cache.
+        multiplies: formats below 16 bit in which it multiplies where the accelerator has a peak for them.
+        quantised: the format in which weights that are only stored in less than 16 bit are multiplied.
+        prompt_batch: tokens of prompts in one pass, each of which reads the weights; None: the whole prompt.
+        pipeline_batch: tokens of prompts that are in a pipeline at once, before it is emptied; None: all.
+        weights, attention, head: data types in which models are published for it; "checkpoint": as the
+            checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
+            `attention`.
     """
 
     id: str
     name: str
     source: str
     vendors: tuple[str, ...]
+    pads: tuple[str, ...] = ()
     scheduler: SchedulerKind
     kv_admission: AdmissionKind = "guaranteed"
+    multiplies: tuple[Literal["fp8", "int8", "fp4"], ...] = ("fp8", "int8", "fp4")
+    quantised: Literal["16-bit", "int8"] = "16-bit"
+    prompt_batch: int | None = Field(default=None, ge=1)
+    pipeline_batch: int | None = Field(default=None, ge=1)
+    weights: str = CHECKPOINT
+    attention: str = CHECKPOINT
+    head: str = CHECKPOINT
+    keeps: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _formats(self) -> Framework:
+        own = [self.weights != CHECKPOINT, self.head != CHECKPOINT]
+        if any(own) != all(own) or (self.keeps and self.attention == CHECKPOINT):
+            raise ValueError("weights and head: expected both or neither; attention where weights are kept")
+        return self
 
 
 class DataType(Strict):
@@ -241,6 +278,13 @@ class Library(Strict):
         for system in self.systems:
             if system.accelerator not in accelerators:
                 raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
+        stored = {kind.id for kind in self.datatypes if "weights" in kind.roles} | {CHECKPOINT}
+        for framework in self.frameworks:
+            formats = {framework.weights, framework.attention, framework.head, *framework.keeps}
+            if formats - stored:
+                raise ValueError(
+                    f"framework {framework.id}: unknown data type of weights {min(formats - stored)}"
+                )
         for price in self.prices:
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")

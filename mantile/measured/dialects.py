@@ -40,7 +40,7 @@ PROMPTS_PER_SLOT = 10  # of a serving run: the benchmark sends so many times its
 EARLY_ENGINES = "2025-12"  # before it, kernels for experts were slower
 MEAN_LENGTH = 0.9  # of the stated one, where lengths are drawn evenly from its upper fifth
 NO_SPECULATION = (None, "", "none", "none_assumed", "none_inferred")
-PREFILL_CHUNK = 512  # tokens: llama.cpp's default batch
+EARLY_BUILDS = "2024-06"  # llama.cpp before it: no CUDA graphs, no flash attention by default
 
 
 def reader_of(record: Record, name: str) -> Reader:
@@ -257,10 +257,9 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
     fields: Record = {
         "model": model,
         "accelerator": find_accelerator(str(record["system"])).id,
-        "framework": framework_id(record["framework"]),
+        "framework": _build(framework_id(record["framework"]), record, notes),
         "pp": accelerators,
         "concurrency": batch,
-        "token_budget": PREFILL_CHUNK,
         **quantised_formats(model, str(record["quant"]).upper()),
     }
     if accelerators > 1:
@@ -282,6 +281,24 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
     if not runs:
         raise InputError("neither generation with its length nor a prompt with its length")
     return runs
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def _build(framework: str, record: Record, notes: list[str]) -> str:
+    """The framework of a bench, by the day or month that its table states: llama.cpp of early 2024 is one of
+    its own."""
+    stated = f"{record.get('measured_on') or ''} {record.get('source_ref') or ''}"
+    day = re.search(r"\b(20\d\d-\d\d)", stated)
+    month = re.search(r"\b([A-Z][a-z]{2})[a-z]* (20\d\d)\b", stated)
+    when = day.group(1) if day else ""
+    if not when and month and month.group(1).lower() in _MONTHS:
+        when = f"{month.group(2)}-{_MONTHS.index(month.group(1).lower()) + 1:02}"
+    if framework != "llama.cpp" or not when or when >= EARLY_BUILDS:
+        return framework
+    notes.append(f"builds before {EARLY_BUILDS} are of early 2024")
+    return "llama.cpp-2024"
 
 
 # --- all ----------------------------------------------------------------------------------------------------

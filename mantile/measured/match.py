@@ -53,7 +53,7 @@ class Batch:
         """The quantities that predict metrics, by the field of a run's metrics."""
         graph = self.equations
         return {
-            compared.field: graph.prefill.time
+            compared.field: graph.prompt.stages.through
             if compared.metric is None
             else compared.metric.of(graph.figures)
             for compared in COMPARED.values()

@@ -146,5 +146,5 @@ def quantised_formats(model: str, quantisation: str) -> dict[str, str]:
     if quantisation in ("F16", "FP16"):
         return {"weights_dtype": "fp16", "head_dtype": "fp16", "activation_dtype": "fp16"}
     weights = {"4BIT": "int4-g64"}.get(quantisation, quantisation.lower())
-    head = {"q4_0": "q8_0", "nvfp4": "bf16", "int4-g64": "bf16"}.get(weights, weights)
+    head = {"q4_0": "q6_k", "q4_k_m": "q6_k", "nvfp4": "bf16", "int4-g64": "bf16"}.get(weights, weights)
     return {"weights_dtype": weights, "head_dtype": head}

@@ -62,6 +62,34 @@ _STAGES = (
 _PP = r"\[inputs\.(?:decode_)?pp\]"
 _TURN = rf"(?:\[plan\.stage\.\d\]|MOD\(\[plan\.stage\.\d\]-\[plan\.layers[\w.]*\.after\],{_PP}\))"
 
+_IN_PARTS = (
+    "a framework says in which formats it multiplies and in which parts it takes prompts, each of which "
+    "reads the weights; memory that is shared with the CPU is not all for the accelerator; a framework that "
+    "is not known to run on a chip is refused; 0.7.0 had none of it"
+)
+_ID = r"\[[\w./-]+\]"
+_LIST = rf"\{{{_ID}(?:,{_ID})*\}}"
+_PEAK = rf"=INDEX\({_LIST},MATCH\({_ID},{_LIST},0\)\)"
+_SIXTEEN = r"\[(?:\w+\.)?hardware\.sixteen_peak\]"
+_OF_PROMPTS = {
+    r"hardware\.framework_runs": rf'=SUMIFS\({_LIST},{_LIST},{_ID}&"/"&{_ID}\)',
+    r"hardware\.activation(?:_basis)?_peak": _PEAK,
+    r"hardware\.\w+\.linear_peak": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),{_SIXTEEN}\)",
+    r"hardware\.\w+\.kernel_format": rf"=IF\({_ID}>0,INDEX\({_LIST},{_ID}\),INDEX\({_LIST},{_ID}\)\)",
+    r"hardware\.\w+\.path": rf'=IF\({_ID}>0,"in "&{_ID},{_ID}&" held, multiplied in "&{_ID}\)',
+    r"memory\.activations": rf"=\[inputs\.token_budget\]\*{_ID}\*\[constant\.result_bytes\]",
+    r"memory\.usable": rf"={_ID}\*\[(?:\w+\.)?hardware\.memory_capacity\]",
+    r"prefill\.\w+\.launch_time": r"=(?:\[constant\.\w+\]\*)?\[efficiency\.[\w.]+\]",
+    r"prefill\.\w+\.weight_bytes": rf"=(?:{_ID}\*)+\[hardware\.\w+\.bytes\]",
+    r"prefill\.coverage": r"=1-.*\(\[prefill\.tokens\]/\[constant\.one_token\]\)\^.*",
+    r"prefill\.host\.bytes": rf"=\[memory\.host_weights\]\*{_ID}",
+    r"prefill\.step\.time": rf"=\[efficiency\.step_host\]\+\[efficiency\.step_row\]\*\({_ID}/{_ID}\)",
+    r"serving\.prompts_per_step": rf"=\[inputs\.token_budget\]/\({_ID}\*\[constant\.one_request\]\)",
+    r"checks\.plan_holds": r"=SUM\(\{(?:\[[\w!?.]+\],?)+\}\)",
+    r"checks\.invalid": r"=\[checks\.fixed\.flag\.\d+\]-\[checks\.plan_holds\]",
+}
+"""Formulas of 0.7.0 by the ids of their rows, as regular expressions both."""
+
 _SCHEDULE = (
     "a request waits behind prompts in its batch slot, slots that wait for their prefill do not decode, "
     "prompts are priced by the roofline of the step that carries them, every chunk pays launches and reads "
@@ -265,6 +293,7 @@ CHANGES: tuple[Change, ...] = (
         r"\*\(1-\[model\.experts_per_token\]/\[model\.experts\]\)",
         why="the routed experts have a row of their own, of which each token takes its share",
     ),
+    *(Change(since=(0, 8), ids=ids, formula=body, why=_IN_PARTS) for ids, body in _OF_PROMPTS.items()),
     Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )
 
