@@ -513,6 +513,7 @@ def test_a_decode_step_of_a_large_mixture_is_what_plain_arithmetic_says(
         small(4 * hidden)
         + product(hidden, 256, "router", 2, 2, bf16)
         + small(2 * 256, kernels=2)
+        + 2 * (small((8 + 1) * hidden) - small(0))  # tokens by expert, and results by token
         + grouped(hidden, 2 * 2048 // tp)
         + small(3 * 2048 // tp * 8)
         + grouped(2048 // tp, hidden)

@@ -58,7 +58,7 @@ def coverage(rows: Rows, tokens: Quantity, workers: Workers, ir: ModelGraph) -> 
         "Share of its experts that the busiest rank reads",
         "1",
         minimum(1, share + deviation * logarithm(ranks.ranks.groups) ** HALF),
-        "a layer waits for it; the largest of n draws lies about sqrt(ln n) deviations above their mean",
+        "a layer waits for it; of n draws the highest lies about sqrt(ln n) deviations above their mean",
         called="coverage on the busiest rank",
     )
 
