@@ -242,7 +242,7 @@ ONE_TOKEN = _constant(
 )
 BITS_PER_BYTE = _constant("bits_per_byte", "Bits per byte", "bit/B", 8, "definition", "bits per byte")
 HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600 s per h")
-YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 days", "hours per year")
+DAYS = _constant("days_per_year", "Days per year", "day/year", 365.25, "mean of a calendar", "days per year")
 MONTH = _constant(
     "days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month"
 )

@@ -61,6 +61,7 @@ class Hardware:
     tdp: Quantity
     idle: Quantity
     prices: Mapping[str, Quantity]
+    owned_override: Input
     system: Quantity
     system_matches: Quantity
     topology: Quantity
@@ -129,6 +130,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         tdp=facts["tdp"],
         idle=facts["idle"],
         prices=prices,
+        owned_override=next(each.cell for each in chip.overridable if each.id == "hardware.price_owned"),
         system=chosen_system,
         system_matches=matches,
         topology=topology,

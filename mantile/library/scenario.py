@@ -487,7 +487,7 @@ class Inputs(Deployment):
     )
     price_basis: Literal["cloud", "rental", "owned"] | None = field(
         "Price basis",
-        "cloud on demand, rental on a three-year contract, or owned",
+        "cloud on demand, rental on a three-year contract, or owned: purchase, upkeep and electricity",
         group=MONEY,
         default="cloud",
     )
@@ -519,7 +519,7 @@ class Inputs(Deployment):
     )
     hours_per_day: Real | None = field(
         "Hours per day",
-        "hours a day for which the deployment is paid",
+        "hours a day for which the deployment is paid; of use where it is owned",
         group=MONEY,
         unit="h/day",
         default=24,

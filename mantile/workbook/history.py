@@ -125,6 +125,16 @@ _OLD = {
     "serving.ttft_p95": "MAX(MAX([serving.base]+CLOSED{[serving.wait_p95]},[serving.saturation])"
     "+WAITS,[serving.ttft_p50])",
 }
+_OWNED = (
+    "owning costs purchase, upkeep and electricity over the hours of use; 0.7.0 took a published figure "
+    "before what is worked out, without upkeep, and purchase over all hours"
+)
+_OWNING = {
+    "cost.capital": "[hardware.price_purchase]*IF([hardware.whole_machine]>0,1,[cost.capital_share])"
+    "/([cost.life]*[constant.hours_per_year])",
+    "cost.own": "IF([cost.capital]>0,[cost.capital]+[cost.electricity],0)",
+    "cost.by.owned": "IF([hardware.price_owned]>0,[hardware.price_owned],[cost.own])",
+}
 _VARIANTS = {
     **{
         f"[inputs.{name}]": rf"\[(?:inputs\.{name}|value)\]"
@@ -191,6 +201,10 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(since=(0, 8), ids=re.escape(identifier), formula=_pattern(formula), why=_SCHEDULE)
         for identifier, formula in _OLD.items()
+    ),
+    *(
+        Change(since=(0, 8), ids=re.escape(identifier), formula=re.escape(f"={formula}"), why=_OWNED)
+        for identifier, formula in _OWNING.items()
     ),
     Change(
         since=(0, 8),
