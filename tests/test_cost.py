@@ -197,7 +197,10 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
 
 
 def test_what_is_owned_follows_life_purchase_electricity_and_hours_of_use() -> None:
-    """Each of them moves the price; half the hours a day save electricity alone; a figure of one's own holds."""
+    """Each of them moves the price; half the hours a day save electricity alone.
+
+    A figure of one's own holds; a published one is only compared.
+    """
 
     def hour(**fields: Any) -> float:
         return look(ask(price_basis="owned", **fields))("cost.price")

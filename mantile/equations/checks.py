@@ -487,7 +487,12 @@ def memory(of: _Of) -> Iterator[Check]:
     usage, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
     rates, hardware = of.workers.efficiency.rates, of.workers.hardware
     host = of.row("host_used", "Bytes on the host", "B", usage.host_weights + usage.host_kv)
-    asked = of.row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
+    asked = of.row(
+        "host_asked",
+        "Memory asked of the host",
+        "GB",
+        sum_of([inputs.offload_weights, inputs.offload_kv, inputs.kv_swap]),
+    )
     possible = of.row(
         "host_possible",
         "Host link, or none needed",

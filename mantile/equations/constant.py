@@ -142,6 +142,15 @@ REDONE = _constant(
 REDONE_FROM = _constant(
     "redone_from", "Output, in prompts, from which work is done again", "1", 0.3, "of the same", "0.3"
 )
+BOTH_WAYS = _constant("both_ways", "Both ways", "1", 2, "to the host and back", "2, there and back")
+PARKED = _constant(
+    "parked",
+    "Requests parked at a time, per KV place and prompt that loses it",
+    "1",
+    0.07,
+    "of the same; 0.02 to 0.08",
+    "0.07",
+)
 NEVER = _constant(
     "never",
     "Time of what cannot be",

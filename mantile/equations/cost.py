@@ -21,7 +21,6 @@ from mantile.graph.quantity import (
     all_of,
     defined,
     index,
-    is_number,
     match,
     minimum,
     span,
@@ -277,7 +276,7 @@ def price(
             "by.owned",
             "Price of an accelerator, owned",
             "USD/h",
-            where(is_number(workers.hardware.owned_override), prices["owned"], owned),
+            where(workers.hardware.owned_stated > 0, prices["owned"], owned),
             "a figure of one's own stands for what is worked out; a published one does not",
         ),
     )

@@ -18,6 +18,7 @@ from mantile.graph.quantity import (
     Section,
     equal,
     index,
+    is_number,
     join,
     match,
     span,
@@ -41,6 +42,7 @@ class Hardware:
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
+        owned_stated: 1 if somebody typed a cost of owning.
         framework_runs: 1 if the framework runs on chips of this maker.
         system_matches: 1 if the system is one of the accelerator's.
         topology: text; the flags beside it are 1 where it is so.
@@ -61,7 +63,7 @@ class Hardware:
     tdp: Quantity
     idle: Quantity
     prices: Mapping[str, Quantity]
-    owned_override: Input
+    owned_stated: Quantity
     system: Quantity
     system_matches: Quantity
     topology: Quantity
@@ -96,6 +98,14 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         kind.name.removeprefix("price_"): chip.fact(kind, stated.prices(library, kind))
         for kind in stated.PRICES
     }
+    owned_stated = Quantity(
+        "hardware.price_owned_stated",
+        "A cost of owning of one's own",
+        "flag",
+        where(is_number(chip.cell("hardware.price_owned")), 1, 0),
+        note="1 where the cell above is filled: it then stands for what is worked out",
+    )
+    chip.sections.append(Section("Owned", (owned_stated,)))
 
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
@@ -130,7 +140,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         tdp=facts["tdp"],
         idle=facts["idle"],
         prices=prices,
-        owned_override=next(each.cell for each in chip.overridable if each.id == "hardware.price_owned"),
+        owned_stated=owned_stated,
         system=chosen_system,
         system_matches=matches,
         topology=topology,
@@ -184,6 +194,10 @@ class _Chosen:
         cell, used = self.in_use(kind, rows)
         self.sections.append(Section(kind.label, (*rows, cell, used), kind.note, Section.SUBTOTAL))
         return used
+
+    def cell(self, identifier: str) -> Input:
+        """The override cell of a fact, by the fact's id."""
+        return next(each.cell for each in self.overridable if each.id == identifier)
 
     def in_use(self, kind: FactKind, rows: Sequence[Input]) -> tuple[Input, Quantity]:
         """The override of a fact, and the fact in use in SI units."""

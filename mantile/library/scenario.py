@@ -319,6 +319,18 @@ class Inputs(Deployment):
         default=0,
         least=0,
         most=10_000,
+    )
+    kv_swap: Real | None = field(
+        "Parked KV cache on the host",
+        (
+            "host memory, per accelerator, for the KV cache of requests that are stopped when memory runs "
+            "out: it goes there and comes back once; 0: they prefill again, as in the V1 engine of vLLM"
+        ),
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
         aliases=("swap_space",),
     )
     serving: Literal["aggregated", "disaggregated"] | None = field(

@@ -70,6 +70,7 @@ _SCHEDULE = (
 )
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
+    "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
     "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
     "MIN([inputs.pp],MAX(1,[memory.batch]/[constant.one_request])))",
     "decode.requests": "MAX(1,[memory.batch]/[decode.microbatches])",
@@ -129,11 +130,15 @@ _OWNED = (
     "owning costs purchase, upkeep and electricity over the hours of use; 0.7.0 took a published figure "
     "before what is worked out, without upkeep, and purchase over all hours"
 )
+_OF_OWNING = r"\[(?:[\w.]+\.)?cost\.{}\]"
 _OWNING = {
-    "cost.capital": "[hardware.price_purchase]*IF([hardware.whole_machine]>0,1,[cost.capital_share])"
-    "/([cost.life]*[constant.hours_per_year])",
-    "cost.own": "IF([cost.capital]>0,[cost.capital]+[cost.electricity],0)",
-    "cost.by.owned": "IF([hardware.price_owned]>0,[hardware.price_owned],[cost.own])",
+    r"cost\.capital": r"=\[(?:[\w.]+\.)?hardware\.price_purchase\]"
+    r"\*IF\(\[(?:[\w.]+\.)?hardware\.whole_machine\]>0,1,\[cost\.capital_share\]\)"
+    r"/\(\[cost\.life\]\*\[constant\.hours_per_year\]\)",
+    r"cost\.own": rf"=IF\({_OF_OWNING.format('capital')}>0,"
+    rf"{_OF_OWNING.format('capital')}\+{_OF_OWNING.format('electricity')},0\)",
+    r"cost\.by\.owned": r"=IF\((\[(?:[\w.]+\.)?hardware\.price_owned\])>0,\1,"
+    rf"{_OF_OWNING.format('own')}\)",
 }
 _VARIANTS = {
     **{
@@ -203,8 +208,14 @@ CHANGES: tuple[Change, ...] = (
         for identifier, formula in _OLD.items()
     ),
     *(
-        Change(since=(0, 8), ids=re.escape(identifier), formula=re.escape(f"={formula}"), why=_OWNED)
+        Change(since=(0, 8), ids=identifier, formula=formula, why=_OWNED)
         for identifier, formula in _OWNING.items()
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"checks\.(?:decode\.)?host_asked",
+        formula=r"=\[inputs\.offload_weights\]\+\[inputs\.offload_kv\]",
+        why="memory for parked requests is asked of the host as well",
     ),
     Change(
         since=(0, 8),
