@@ -102,7 +102,7 @@ FULL = {"model": "llama-3.1-8b", "tp": 1, "input_tokens": 2000, "output_tokens":
 
 
 def test_a_parked_cache_moves_there_and_back_once(make: Make) -> None:
-    """No cache is read in every step: that of what is stopped goes over the link twice in a request's life."""
+    """No cache is read in every step: what is stopped goes over the link twice in a request's life."""
 
     def figures(**fields: Any) -> dict[str, float]:
         made = make(**FULL | fields)
