@@ -361,7 +361,9 @@ def kv_cache(rows: Rows, workers: Workers) -> Check:
             f"kv_of_model.{module.id}",
             f"{of_layer.label}, of the model with copies",
             "B/token",
-            _with_copies(width, workers) * workers.formats.kv_bytes * _layers(module.layers),
+            _with_copies(width, workers)
+            * workers.formats.kept_bytes(module.operation)
+            * _layers(module.layers),
         )
         for module, width, of_layer in caches
     ]

@@ -224,6 +224,14 @@ VECTOR_BYTES = _constant(
     "norms and biases stay in 16 bit",
     "vector bytes",
 )
+INDEX_BYTES = _constant(
+    "index_bytes",
+    "Bytes per value of an indexer's key",
+    "B/token",
+    1.03125,
+    "per channel and token: fp8 with one fp32 scale for 128 values, whatever the KV cache",
+    "indexer key bytes",
+)
 STATE_BYTES = _constant(
     "state_bytes",
     "Bytes of a recurrent state's value",

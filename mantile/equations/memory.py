@@ -466,7 +466,7 @@ def _cache(rows: Rows, module: Module, channels: Node, formats: Formats, plan: S
         f"kv_bytes_per_token.{module.id}",
         label,
         "B/token",
-        plan.on_rank(channels, module) * formats.kv_bytes,
+        plan.on_rank(channels, module) * formats.kept_bytes(module.operation),
         called=label,
     )
     return Cache(module, channels, bytes_per_token)

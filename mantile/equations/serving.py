@@ -613,12 +613,16 @@ def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantit
         if cache.module.layers is not None
     ]
     tokens = _transferred_tokens(rows, inputs, [module for module, _ in caches])
+
+    def _kept(module: Module) -> Node:
+        return prefill_workers.formats.kept_bytes(module.operation)
+
     sizes = [
         rows(
             f"transfer.{module.id}",
             f"KV cache of a prompt, {module.label}",
             "B",
-            ONE_REQUEST * tokens[module.id] * width * prefill_workers.formats.kv_bytes * module.layers,
+            ONE_REQUEST * tokens[module.id] * width * _kept(module) * module.layers,
         )
         for module, width in caches
         if module.layers is not None

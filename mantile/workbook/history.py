@@ -130,6 +130,19 @@ _OWNED = (
     "owning costs purchase, upkeep and electricity over the hours of use; 0.7.0 took a published figure "
     "before what is worked out, without upkeep, and purchase over all hours"
 )
+_INDEXED = (
+    "an indexer scores and keeps its keys in fp8, whatever the KV cache, and where each token of a prompt "
+    "selects its own, latents are read as in decode; 0.7.0 took 16-bit products and the KV cache's format"
+)
+_KEPT = r"=[\w.\[\]*/()]*\[(?:[\w.]+\.)?hardware\.kv_bytes\][\w.\[\]*/()]*"
+_INDEXER = {
+    r"(?:prefill|decode)\.indexer\.compute_time": r"=\[(?:[\w.]+\.)?indexer\.flops\]"
+    r"/\[(?:[\w.]+\.)?efficiency\.rate\.attention_flops\]",
+    r"(?:decode\.indexer\.cache_bytes|memory\.kv_bytes_per_token\.indexer|checks\.kv_of_model\.indexer"
+    r"|floor\.kv_bytes\.indexer|serving\.transfer\.indexer)": _KEPT,
+    r"prefill\.attention\.flops": r"=\[constant\.flops_per_pair\]\*\[prefill\.rank_tokens\]"
+    r"\*\[prefill\.context\.index_topk\]\*\([\w.\[\]+]*\)",
+}
 _OF_OWNING = r"\[(?:[\w.]+\.)?cost\.{}\]"
 _OWNING = {
     r"cost\.capital": r"=\[(?:[\w.]+\.)?hardware\.price_purchase\]"
@@ -210,6 +223,16 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(since=(0, 8), ids=identifier, formula=formula, why=_OWNED)
         for identifier, formula in _OWNING.items()
+    ),
+    *(
+        Change(since=(0, 8), ids=identifier, formula=formula, why=_INDEXED)
+        for identifier, formula in _INDEXER.items()
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"efficiency\.rate\.moe_bytes",
+        formula=r"=\[efficiency\.fraction\.moe_bandwidth\]\*\[(?:[\w.]+\.)?hardware\.memory_bandwidth\]",
+        why="experts are read no faster than kernels widen their weights, where they have to",
     ),
     Change(
         since=(0, 8),
