@@ -104,6 +104,7 @@ _OLD = {
     "serving.full_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.prompts_per_step]),"
     "[serving.decode_step]+[serving.prefill_added]*[serving.prompts_per_step])",
     "serving.prefill": "[serving.prefill_through]*IF([inputs.continuous]>0,[efficiency.prefill_alone],1)",
+    "serving.held_back": "[inputs.continuous]*[serving.wait_steps]*[serving.tpot]",
     "serving.prefill_added": "[serving.prefill_service]*(1-[prefill.bound.overhead]/[prefill.time])",
     "serving.prefill_busy": "IF([inputs.pp]>1,[serving.prefill_stage],[prefill.time])",
     "serving.prefill_chunk": "([serving.prefill_stage]-[serving.prefill_fixed])/[serving.prefill_chunks]"
