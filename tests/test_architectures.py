@@ -547,17 +547,35 @@ def test_selected_tokens_are_read_and_all_of_them_are_scored() -> None:
     context = length + 1
     assert at["decode.attention.cache_bytes"] == 5 * 256 * (RANK + ROPE) * 2
     assert at["decode.attention.flops"] == 5 * 256 * 2 * HEADS * (2 * RANK + ROPE)
-    assert at["decode.indexer.cache_bytes"] == 5 * context * 32 * 2
+    assert at["decode.indexer.cache_bytes"] == 5 * context * 33  # fp8, and a scale for 128 values
     assert at["decode.indexer.flops"] == 5 * context * 2 * (4 * 32 + 4)
-    assert at["memory.kv_bytes_per_request"] == 4 * (length + OUTPUT) * (RANK + ROPE + 32) * 2
+    assert at["memory.kv_bytes_per_request"] == 4 * (length + OUTPUT) * ((RANK + ROPE) * 2 + 33)
     seen = np.minimum(np.arange(length) + 0.5, 256).mean()
     assert at["prefill.attention.flops"] == pytest.approx(
-        5 * length * seen * 2 * HEADS * (NOPE + ROPE + VALUE), rel=1e-12
-    )
+        5 * length * seen * 2 * HEADS * (2 * RANK + ROPE), rel=1e-12
+    )  # every token has latents of its own to read: absorbed, as in decode
     assert at["prefill.indexer.flops"] == 5 * length * length / 2 * 2 * (4 * 32 + 4)
     short, full = SmallEstimate(SPARSE, input_tokens=200), SmallEstimate(LATENT, input_tokens=200)
     for name in ("decode.attention.cache_bytes", "decode.attention.flops", "prefill.attention.flops"):
         assert short[name] == full[name]  # nothing to choose from yet
+
+
+def test_an_indexer_scores_in_fp8_and_keeps_fp8_keys_whatever_the_kv_cache() -> None:
+    """61 x (576 + 132) B a token of DeepSeek-V3.2 in fp8; as vLLM's 47,700 B of GLM-5.2: 78 x 576 + 21 x 132.
+
+    Scores run at the fp8 peak where there is one.
+    """
+    asked = {"model": "deepseek-v3.2", "tp": 8, "input_tokens": 8000, "output_tokens": 1000, "concurrency": 8}
+    for chip, kv, kept, faster in (
+        ("h200-sxm", "fp8", 576 + 132, 2),
+        ("h200-sxm", "bf16", 1152 + 132, 2),
+        ("a100-80gb-sxm", "bf16", 1152 + 132, 1),
+    ):
+        made = estimate(parse_scenario(asked | {"accelerator": chip, "kv_dtype": kv}, "scenario"))
+        at = {figure.id: value for figure, value in made.values().items() if isinstance(figure, Quantity)}
+        assert at["memory.kv_bytes_per_token"] == 61 * kept
+        rate = at["prefill.indexer.flops"] / at["prefill.indexer.compute_time"]
+        assert rate == pytest.approx(faster * at["efficiency.rate.attention_flops"], rel=0.01)
 
 
 def test_every_rank_scores_all_tokens() -> None:
@@ -580,8 +598,8 @@ def test_compressed_entries_stand_for_several_tokens() -> None:
     assert at["decode.attention.cache_bytes"] == 128 * 64 * 2  # one head whose keys are its values
     assert at["decode.entries.cache_bytes"] == 64 * 64 * 2
     assert at["decode.entries.flops"] == 64 * 2 * (8 * 64 + 8 * 64)
-    assert at["decode.indexer.cache_bytes"] == pytest.approx(context / 4 * 32 * 2, rel=1e-12)
-    per_request = 4 * (128 * 64 + (length + OUTPUT) / 4 * (64 + 32)) * 2
+    assert at["decode.indexer.cache_bytes"] == pytest.approx(context / 4 * 33, rel=1e-12)
+    per_request = 4 * (128 * 64 * 2 + (length + OUTPUT) / 4 * (64 * 2 + 33))
     assert at["memory.kv_bytes_per_request"] == pytest.approx(per_request, rel=1e-12)
     assert at.made.results()["checks"]["errors"] == []
 

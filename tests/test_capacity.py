@@ -96,3 +96,41 @@ def test_many_short_prompts_read_the_weights_once(make: Make) -> None:
     values = made.values()
     one = {name: float(values[made.figure(name)]) for name in ("serving.prefill_service", "serving.stall")}
     assert one["serving.stall"] < 8 * one["serving.prefill_service"] / 3
+
+
+FULL = {"model": "llama-3.1-8b", "tp": 1, "input_tokens": 2000, "output_tokens": 2000, "concurrency": 400}
+
+
+def test_a_parked_cache_moves_there_and_back_once(make: Make) -> None:
+    """No cache is read in every step: what is stopped goes over the link twice in a request's life."""
+
+    def figures(**fields: Any) -> dict[str, float]:
+        made = make(**FULL | fields)
+        values = made.values()
+        names = (
+            "decode.host.time",
+            "decode.rank_requests",
+            "memory.stopped",
+            "memory.redone",
+            "serving.tpot",
+        )
+        return {name: float(values[made.figure(name)]) for name in names}
+
+    without, parked, streamed = figures(), figures(swap_space=20), figures(offload_kv=20)
+    assert without["decode.host.time"] == 0 and without["memory.redone"] == without["memory.stopped"] > 0.1
+    assert parked["memory.stopped"] == without["memory.stopped"] and parked["memory.redone"] == 0
+    once = 2 * 2000 * 131072 / (0.88 * 64e9)  # keys and values of a prompt of llama-3.1-8b, PCIe 5
+    expected = parked["memory.stopped"] * once * parked["decode.rank_requests"] / 2000
+    assert parked["decode.host.time"] == pytest.approx(expected, rel=0.05)
+    assert parked["serving.tpot"] < without["serving.tpot"] < streamed["serving.tpot"]
+
+
+def test_a_parking_place_changes_nothing_where_memory_suffices(make: Make) -> None:
+    """And one that is too small parks a part."""
+    few = FULL | {"concurrency": 20}
+    assert make(**few, kv_swap=50).results()["tpot_s"] == make(**few).results()["tpot_s"]
+    again = [
+        float((made := make(**FULL, kv_swap=room)).values()[made.figure("memory.redone")])
+        for room in (0, 0.5, 1, 20)
+    ]
+    assert again == sorted(again, reverse=True) and again[0] > again[1] > again[2] > again[3] == 0

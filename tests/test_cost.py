@@ -70,7 +70,8 @@ def test_the_inferencex_convention_is_reproduced(chip: str) -> None:
     """
     kilowatt, owned, rental = INFERENCEX[chip]
     for basis, price in (("owned", owned), ("rental", rental)):
-        made = ask(accelerator=chip, tp=4, dp=2, price_basis=basis)
+        stated = overrides(price_owned=price) if basis == "owned" else {}
+        made = ask(accelerator=chip, tp=4, dp=2, price_basis=basis, **stated)
         found = made.results()
         each = {
             "output": found["requests_per_s"] * 500 / 8,
@@ -173,9 +174,9 @@ def test_utilisation_divides() -> None:
 
 @pytest.mark.exhaustive
 def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
-    """Cloud, rental and owned as the profile states them.
+    """Cloud and rental as the profile states them; owned is purchase, upkeep and electricity.
 
-    A cost of owning that nobody states is purchase over life, and electricity.
+    Without a purchase price it is not known, whatever somebody publishes.
     """
     made = ask()
     for price in library.prices:
@@ -183,16 +184,41 @@ def test_each_price_basis_is_that_of_its_source(library: Library) -> None:
             values = made.program.run(
                 made.inputs(0) | {"inputs.accelerator": price.id, "inputs.price_basis": basis}
             )
-            stated = getattr(price, basis)
+            stated = getattr(price, "purchase" if basis == "owned" else basis)
             expected = stated.value if stated is not None and stated.value else 0.0
-            if basis == "owned" and not expected and price.purchase is not None and price.purchase.value:
-                electricity = values[made.figure("cost.building")] / 1000 * 0.10
+            if basis == "owned" and expected:
                 machine = 1 if library.usual_system(price.id).whole_machine else 1.6
-                expected = price.purchase.value * machine / (4 * 8766) + electricity
+                electricity = values[made.figure("cost.building")] / 1000 * 0.10
+                expected = expected * machine * (1 / 4 + 0.08) / 8766 + electricity
             assert values[made.figure("cost.price")] == pytest.approx(expected, rel=1e-12), (price.id, basis)
             codes = {alert["code"] for alert in raised(made.equations, values, errors=False)}
             assert ("PRICE_UNKNOWN" in codes) == (expected == 0), (price.id, basis)
             assert (values[made.figure("cost.tokens_per_usd")] > 0) == (expected > 0)
+
+
+def test_what_is_owned_follows_life_purchase_electricity_and_hours_of_use() -> None:
+    """Each of them moves the price; half the hours a day save electricity alone.
+
+    A figure of one's own holds; a published one is only compared.
+    """
+
+    def hour(**fields: Any) -> float:
+        return look(ask(price_basis="owned", **fields))("cost.price")
+
+    def figure(name: str, value: float) -> dict[str, Any]:
+        return {"overrides": [{"id": name, "value": value, "reason": "test"}]}
+
+    base, electricity = hour(), look(ask())("cost.electricity")
+    capital = look(ask())("cost.capital")
+    assert hour(electricity_price=0.3) == pytest.approx(base + 2 * electricity, rel=1e-12)
+    assert hour(**overrides(price_purchase=50_000)) == pytest.approx(2 * base - electricity, rel=1e-12)
+    assert hour(**figure("cost.life", 2)) == pytest.approx(base + capital, rel=1e-12)
+    assert hour(**figure("cost.upkeep_share", 0)) == pytest.approx(capital + electricity, rel=1e-12)
+    assert hour(hours_per_day=12) == pytest.approx(2 * base - electricity, rel=1e-12)
+    assert hour(**overrides(price_owned=1.2)) == 1.2
+    assert ask(price_basis="owned", **overrides(price_purchase=0)).results()["usd_per_hour"] is None
+    published = look(ask())("hardware.price_owned")
+    assert look(ask())("cost.own_against_published") == pytest.approx(base / published, rel=1e-12)
 
 
 def test_an_unknown_price_of_either_side_is_said() -> None:

@@ -67,7 +67,7 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.microbatches": generator.choice([0, 1, 2, 7], count),
         **{
             f"inputs.{name}": generator.choice([0, 0, 1, 20.5, 10_000], count)
-            for name in ("offload_weights", "offload_kv")
+            for name in ("offload_weights", "offload_kv", "kv_swap")
         },
         "inputs.price_basis": generator.choice(BASES, count),
         "inputs.utilisation": generator.uniform(0.001, 1, count),

@@ -805,3 +805,16 @@ def test_validation_tells_every_problem_at_once() -> None:
     assert len(lines) > 10
     assert any("architecture.facts.layers.origin" in line for line in lines)
     assert all(line.startswith("model.yaml: field ") for line in lines)
+
+
+def test_a_fitted_factor_says_which_framework_it_saw(library: Library) -> None:
+    """In its source, or by the profile that it stands in; one fitted for no framework is a framework's."""
+    names = ("vLLM", "SGLang", "TensorRT-LLM", "ATOM", "llama.cpp", "EXO", "MLX")
+    silent = [
+        (profile.key, factor.factor, factor.format or factor.kv)
+        for profile in library.efficiency
+        for factor in profile.factors
+        if factor.status == "fitted" and not profile.framework
+        if not any(name in factor.source for name in names)
+    ]
+    assert not silent

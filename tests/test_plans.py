@@ -294,6 +294,13 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "OFFLOAD_WITHOUT_HOST",
         "PRICE_UNKNOWN",
     ),
+    "a parking place that such a SoC has not": (
+        MACS | {"kv_swap": 5},
+        INVALID,
+        "OFFLOAD_WITHOUT_HOST",
+        "PRICE_UNKNOWN",
+    ),
+    "a parking place nothing goes to": ({"kv_swap": 200}, FITS, "", ""),
     # lengths, groups and requests
     "beyond what the model has seen": (
         {"model": "llama-2-7b", "input_tokens": 3997},
@@ -468,6 +475,7 @@ WORKLOADS: dict[str, tuple[Any, ...]] = {
     "kv_dtype": ("bf16", "fp8"),
     "offload_weights": (0, 20),
     "offload_kv": (0, 20),
+    "kv_swap": (0, 20),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mantile import estimate
 from mantile.library.architecture import Block, Fact
 from mantile.library.errors import InputError
 from mantile.library.huggingface.config import Config
@@ -416,6 +417,40 @@ def test_every_type_is_in_the_library() -> None:
             library.datatype(name, {"activation": "activations", "kv": "kv"}.get(kind, "weights"))
     assert library.datatype("Q4_K_M", "weights").id == "q4_k_m"
     assert library.datatype("F16", "weights").id == "fp16"
+
+
+def test_experts_are_read_no_faster_than_their_weights_are_widened() -> None:
+    """In 16-bit products of 4-bit weights the same bytes a second on H100 and H200, whose memory is faster.
+
+    No limit where memory is slower, where weights are not narrower, and where products run in their format.
+    """
+
+    def figures(chip: str, dtype: str, **fields: Any) -> tuple[float, float]:
+        made = estimate(
+            model="gpt-oss-120b",
+            accelerator=chip,
+            tp=8,
+            weights_dtype=dtype,
+            input_tokens=1000,
+            output_tokens=100,
+            concurrency=8,
+            **fields,
+        )
+        memory = made["efficiency.fraction.moe_bandwidth"].value * made["hardware.memory_bandwidth"].value
+        return float(made["efficiency.rate.moe_bytes"].value), float(memory)
+
+    rates = {
+        (chip, dtype): figures(chip, dtype, experts_dtype=dtype)
+        for chip in ("h100-sxm", "h200-sxm")
+        for dtype in ("mxfp4", "int4")
+    }
+    assert len({reached for reached, _ in rates.values()}) == 1
+    assert all(reached < memory for reached, memory in rates.values())
+    for chip, dtype in (("h200-sxm", "bf16"), ("b200-sxm", "mxfp4"), ("h20-sxm", "fp8"), ("l40s", "int4")):
+        reached, memory = figures(chip, dtype, experts_dtype=dtype)
+        assert reached == memory, (chip, dtype)
+    early = figures("h200-sxm", "int4", experts_dtype="int4", engine_release="before 2025-12")[0]
+    assert early < rates["h200-sxm", "int4"][0]
 
 
 def test_sidecar_alone() -> None:

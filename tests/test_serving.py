@@ -432,9 +432,35 @@ def test_a_scheduler_that_looks_seldom_lets_requests_wait(make: Make) -> None:
     assert (np.diff(found["ttft"])[:3] > 0).all()
     assert (np.diff(expected) >= 0).all()
     static = swept(
-        make(batching="static"), ("held_back", "first_step"), receive_interval=intervals, batch_wait_steps=20
+        make(batching="static", length_range_ratio=0),
+        ("held_back", "first_step"),
+        receive_interval=intervals,
+        batch_wait_steps=20,
     )
     assert not static["held_back"].any() and not static["first_step"].any()
+
+
+@pytest.mark.parametrize("framework", ["vllm", "sglang", "trtllm"])
+def test_a_static_batch_ends_with_its_longest_output(make: Make, framework: str) -> None:
+    """The mean request waits for the rest of its batch: the largest of B draws, by simulation.
+
+    Continuous batching has no longer TTFT at any load, and a lone request the same.
+    """
+    fields = {"framework": framework, "model": "llama-3.1-8b", "tp": 1, "input_tokens": 1024}
+    dice = np.random.default_rng(3)
+    for requests, spread in ((1, 0.2), (2, 0.2), (8, 0.5), (64, 1.0)):
+        asked = fields | {"output_tokens": 100, "concurrency": requests, "length_range_ratio": spread}
+        drawn = dice.uniform(1 - spread, 1, (20_000, requests))
+        longest = drawn.max(axis=1).mean() / drawn.mean()
+        at, alike = (
+            swept(make(**asked | {"batching": "static", "length_range_ratio": one}), ("ttft", "tpot"), tp=[1])
+            for one in (spread, 0)
+        )
+        waits = (at["ttft"] - alike["ttft"]) / at["tpot"]
+        assert waits == pytest.approx(100 * (longest - 1), rel=0.01, abs=1e-9)
+        continuous = swept(make(**asked), ("ttft",), tp=[1])["ttft"]
+        assert continuous <= at["ttft"] * (1 + 1e-12)
+        assert requests > 1 or continuous == pytest.approx(at["ttft"], rel=1e-12)
 
 
 @pytest.mark.parametrize("fields", [{"batching": "static"}, {"decode": {"tp": 8}}])

@@ -284,6 +284,7 @@ def test_handles_lead_to_inputs_and_results(tmp_path: Path) -> None:
         "in_microbatches": 0,
         "in_offload_weights": 0,
         "in_offload_kv": 0,
+        "in_kv_swap": 0,
         "in_price_basis": "cloud",
         "in_utilisation": 1,
         "in_electricity_price": 0.1,

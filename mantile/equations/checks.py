@@ -361,7 +361,9 @@ def kv_cache(rows: Rows, workers: Workers) -> Check:
             f"kv_of_model.{module.id}",
             f"{of_layer.label}, of the model with copies",
             "B/token",
-            _with_copies(width, workers) * workers.formats.kv_bytes * _layers(module.layers),
+            _with_copies(width, workers)
+            * workers.formats.kept_bytes(module.operation)
+            * _layers(module.layers),
         )
         for module, width, of_layer in caches
     ]
@@ -495,7 +497,12 @@ def memory(of: _Of) -> Iterator[Check]:
     usage, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
     rates, hardware = of.workers.efficiency.rates, of.workers.hardware
     host = of.row("host_used", "Bytes on the host", "B", usage.host_weights + usage.host_kv)
-    asked = of.row("host_asked", "Memory asked of the host", "GB", inputs.offload_weights + inputs.offload_kv)
+    asked = of.row(
+        "host_asked",
+        "Memory asked of the host",
+        "GB",
+        sum_of([inputs.offload_weights, inputs.offload_kv, inputs.kv_swap]),
+    )
     possible = of.row(
         "host_possible",
         "Host link, or none needed",

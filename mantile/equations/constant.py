@@ -142,6 +142,15 @@ REDONE = _constant(
 REDONE_FROM = _constant(
     "redone_from", "Output, in prompts, from which work is done again", "1", 0.3, "of the same", "0.3"
 )
+BOTH_WAYS = _constant("both_ways", "Both ways", "1", 2, "to the host and back", "2, there and back")
+PARKED = _constant(
+    "parked",
+    "Requests parked at a time, per KV place and prompt that loses it",
+    "1",
+    0.07,
+    "of the same; 0.02 to 0.08",
+    "0.07",
+)
 NEVER = _constant(
     "never",
     "Time of what cannot be",
@@ -215,6 +224,14 @@ VECTOR_BYTES = _constant(
     "norms and biases stay in 16 bit",
     "vector bytes",
 )
+INDEX_BYTES = _constant(
+    "index_bytes",
+    "Bytes per value of an indexer's key",
+    "B/token",
+    1.03125,
+    "per channel and token: fp8 with one fp32 scale for 128 values, whatever the KV cache",
+    "indexer key bytes",
+)
 STATE_BYTES = _constant(
     "state_bytes",
     "Bytes of a recurrent state's value",
@@ -242,7 +259,7 @@ ONE_TOKEN = _constant(
 )
 BITS_PER_BYTE = _constant("bits_per_byte", "Bits per byte", "bit/B", 8, "definition", "bits per byte")
 HOUR = _constant("seconds_per_hour", "Seconds per hour", "s/h", 3600, "definition", "3600 s per h")
-YEAR = _constant("hours_per_year", "Hours per year", "h/year", 8766, "365.25 days", "hours per year")
+DAYS = _constant("days_per_year", "Days per year", "day/year", 365.25, "mean of a calendar", "days per year")
 MONTH = _constant(
     "days_per_month", "Days per month", "day/month", 30.4375, "a twelfth of 365.25 days", "days per month"
 )

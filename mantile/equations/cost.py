@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS, YEAR
+from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.serving import Serving
@@ -24,6 +24,7 @@ from mantile.graph.quantity import (
     match,
     minimum,
     span,
+    sum_of,
     where,
 )
 from mantile.graph.rows import Rows
@@ -217,26 +218,48 @@ def draw(
 
 
 def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> Quantity:
-    """USD per hour of an accelerator that is bought: capital and electricity; 0 without a purchase price."""
+    """USD per hour of use of an accelerator that is bought; 0 without a purchase price.
+
+    Purchase and upkeep are paid by the year, whether or not it is in use; electricity only while it is.
+    """
+    machine = rows(
+        "machine",
+        "Purchase price with its share of a machine",
+        "USD",
+        hardware.prices["purchase"] * where(hardware.whole_machine > 0, 1, CAPITAL_SHARE),
+        "host and network included; 0 where nobody states a price",
+    )
+    use = rows(
+        "use_hours",
+        "Hours of use in a year",
+        "h/year",
+        inputs.hours_per_day * DAYS,
+        "what is owned costs as much while it stands still",
+    )
+    capital = rows("capital", "Capital cost of an accelerator", "USD/h", machine / (LIFE * use))
+    upkeep = rows("upkeep", "Upkeep of an accelerator", "USD/h", machine * UPKEEP / use)
     electricity = rows(
         "electricity",
         "Electricity of an accelerator",
         "USD/h",
         building / KILO * inputs.electricity_price,
     )
-    capital = rows(
-        "capital",
-        "Capital cost of an accelerator",
-        "USD/h",
-        hardware.prices["purchase"] * where(hardware.whole_machine > 0, 1, CAPITAL_SHARE) / (LIFE * YEAR),
-    )
-    return rows(
+    owned = rows(
         "own",
         "Cost of owning, worked out",
         "USD/h",
-        where(capital > 0, capital + electricity, 0),
-        "0 without a purchase price",
+        where(machine > 0, sum_of([capital, upkeep, electricity]), 0),
+        "0, not known, without a purchase price",
     )
+    published = hardware.prices["owned"]
+    rows(
+        "own_against_published",
+        "Cost of owning against the published figure",
+        "1",
+        where(published > 0, owned / published, 0),
+        "to compare; 0 where nobody states one or no purchase price is known",
+    )
+    return owned
 
 
 def price(
@@ -253,8 +276,8 @@ def price(
             "by.owned",
             "Price of an accelerator, owned",
             "USD/h",
-            where(prices["owned"] > 0, prices["owned"], owned),
-            "a published figure comes first",
+            where(workers.hardware.owned_stated > 0, prices["owned"], owned),
+            "a figure of one's own stands for what is worked out; a published one does not",
         ),
     )
     used = rows(
@@ -366,7 +389,7 @@ def usd_per_day(
         "Electricity per day",
         "USD/day",
         watts / KILO * inputs.electricity_price * inputs.hours_per_day,
-        "in the price where it is rented or in the cloud; in the cost of owning",
+        "part of the price, whatever its basis",
     )
     rows(
         "tokens_per_day",
@@ -429,6 +452,15 @@ CAPITAL_SHARE = _assumed(
     "price of a machine with network over that of its accelerators",
     "8 x H100: node 300 to 350 thousand USD and 10 to 15 % for the network, against 8 x 25 to 30 thousand",
 )
+UPKEEP = _assumed(
+    "upkeep_share",
+    "Upkeep of a year, share of the purchase price",
+    "1/year",
+    0.08,
+    (0, 1),
+    "space, staff, spare parts, interest; electricity stands beside it",
+    "median by which InferenceX's cost of owning is above capital and electricity here; six chips, 0 to 0.2",
+)
 LIFE = _assumed(
     "life",
     "Economic life",
@@ -438,4 +470,4 @@ LIFE = _assumed(
     "over which a purchase is written off",
     "InferenceX; 2 to 3 economic, 5 to 6 by the books elsewhere",
 )
-ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE)
+ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP)

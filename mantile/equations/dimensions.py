@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
@@ -27,7 +28,7 @@ def dimensions(
     return Dimensions(
         weights=tuple(_weights(ir, prefill_workers)),
         head=Weights("head", ir.facts["vocabulary"] * ir.facts["hidden_size"], formats.classes["head"].bytes),
-        cores=tuple(_cores(ir)),
+        cores=tuple(_cores(ir, formats)),
         kv_bytes=formats.kv_bytes,
         prefill=_machine(ir, prefill_workers, prefill_workers.ranks.replica),
         decode=_machine(ir, decode_workers, decode_workers.ranks.stage),
@@ -50,14 +51,14 @@ def _weights(ir: ModelGraph, workers: Workers) -> Iterator[Weights]:
         yield Weights(module.id, parameters, workers.formats.classes[matrices[0].weights].bytes)
 
 
-def _cores(ir: ModelGraph) -> Iterator[Core]:
+def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
     """Attention of the layers; what a chunk reaches has no simple lower bound and is left out."""
     for module in ir.modules:
         work, layers = module.operation, module.layers
         if layers is None:
             continue
         if isinstance(work, Indexer):
-            yield Core(module.id, layers, None, work.key, None)
+            yield Core(module.id, layers, None, work.key * formats.kept_bytes(work) / formats.kv_bytes, None)
         elif isinstance(work, Attention | LatentAttention) and work.span.kind != "chunked":
             query = work.query + work.result if isinstance(work, Attention) else work.expanded
             kept = work.key + work.value if isinstance(work, Attention) else work.latent

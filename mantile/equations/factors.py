@@ -75,6 +75,10 @@ KINDS = (
     FactorKind("moe_bandwidth", "Expert bandwidth efficiency", "1",
                "share of memory bandwidth grouped products reach that stream experts",
                0.05, 1, "format", True, (GroupedMatMul,)),
+    FactorKind("moe_widening", "Expert widening rate", "GB/s",
+               "weight bytes per second that grouped products can widen to 16 bit, where they do not "
+               "multiply in the format of the weights: a limit of the cores, whatever the memory",
+               1, 1_000_000, needs=(GroupedMatMul,), otherwise=1_000_000),
     FactorKind("moe_launch_scale", "Expert launch scale", "1",
                "serving runs with graphs against kernel timings", 0.1, 5, needs=(GroupedMatMul,)),
     FactorKind("moe_bandwidth_scale", "Expert bandwidth scale", "1",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import BITS_PER_BYTE, ONE_TOKEN, VECTOR_BYTES
+from mantile.equations.constant import BITS_PER_BYTE, INDEX_BYTES, ONE_TOKEN, VECTOR_BYTES
 from mantile.equations.datatype import DataTypes, datatypes
 from mantile.equations.framework import QUANTISED
 from mantile.equations.hardware import Hardware
@@ -31,7 +31,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import ModelGraph
+from mantile.ir.modules import Indexer, ModelGraph, Operation
 from mantile.library.profiles import Library
 from mantile.library.scenario import SAME
 
@@ -54,6 +54,7 @@ class WeightClass:
         linear_peak: FLOP/s that its products run at.
         kernel_format: whose efficiency figures hold.
         activation_bytes: of a product's input, per channel and token.
+        widened: 1 if kernels widen the weights before they multiply; None of all but experts.
         stored_only: 1 if the accelerator could multiply in the format, but activations are wider; None where
             nobody asks.
     """
@@ -63,6 +64,7 @@ class WeightClass:
     linear_peak: Quantity
     kernel_format: Quantity
     activation_bytes: Quantity
+    widened: Quantity | None
     stored_only: Quantity | None
 
 
@@ -85,6 +87,10 @@ class Formats:
     native: Quantity
     activation_default: Quantity
     sections: tuple[Section, ...]
+
+    def kept_bytes(self, work: Operation) -> Node:
+        """Bytes of a cached value; the keys of an indexer have a format of their own."""
+        return INDEX_BYTES if isinstance(work, Indexer) else self.kv_bytes
 
 
 def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGraph) -> Formats:
@@ -343,6 +349,7 @@ def _weight_class(
         linear_peak=products.linear_peak,
         kernel_format=kernel_format,
         activation_bytes=activation_bytes,
+        widened=None if name != "experts" else _widened(rows, size, products),
         stored_only=None if name in ("router", "head") else _stored_only(rows, peak, products),
     )
     note = "which peak and which kernels the choice leads to"
@@ -413,6 +420,16 @@ def _products(
         low_precision=low_precision,
         linear_peak=linear_peak,
         wide_format=wide_format,
+    )
+
+
+def _widened(rows: Rows, size: Quantity, products: _Products) -> Quantity:
+    return rows(
+        "widened",
+        "Weights are widened before they multiply",
+        "flag",
+        (1 - products.low_precision) * where(size < VECTOR_BYTES, 1, 0),
+        "narrow weights in 16-bit products",
     )
 
 

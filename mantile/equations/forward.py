@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import NO_LINK, ONE_REQUEST
+from mantile.equations.constant import NO_LINK, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
 from mantile.equations.moe import experts
@@ -200,17 +200,25 @@ def block(phase: Phase, module: Module, workers: Workers) -> Block:
 
 
 def host(phase: Phase, workers: Workers) -> Block:
-    """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass."""
-    memory, rate = workers.memory, workers.efficiency["host_bytes"]
+    """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass.
+
+    The KV cache of a request that is stopped goes there once, and once back: of each step its share.
+    """
+    memory, inputs, rate = workers.memory, workers.inputs, workers.efficiency["host_bytes"]
     rows = Rows(f"{phase.id}.host", ", host memory")
-    weights = memory.host_weights * workers.inputs.pp
-    moved = rows(
-        "bytes",
-        "Bytes",
-        "B",
-        weights + memory.host_kv if phase.decode else phase.in_all_passes(weights),
-        "of all stages",
-    )
+    read: Node = memory.host_weights * inputs.pp
+    if phase.decode:
+        swapped = rows(
+            "swapped",
+            "Bytes of stopped requests in a step",
+            "B",
+            memory.swapped * inputs.pp * phase.rank_requests * TOKENS_PER_STEP / inputs.output_tokens,
+            "a request is in as many steps as it has output tokens",
+        )
+        read = read + memory.host_kv + swapped
+    else:
+        read = phase.in_all_passes(read)
+    moved = rows("bytes", "Bytes", "B", read, "of all stages")
     slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK))
     limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
     time = rows("time", "Time", "s", moved * slope, called="time of the host memory")
@@ -218,7 +226,7 @@ def host(phase: Phase, workers: Workers) -> Block:
         id="host",
         label="Host memory",
         section=rows.section(
-            "Host memory", "nothing unless weights or KV cache are offloaded", Section.SUBTOTAL
+            "Host memory", "nothing unless weights or KV cache are offloaded or parked", Section.SUBTOTAL
         ),
         time=time,
         bound=limit,

@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Section,
     equal,
     index,
+    is_number,
     match,
     minimum,
     span,
@@ -41,6 +42,7 @@ class Hardware:
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
+        owned_stated: 1 if somebody typed a cost of owning.
         framework_runs: 1 if the framework runs on chips of this maker.
         framework_pads: 1 if it pads there what TP does not divide.
         pairs: what the library states of frameworks.
@@ -67,6 +69,7 @@ class Hardware:
     tdp: Quantity
     idle: Quantity
     prices: Mapping[str, Quantity]
+    owned_stated: Quantity
     system: Quantity
     system_matches: Quantity
     topology: Quantity
@@ -101,6 +104,14 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         kind.name.removeprefix("price_"): chip.fact(kind, stated.prices(library, kind))
         for kind in stated.PRICES
     }
+    owned_stated = Quantity(
+        "hardware.price_owned_stated",
+        "A cost of owning of one's own",
+        "flag",
+        where(is_number(chip.cell("hardware.price_owned")), 1, 0),
+        note="1 where the cell above is filled: it then stands for what is worked out",
+    )
+    chip.sections.append(Section("Owned", (owned_stated,)))
 
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
@@ -140,6 +151,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         tdp=facts["tdp"],
         idle=facts["idle"],
         prices=prices,
+        owned_stated=owned_stated,
         system=chosen_system,
         system_matches=matches,
         topology=topology,
@@ -199,6 +211,10 @@ class _Chosen:
         cell, used = self.in_use(kind, rows)
         self.sections.append(Section(kind.label, (*rows, cell, used), kind.note, Section.SUBTOTAL))
         return used
+
+    def cell(self, identifier: str) -> Input:
+        """The override cell of a fact, by the fact's id."""
+        return next(each.cell for each in self.overridable if each.id == identifier)
 
     def in_use(self, kind: FactKind, rows: Sequence[Input]) -> tuple[Input, Quantity]:
         """The override of a fact, and the fact in use in SI units."""

@@ -57,6 +57,7 @@ class Workload:
     experts_dtype: Input | None = None
     offload_weights: Input
     offload_kv: Input
+    kv_swap: Input
     serving: Input | None = None
     batching: Input
     input_tokens: Input

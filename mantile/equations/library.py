@@ -49,7 +49,7 @@ PRICES = (
     FactKind("price_cloud", "Cloud price", "USD/h", "on demand, of one accelerator; 0 where none is known"),
     FactKind("price_rental", "Rental price", "USD/h", "on a contract of three years; 0 where none is known"),
     FactKind("price_owned", "Cost of owning", "USD/h",
-             "with host, network and building; 0 where none is known"),
+             "published, with host, network and building, to compare; 0 where none is known"),
     FactKind("price_purchase", "Purchase price", "USD", "of one accelerator; 0 where none is known"),
     FactKind("price_provisioned_power", "Provisioned power", "W",
              "with host, network and its share of the facility; 0 where nobody states it"),

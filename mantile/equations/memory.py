@@ -16,7 +16,8 @@ id behind "memory"                                              function
   .reserve
 .host_weights .weights .usable .kv_room .kv_growth              memory.capacity
   .rank_sequences .capacity_sequences .allowed .batch
-.output_ratio .kv_pressure .redone                              memory.redone
+.output_ratio .kv_pressure .stopped .redone .swapped            memory.redone
+  .parked_places .parked_share
 .seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
   .outside .limit .fits
 """
@@ -27,12 +28,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    BOTH_WAYS,
     CALM,
     CONV_BYTES,
     GIGA,
     HALF,
     LOGIT_BYTES,
     ONE_REQUEST,
+    PARKED,
     REDONE,
     REDONE_FROM,
     RESULT_BYTES,
@@ -98,6 +101,7 @@ class Memory:
         prompt_batch: prompt tokens in one pass, 0 where a prompt is one; `step_tokens` the most in a step.
         allowed: of them, that the engine would run.
         redone: prompts prefilled again for each request, as its place was given to others.
+        swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
     """
 
@@ -126,6 +130,7 @@ class Memory:
     allowed: Quantity
     batch: Quantity
     redone: Quantity
+    swapped: Quantity
     sections: tuple[Section, ...]
 
 
@@ -173,7 +178,8 @@ def memory(
         rank_requests=total.rank_requests,
         allowed=room.allowed,
         batch=room.batch,
-        redone=room.redone,
+        redone=room.again.redone,
+        swapped=room.again.swapped,
         sections=(
             stored.section,
             held.section,
@@ -465,7 +471,7 @@ def _cache(rows: Rows, module: Module, channels: Node, formats: Formats, plan: S
         f"kv_bytes_per_token.{module.id}",
         label,
         "B/token",
-        plan.on_rank(channels, module) * formats.kv_bytes,
+        plan.on_rank(channels, module) * formats.kept_bytes(module.operation),
         called=label,
     )
     return Cache(module, channels, bytes_per_token)
@@ -683,7 +689,7 @@ class _Capacity:
     sequences: Quantity
     allowed: Quantity
     batch: Quantity
-    redone: Quantity
+    again: _Again
     section: Section
 
 
@@ -739,7 +745,7 @@ def capacity(
         "request",
         where(inputs.max_requests > 0, minimum(extra.requests, inputs.max_requests), extra.requests),
     )
-    again = redone(rows, inputs, held, allowed, sequences)
+    again = redone(rows, inputs, held, allowed, sequences, on_stages.per_request)
     running = rows(
         "batch",
         "Batch",
@@ -757,16 +763,32 @@ def capacity(
         sequences=sequences,
         allowed=allowed,
         batch=running,
-        redone=again,
+        again=again,
         section=section,
     )
 
 
-def redone(rows: Rows, inputs: Workload, held: _Held, allowed: Quantity, sequences: Quantity) -> Quantity:
-    """Work done again for requests that are stopped where memory runs out, in prompts of a request.
+@dataclass(frozen=True)
+class _Again:
+    """What requests that lose their place cost, per request.
+
+    Args:
+        redone: prompts prefilled again.
+        swapped: bytes that a rank moves to the host and back instead.
+    """
+
+    redone: Quantity
+    swapped: Quantity
+
+
+def redone(
+    rows: Rows, inputs: Workload, held: _Held, allowed: Quantity, sequences: Quantity, per_request: Quantity
+) -> _Again:
+    """Work of requests that are stopped where memory runs out, in prompts of a request.
 
     A simulation, request by request, stops the newest where the KV cache is full: 0.02 prompts a request
     where the output is a tenth of the prompt, 0.6 where it is as long, 3.5 where it is five times as long.
+    They are prefilled again, or their KV cache is parked on the host as far as there is room.
     """
     longer = rows(
         "output_ratio",
@@ -787,17 +809,48 @@ def redone(rows: Rows, inputs: Workload, held: _Held, allowed: Quantity, sequenc
         minimum(1, maximum(0, (asked - CALM) / (RUSH - CALM))),
         "all the time if 1",
     )
-    return rows(
-        "redone",
-        "Prompts prefilled again, per request",
+    stopped = rows(
+        "stopped",
+        "Prompts that lose their place, per request",
         "1",
         where(
             held.share < 1,
             pressure * REDONE * longer * longer / (longer + REDONE_FROM),
             0,
         ),
-        "of requests whose place was taken by older ones",
+        "older requests take it; with what they have generated so far",
         source="simulation, 2026-11",
+    )
+    places = rows(
+        "parked_places",
+        "Requests that may be parked",
+        "request",
+        inputs.kv_swap * GIGA / per_request * inputs.attention_dp,
+        "in host memory",
+    )
+    parked = rows(
+        "parked_share",
+        "Share of them that is parked",
+        "1",
+        where(stopped > 0, minimum(1, places / maximum(ONE_REQUEST, PARKED * stopped * sequences)), 0),
+        "few are stopped at a time",
+        source="simulation, 2026-11",
+    )
+    return _Again(
+        redone=rows(
+            "redone",
+            "Prompts prefilled again, per request",
+            "1",
+            (1 - parked) * stopped,
+            "of requests that are stopped and not parked",
+        ),
+        swapped=rows(
+            "swapped",
+            "KV bytes to the host and back, per request",
+            "B/request",
+            BOTH_WAYS * parked * stopped * per_request * inputs.input_tokens / held.length,
+            "of a rank",
+        ),
     )
 
 

@@ -169,7 +169,14 @@ class _Rates:
             "expert bandwidth",
             self.factors["moe_bandwidth"] * self.factors["moe_bandwidth_scale"] / slower,
         )
-        self.rate("moe_bytes", "Expert bandwidth reached", "B/s", streaming * self.bandwidth)
+        streamed, widened = streaming * self.bandwidth, self.formats.classes["experts"].widened
+        assert widened is not None
+        self.rate(
+            "moe_bytes",
+            "Expert bandwidth reached",
+            "B/s",
+            where(widened > 0, minimum(streamed, self.factors["moe_widening"] / slower), streamed),
+        )
 
     def attention(self) -> None:
         """Attention in prefill and decode."""

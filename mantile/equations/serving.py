@@ -300,7 +300,7 @@ def prompt(
         "prefill_host",
         "Time of the host to start the operations of a prompt",
         "s",
-        ranks.continuous * stages.chunks * operations(pipe, prefill) * factors["eager_launch"],
+        stages.chunks * operations(pipe, prefill) * factors["eager_launch"],
         "one by one, those of a decode step as one graph",
     )
     handling = pipe("first_token", "Request handling", "s", factors["first_token"])
@@ -642,12 +642,16 @@ def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantit
         if cache.module.layers is not None
     ]
     tokens = _transferred_tokens(rows, inputs, [module for module, _ in caches])
+
+    def _kept(module: Module) -> Node:
+        return prefill_workers.formats.kept_bytes(module.operation)
+
     sizes = [
         rows(
             f"transfer.{module.id}",
             f"KV cache of a prompt, {module.label}",
             "B",
-            ONE_REQUEST * tokens[module.id] * width * prefill_workers.formats.kv_bytes * module.layers,
+            ONE_REQUEST * tokens[module.id] * width * _kept(module) * module.layers,
         )
         for module, width in caches
         if module.layers is not None
@@ -735,7 +739,13 @@ def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot, load: Arrivals | No
         continuous * minimum(1, others) * factors["step_lag"] * token.step,
         "rest of the step that runs for others, and the token's way out",
     )
-    delay = rows("held_back", "Batching delay", "s", continuous * steps * token.tpot)
+    delay = rows(
+        "held_back",
+        "Batching delay",
+        "s",
+        (continuous * steps + (1 - continuous) * rest_of_batch(rows, setting)) * token.tpot,
+        "steps until a scheduler takes a request up; a static batch waits for its longest output",
+    )
     parts = [alone.handling, alone.prefill, running, delay]
     if alone.transfer is not None:
         parts.append(alone.transfer)
@@ -746,6 +756,29 @@ def base(setting: _Setting, loop: _ClosedLoop, token: _Tpot, load: Arrivals | No
         section=rows.section(
             "First token without a queue", "on its own, while others decode", Section.SUBTOTAL
         ),
+    )
+
+
+def rest_of_batch(rows: Rows, setting: _Setting) -> Quantity:
+    """Decode steps from the mean end of a request to that of its static batch, on average.
+
+    The longest of B lengths that are drawn evenly from a range r below the largest is (1 - r/(B + 1)) of it,
+    the mean (1 - r/2).
+    """
+    inputs, spread = setting.inputs, setting.inputs.length_range_ratio
+    longest = rows(
+        "longest_output",
+        "Longest output of a batch, against the mean",
+        "1",
+        (1 - spread / (setting.memory.batch / ONE_REQUEST + 1)) / (1 - HALF * spread),
+        "of lengths drawn evenly",
+    )
+    return rows(
+        "rest_of_batch",
+        "Steps between the end of a request and of its batch",
+        "1",
+        (longest - 1) * inputs.output_tokens / TOKENS_PER_STEP,
+        "a static batch ends with its longest output",
     )
 
 

@@ -22,9 +22,8 @@ def single(workers: Workers, batch: Quantity, step: Pass) -> Pass:
         step: of the batch.
     """
     figures = [figure for section in step.sections for figure in section.figures()]
-    rewrite = GraphRewrite(
-        {workers.memory.batch: ONE_REQUEST, batch: ONE_REQUEST}, (), SINGLE, ", one request", tuple(figures)
-    )
+    alone = dict.fromkeys((workers.memory.batch, workers.memory.allowed, batch), ONE_REQUEST)
+    rewrite = GraphRewrite(alone, (), SINGLE, ", one request", tuple(figures))
     single_pass = rewrite.rewrite(step)
     needed = [
         node

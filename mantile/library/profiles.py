@@ -162,7 +162,8 @@ class Prices(Profile):
     Args:
         cloud: on demand, per accelerator and hour.
         rental: on a contract of three years.
-        owned: all costs of owning, host, network and building included.
+        owned: all costs of owning as somebody publishes them, host, network and building included; to compare
+            with what purchase, upkeep and electricity come to.
         purchase: of one accelerator or its share of a machine.
         provisioned_power: W per accelerator with host, network and its share of the facility.
     """

@@ -319,6 +319,18 @@ class Inputs(Deployment):
         default=0,
         least=0,
         most=10_000,
+    )
+    kv_swap: Real | None = field(
+        "Parked KV cache on the host",
+        (
+            "host memory, per accelerator, for the KV cache of requests that are stopped when memory runs "
+            "out: it goes there and comes back once; 0: they prefill again, as in the V1 engine of vLLM"
+        ),
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
         aliases=("swap_space",),
     )
     serving: Literal["aggregated", "disaggregated"] | None = field(
@@ -487,7 +499,7 @@ class Inputs(Deployment):
     )
     price_basis: Literal["cloud", "rental", "owned"] | None = field(
         "Price basis",
-        "cloud on demand, rental on a three-year contract, or owned",
+        "cloud on demand, rental on a three-year contract, or owned: purchase, upkeep and electricity",
         group=MONEY,
         default="cloud",
     )
@@ -519,7 +531,7 @@ class Inputs(Deployment):
     )
     hours_per_day: Real | None = field(
         "Hours per day",
-        "hours a day for which the deployment is paid",
+        "hours a day for which the deployment is paid; of use where it is owned",
         group=MONEY,
         unit="h/day",
         default=24,

@@ -104,6 +104,7 @@ _WIDE = (
 _FP8_CACHE = "attention of prompts over an fp8 cache has a rate of its own; 0.7.0 took that over 16 bit"
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
+    "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
     "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
     "MIN([inputs.pp],MAX(1,[memory.batch]/[constant.one_request])))",
     "decode.requests": "MAX(1,[memory.batch]/[decode.microbatches])",
@@ -137,6 +138,7 @@ _OLD = {
     "serving.full_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.prompts_per_step]),"
     "[serving.decode_step]+[serving.prefill_added]*[serving.prompts_per_step])",
     "serving.prefill": "[serving.prefill_through]*IF([inputs.continuous]>0,[efficiency.prefill_alone],1)",
+    "serving.held_back": "[inputs.continuous]*[serving.wait_steps]*[serving.tpot]",
     "serving.prefill_added": "[serving.prefill_service]*(1-[prefill.bound.overhead]/[prefill.time])",
     "serving.prefill_busy": "IF([inputs.pp]>1,[serving.prefill_stage],[prefill.time])",
     "serving.prefill_chunk": "([serving.prefill_stage]-[serving.prefill_fixed])/[serving.prefill_chunks]"
@@ -158,6 +160,33 @@ _OLD = {
     "serving.ttft_p50": "MAX([serving.base]+CLOSED{[serving.wait_half]},[serving.saturation])+WAITS",
     "serving.ttft_p95": "MAX(MAX([serving.base]+CLOSED{[serving.wait_p95]},[serving.saturation])"
     "+WAITS,[serving.ttft_p50])",
+}
+_OWNED = (
+    "owning costs purchase, upkeep and electricity over the hours of use; 0.7.0 took a published figure "
+    "before what is worked out, without upkeep, and purchase over all hours"
+)
+_INDEXED = (
+    "an indexer scores and keeps its keys in fp8, whatever the KV cache, and where each token of a prompt "
+    "selects its own, latents are read as in decode; 0.7.0 took 16-bit products and the KV cache's format"
+)
+_KEPT = r"=[\w.\[\]*/()]*\[(?:[\w.]+\.)?hardware\.kv_bytes\][\w.\[\]*/()]*"
+_INDEXER = {
+    r"(?:prefill|decode)\.indexer\.compute_time": r"=\[(?:[\w.]+\.)?indexer\.flops\]"
+    r"/\[(?:[\w.]+\.)?efficiency\.rate\.attention_flops\]",
+    r"(?:decode\.indexer\.cache_bytes|memory\.kv_bytes_per_token\.indexer|checks\.kv_of_model\.indexer"
+    r"|floor\.kv_bytes\.indexer|serving\.transfer\.indexer)": _KEPT,
+    r"prefill\.attention\.flops": r"=\[constant\.flops_per_pair\]\*\[prefill\.rank_tokens\]"
+    r"\*\[prefill\.context\.index_topk\]\*\([\w.\[\]+]*\)",
+}
+_OF_OWNING = r"\[(?:[\w.]+\.)?cost\.{}\]"
+_OWNING = {
+    r"cost\.capital": r"=\[(?:[\w.]+\.)?hardware\.price_purchase\]"
+    r"\*IF\(\[(?:[\w.]+\.)?hardware\.whole_machine\]>0,1,\[cost\.capital_share\]\)"
+    r"/\(\[cost\.life\]\*\[constant\.hours_per_year\]\)",
+    r"cost\.own": rf"=IF\({_OF_OWNING.format('capital')}>0,"
+    rf"{_OF_OWNING.format('capital')}\+{_OF_OWNING.format('electricity')},0\)",
+    r"cost\.by\.owned": r"=IF\((\[(?:[\w.]+\.)?hardware\.price_owned\])>0,\1,"
+    rf"{_OF_OWNING.format('own')}\)",
 }
 _VARIANTS = {
     **{
@@ -252,6 +281,26 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(since=(0, 8), ids=re.escape(identifier), formula=_pattern(formula), why=_SCHEDULE)
         for identifier, formula in _OLD.items()
+    ),
+    *(
+        Change(since=(0, 8), ids=identifier, formula=formula, why=_OWNED)
+        for identifier, formula in _OWNING.items()
+    ),
+    *(
+        Change(since=(0, 8), ids=identifier, formula=formula, why=_INDEXED)
+        for identifier, formula in _INDEXER.items()
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"efficiency\.rate\.moe_bytes",
+        formula=r"=\[efficiency\.fraction\.moe_bandwidth\]\*\[(?:[\w.]+\.)?hardware\.memory_bandwidth\]",
+        why="experts are read no faster than kernels widen their weights, where they have to",
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"checks\.(?:decode\.)?host_asked",
+        formula=r"=\[inputs\.offload_weights\]\+\[inputs\.offload_kv\]",
+        why="memory for parked requests is asked of the host as well",
     ),
     Change(
         since=(0, 8),

@@ -57,6 +57,7 @@ _STATEMENTS = {
     "moe_launch": "The grouped products of a layer's experts cost this before their first byte",
     "moe_compute": "Large grouped products reach this share of the dense peak",
     "moe_bandwidth": "Grouped products that stream experts reach this share of memory bandwidth",
+    "moe_widening": "Grouped products widen weights that they do not multiply in no faster than this",
     "moe_launch_scale": "Expert kernels launched from a graph cost this share of their measured overhead",
     "moe_bandwidth_scale": "Experts in a serving run are streamed at this multiple of the measured rate",
     "moe_early": "Kernels for experts took this many times longer in engines before December 2025",
