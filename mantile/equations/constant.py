@@ -142,17 +142,6 @@ REDONE = _constant(
 REDONE_FROM = _constant(
     "redone_from", "Output, in prompts, from which work is done again", "1", 0.3, "of the same", "0.3"
 )
-NEVER = _constant(
-    "never",
-    "Time of what cannot be",
-    "s",
-    1_000_000,
-    "stands for an algorithm that the links do not allow",
-    "never",
-)
-NO_LINK = _constant(
-    "no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link"
-)
 BOTH_WAYS = _constant(
     "both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write"
 )

@@ -13,7 +13,17 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.graph.quantity import Input, Quantity, Section, absolute, defined, span, sum_range, where
+from mantile.graph.quantity import (
+    Input,
+    Quantity,
+    Section,
+    absolute,
+    defined,
+    number_of,
+    span,
+    sum_range,
+    where,
+)
 from mantile.graph.rows import Rows
 
 STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
@@ -45,7 +55,7 @@ def stamp(graph: EstimateGraph) -> Stamp:
             f"{figure.id}.changed",
             f"Changed: {figure.label}",
             "flag",
-            where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1),
+            where(absolute(number_of(figure) - number_of(then)) <= TOLERANCE * number_of(then), 0, 1),
         )
         for figure, then in zip(figures, stored, strict=True)
     ]
