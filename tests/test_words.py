@@ -67,7 +67,7 @@ KEYS = (_figure("key 1", called="keys"), _figure("key 2", called="keys"))
         (where(A > B, C, where(equal(A, 1), D, 0)), "C1 if A1 is above B1, D1 if A1 is 1, else 0"),
         (where(A > 0, A, B) * C, "(A1 if above 0, else B1) × C1"),
         (where(is_number(A), A, B), "A1 if set, else B1"),
-        (where(all_of(is_number(A), A > 0), B, 0), "B1 if A1 is a number and above 0, else 0"),
+        (where(all_of(is_number(A), A > 0), B, 0), "B1 if A1 is set and above 0, else 0"),
         (where(SWITCH > 0, A, B), "A1 if it is a switch, else B1"),
         (where(equal(A, "x"), 1, 0), '1 if A1 is "x", else 0'),
         (A * (1 - SWITCH), "A1 × (1 if not (it is a switch), else 0)"),

@@ -572,6 +572,13 @@ METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) 
 """All metrics, in the order in which results tell them."""
 
 
+def worked_out_id(identifier: str) -> str:
+    """The id of a figure; for a metric as readers see it, or a copy of it, that of the figure behind it."""
+    copy, dot, name = identifier.rpartition("metrics.")
+    behind = next((metric.id for metric in METRICS if dot and metric.attribute == name), None)
+    return identifier if behind is None else f"{copy}{behind}"
+
+
 def metrics_of(figures: Mapping[str, Named]) -> Iterator[Metric]:
     """The metrics that a graph has.
 

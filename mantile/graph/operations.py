@@ -379,7 +379,7 @@ _TABLE = (
     Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first"),
     Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
     Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
-    Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is a number",                    ATOM,       "truth"),
+    Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),

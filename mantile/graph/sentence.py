@@ -218,7 +218,7 @@ class _Printer:
         return None if flag is None else self.combined("or", [first, (_subject(otherwise), flag)])
 
     def combined(self, word: str, conditions: list[tuple[Node | None, _Phrase]]) -> _Phrase:
-        """Conditions of which all or one hold; "A is a number and above 0" says the subject once."""
+        """Conditions of which all or one hold; "A is set and above 0" says the subject once."""
         texts: list[str] = []
         before: Node | None = None
         for subject, condition in conditions:
@@ -283,7 +283,7 @@ def _where(printer: _Printer, test: Node, then: Node, otherwise: Node) -> _Phras
 
 
 def _all_of(printer: _Printer, *conditions: Node) -> _Phrase:
-    """ "A is a number and above 0"."""
+    """ "A is set and above 0"."""
     return printer.combined("and", [(_subject(node), printer.condition(node)) for node in conditions])
 
 
