@@ -5,6 +5,7 @@ Also which algorithm is taken where.
 
 from __future__ import annotations
 
+import math
 from functools import cache, cached_property
 from itertools import pairwise
 from statistics import median
@@ -19,7 +20,7 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-NEVER = 1e6  # seconds: what the links do not allow
+NEVER = math.inf  # seconds: what the links do not allow
 
 
 class Net:
@@ -87,7 +88,9 @@ class Values:
         """Seconds of a message by algorithm."""
         collective: Collective = getattr(self.made.equations.prefill_workers.network, kind)
         return {
-            str(name.value): float(self.values[latency]) + size * float(self.values[slope])
+            str(name.value): NEVER
+            if isinstance(self.values[latency], str)
+            else float(self.values[latency]) + size * float(self.values[slope])
             for name, latency, slope in zip(
                 collective.names, collective.latencies, collective.per_byte, strict=True
             )

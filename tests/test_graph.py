@@ -254,16 +254,17 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
 # --- every operation ----------------------------------------------------------------------------------------
 
 NUMBERS, WORDS = q.span(COLUMN), q.span(TEXTS)
+MIXED = q.span((TEXTS[3], *COLUMN[:2]))
 CASES: dict[str, list[tuple[Node, Any]]] = {
-    "add": [(A + B, 5.0)],
+    "add": [(A + B, 5.0), (A + WORD, math.nan)],
     "subtract": [(A - B, 1.0), (1 - A, -2.0)],
-    "multiply": [(A * C, 4.5)],
+    "multiply": [(A * C, 4.5), (A * WORD, math.nan)],
     "divide": [(A / B, 1.5), (1 / D, 4.0), (A / ZERO, math.nan)],
     "power": [(A**B, 9.0), (A**-1, 1 / 3)],
     "negative": [(-A, -3.0)],
     "less": [(A < B, False), (B < A, True), (A < SAME, False)],
     "less_equal": [(A <= SAME, True), (A <= B, False)],
-    "greater": [(A > B, True), (A > SAME, False)],
+    "greater": [(A > B, True), (A > SAME, False), (A > WORD, False), (WORD > A, True)],
     "greater_equal": [(A >= SAME, True), (B >= A, False)],
     "equal": [
         (q.equal(A, SAME), True),
@@ -276,15 +277,19 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.all_of(A > B, C > B), False),
         (q.all_of(A > B, B > C, C > B), False),
         (q.all_of(A > B, A / ZERO > B), math.nan),
+        (q.all_of(B > A, A / ZERO > B), math.nan),
+        (q.all_of(A / ZERO > B, B > A), math.nan),
     ],
     "where": [
         (q.where(A > B, "yes", "no"), "yes"),
         (q.where(A < B, A, C), 1.5),
         (q.where(A / ZERO > B, A, C), math.nan),
     ],
-    "maximum": [(q.maximum(A, B, C), 3.0), (q.maximum(NUMBERS), 8.0)],
-    "minimum": [(q.minimum(A, B, C), 1.5), (q.minimum(NUMBERS), 2.0)],
-    "total": [(q.sum_range(NUMBERS), 18.0), (q.sum_range(A, B), 5.0)],
+    "maximum": [(q.maximum(A, B, C), 3.0), (q.maximum(NUMBERS), 8.0), (q.maximum(MIXED), 4.0)],
+    "minimum": [(q.minimum(A, B, C), 1.5), (q.minimum(NUMBERS), 2.0), (q.minimum(MIXED), 2.0)],
+    "least": [(q.least(NUMBERS), 2.0), (q.least(MIXED), 2.0), (q.least(WORDS), 0.0)],
+    "number": [(q.number_of(A), 3.0), (q.number_of(WORD), 0.0), (q.number_of(A / ZERO), math.nan)],
+    "total": [(q.sum_range(NUMBERS), 18.0), (q.sum_range(A, B), 5.0), (q.sum_range(MIXED), 6.0)],
     "absolute": [(q.absolute(B - A), 1.0)],
     "logarithm": [
         (q.logarithm(A), math.log(3)),
@@ -345,7 +350,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     ],
     "is_error": [(q.is_error(A / ZERO), True), (q.is_error(A), False), (q.is_error(WORD), False)],
     "if_error": [(q.if_error(A / ZERO, B), 2.0), (q.if_error(A, B), 3.0)],
-    "text": [(q.text(A / B, "0.0"), "1.5"), (q.text(D, "0%"), "25%")],
+    "text": [(q.text(WORD, "0.0"), "beta"), (q.text(A / B, "0.0"), "1.5"), (q.text(D, "0%"), "25%")],
     "join": [(q.join("n = ", q.text(A, "0"), " of ", WORD), "n = 3 of beta")],
 }
 

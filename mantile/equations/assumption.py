@@ -8,7 +8,7 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import number_in, usual, usual_unit
 from mantile.equations.override import unless_overridden
 from mantile.equations.sensitivity import SensitivityInput
-from mantile.graph.quantity import Input, Named, Node, Quantity, absolute, defined, where
+from mantile.graph.quantity import Input, Named, Node, Quantity, Value, absolute, defined, number_of, where
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Assumption:
     changed: Quantity
 
 
-def assumption(item: SensitivityInput, generated: float) -> Assumption:
+def assumption(item: SensitivityInput, generated: Value) -> Assumption:
     """What is said of an input.
 
     Args:
@@ -38,7 +38,7 @@ def assumption(item: SensitivityInput, generated: float) -> Assumption:
         f"assumption.{item.id}",
         f"As generated, {item.label}",
         unit,
-        float(f"{number_in(generated, figure.unit, unit):.12g}"),
+        generated if isinstance(generated, str) else float(f"{number_in(generated, figure.unit, unit):.12g}"),
         shared=True,
         fixed=True,
     )
@@ -70,5 +70,6 @@ def overridden(identifier: str, label: str, cell: Input, default: Node | float) 
 
 
 def _changed(identifier: str, label: str, value: Node, default: Named) -> Quantity:
-    differs = absolute(value - default) > TOLERANCE * absolute(default)
+    now, before = number_of(value), number_of(default)
+    differs = absolute(now - before) > TOLERANCE * absolute(before)
     return Quantity(f"{identifier}.changed", f"Changed, {label}", "flag", where(differs, 1, 0))

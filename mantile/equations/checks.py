@@ -34,8 +34,10 @@ from mantile.graph.quantity import (
     defined,
     equal,
     if_error,
+    index,
     is_error,
     join,
+    match,
     maximum,
     minimum,
     span,
@@ -122,13 +124,17 @@ class Checks:
     """All standing checks, the rows that only they need, and the verdict on the plan.
 
     Args:
-        invalid: number of feasibility checks, memory apart, that do not hold.
+        codes: of the plan checks, in their order.
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
+        reason: the same, with the code of the first plan check that does not hold in place of invalid.
+        possible: 1 if the plan can be.
     """
 
     checks: tuple[Check, ...]
-    invalid: Quantity
+    codes: tuple[Input, ...]
     feasibility: Quantity
+    reason: Quantity
+    possible: Quantity
     section: Section
 
 
@@ -199,21 +205,36 @@ def checks(estimate: Checked) -> Checks:
         *alerts(sides, estimate),
     ]
     all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    invalid, verdict = feasibility(sides, all_checks, estimate.workers)
+    verdict = feasibility(sides, all_checks, estimate.workers)
     return Checks(
         checks=tuple(all_checks),
-        invalid=invalid,
-        feasibility=verdict,
+        codes=verdict.codes,
+        feasibility=verdict.words,
+        reason=verdict.reason,
+        possible=verdict.possible,
         section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
     )
 
 
-def feasibility(
-    sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
-) -> tuple[Quantity, Quantity]:
-    """How many plan checks do not hold, and the verdict on the plan."""
+@dataclass(frozen=True)
+class _Feasibility:
+    """The verdict on the plan: in words, with its reason, and as a flag."""
+
+    codes: tuple[Input, ...]
+    words: Quantity
+    reason: Quantity
+    possible: Quantity
+
+
+def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]) -> _Feasibility:
+    """The verdict on the plan, by the plan checks and memory."""
     rows = sides.of()
     plan = [check.result for check in checks if check.group == PLAN]
+    codes = tuple(
+        Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
+        for check in checks
+        if check.group == PLAN
+    )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
     invalid = rows(
         "invalid",
@@ -229,14 +250,21 @@ def feasibility(
         where(on_host > 0, WITH_OFFLOAD, FITS),
         "offload if anything lies on the host",
     )
-    by_memory = rows(
-        "room",
-        "By memory",
-        "1",
-        where(minimum(*(pool.memory.fits for pool in workers)) > 0, in_memory, INSUFFICIENT),
+    room = minimum(*(pool.memory.fits for pool in workers)) > 0
+    by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
+    first = index(span(codes), match(0, span(plan)))
+    return _Feasibility(
+        codes=codes,
+        words=rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory)),
+        reason=rows(
+            "reason",
+            "Feasibility with its reason",
+            "1",
+            where(invalid > 0, first, by_memory),
+            "the first plan check that does not hold",
+        ),
+        possible=rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0)),
     )
-    verdict = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
-    return invalid, verdict
 
 
 # --- structure: what must add up ---------------------------------------------------------------------------
@@ -461,6 +489,7 @@ def plan(of: _Of) -> Iterator[Check]:
         hardware.system_accelerators * maximum(1, hardware.domains),
     )
     yield of.check("REPLICA_EXCEEDS_SYSTEM", of.replica, reach)
+    yield of.check("NO_LINK_BETWEEN_RANKS", of.workers.network.unlinked, fixed(0, "flag"))
 
 
 def _not_padded(of: _Of, name: str, left: Quantity) -> Quantity:
@@ -495,7 +524,7 @@ def experts_and_states(of: _Of) -> Iterator[Check]:
 def memory(of: _Of) -> Iterator[Check]:
     """Efficiency factors; memory of the accelerator and of its host."""
     usage, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
-    rates, hardware = of.workers.efficiency.rates, of.workers.hardware
+    rates = of.workers.efficiency.rates
     host = of.row("host_used", "Bytes on the host", "B", usage.host_weights + usage.host_kv)
     asked = of.row(
         "host_asked",
@@ -507,7 +536,7 @@ def memory(of: _Of) -> Iterator[Check]:
         "host_possible",
         "Host link, or none needed",
         "flag",
-        where(all_of(asked > 0, hardware.host_bandwidth <= 0), 0, 1),
+        where(all_of(asked > 0, of.workers.efficiency["host_bytes"] <= 0), 0, 1),
     )
     yield of.check("EFFICIENCY_ABOVE_ONE", rates.largest, fixed(1, "1"))
     smallest = fixed(0.001, "1", "smallest sensible fraction")

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import RESULT_BYTES, RING_PHASES
-from mantile.equations.network import Collective
+from mantile.equations.network import NO_WAY, Collective
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import NETWORK, Block
@@ -25,9 +25,12 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     as_node,
+    at_least,
+    count_where,
     index,
+    is_number,
+    least,
     match,
-    minimum,
     span,
     sum_of,
     where,
@@ -138,18 +141,25 @@ def _message(
         overlap: share that is hidden behind computation.
     """
     times = [
-        rows(f"by.{name.id.split('.')[-2]}", f"Time, {name.value}", "s", latency + size * per_byte)
+        rows(
+            f"by.{name.id.split('.')[-2]}",
+            f"Time, {name.value}",
+            "s",
+            where(is_number(latency), latency + size * per_byte, NO_WAY),
+        )
         for name, latency, per_byte in zip(
             collective.names, collective.latencies, collective.per_byte, strict=True
         )
     ]
-    cheapest = rows("cheapest", "Time of the cheapest", "s", minimum(span(times)))
-    rows("algorithm", "Algorithm", "1", index(span(collective.names), match(cheapest, span(times))))
+    usable = count_where(span(times), at_least(0))
+    cheapest = rows("cheapest", "Time of the cheapest", "s", where(usable > 0, least(span(times)), NO_WAY))
+    chosen = index(span(collective.names), match(cheapest, span(times)))
+    rows("algorithm", "Algorithm", "1", where(is_number(cheapest), chosen, NO_WAY))
     message_time = rows(
         "layer_time",
         "Time of one",
         "s",
-        where(collective.ranks > 1, cheapest * (1 - overlap), 0),
+        where(all_of(collective.ranks > 1, is_number(cheapest)), cheapest * (1 - overlap), 0),
         "what is not hidden behind computation",
     )
     return _block(rows, label, between, message_time, number, size)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.checks import INVALID, TOLERANCE
-from mantile.equations.display import Currency, in_scenario, in_unit
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.display import Currency, as_known, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     DECODE_MBU,
@@ -30,11 +30,13 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Named,
     Node,
     Quantity,
     all_of,
+    at_least,
     count_where,
     equal,
     index,
@@ -42,6 +44,7 @@ from mantile.graph.quantity import (
     match,
     maximum,
     minimum,
+    number_of,
     precedents,
     span,
     substitute,
@@ -90,6 +93,7 @@ class Line:
         chart: what its chart is called.
         headline: whether the finding counts it.
         metric: where it is a headline metric, which says its digits.
+        of: the figure that its row leads to, where that is not the first of the body.
     """
 
     key: str
@@ -102,6 +106,18 @@ class Line:
     chart: str = ""
     headline: bool = False
     metric: Metric | None = None
+    of: Quantity | None = None
+
+    @property
+    def subject(self) -> Named:
+        """The figure that its row leads to."""
+        return self.figures[0] if self.of is None else self.of
+
+    @property
+    def identifier(self) -> str:
+        """Of what is compared: of a metric the figure that it is worked out as."""
+        first = self.subject.id
+        return first if self.metric is None or first != self.metric.shown_id else self.metric.id
 
     @property
     def figures(self) -> tuple[Named, ...]:
@@ -116,14 +132,20 @@ class Ranking:
 
     Args:
         keys: what scenarios are ranked by.
-        number: of the first who is best, from 1; 0 where all are alike.
-        letter: of the same; = where all are alike.
+        number: of the first who is best, from 1; 0 where all are alike or none has a place.
+        none: what stands in place of a letter then.
+        placed: how many have a place.
+        alike: whether all have one and are alike.
+        letter: of the best; = where all are alike, a dash where none has a place.
         limit: up to, or from, which key a scenario is best as well; for headlines.
         best: whether each scenario is; for headlines.
     """
 
     keys: tuple[Quantity, ...]
+    placed: Quantity
+    alike: Quantity
     number: Quantity
+    none: Quantity
     letter: Quantity
     limit: Quantity | None
     best: tuple[Node, ...]
@@ -276,15 +298,21 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
     memory = graph.decode_workers.memory
     suffix = ", decode" if len(graph.workers) > 1 else ""
-    fits = minimum(*(workers.memory.fits for workers in graph.workers))
-    possible = where(equal(graph.checks.feasibility, INVALID), 0, fits)
     share = memory.used / memory.usable
     used = f"Used per accelerator{suffix}"
     return (
         _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),
         Line("memory_share", f"Share of usable memory{suffix}", "1", share, shown_unit="%", better="lower"),
         _metric(graph, KV_CAPACITY_SEQUENCES, key="capacity_sequences", label=KV_CAPACITY_SEQUENCES.label),
-        Line(FITS, "Fits, and the plan is possible", "flag", possible, shown_unit="yes/no", changes=False),
+        Line(
+            FITS,
+            "Fits, and the plan is possible",
+            "flag",
+            graph.checks.possible,
+            shown_unit="yes/no",
+            changes=False,
+        ),
+        Line("reason", "Feasibility", "1", graph.checks.reason, changes=False),
     )
 
 
@@ -310,12 +338,18 @@ def _throughput(graph: EstimateGraph) -> tuple[Line, ...]:
 def _limits(graph: EstimateGraph) -> tuple[Line, ...]:
     prefill, decode = graph.prefill, graph.decode
     share = decode.parts[NETWORK] / decode.time
+
+    def limit(key: str, label: str, unit: str, body: Node, of: Quantity, shown_unit: str = "") -> Line:
+        shown = where(graph.checks.possible > 0, body, NOT_KNOWN)
+        return Line(key, label, unit, shown, shown_unit=shown_unit, changes=bool(shown_unit), of=of)
+
+    of_prefill, of_decode = prefill.bottleneck, decode.bottleneck
     return (
-        Line("prefill_bottleneck", "Prefill is limited by", "1", prefill.bottleneck, changes=False),
-        Line("decode_bottleneck", "Decode is limited by", "1", decode.bottleneck, changes=False),
+        limit("prefill_bottleneck", "Prefill is limited by", "1", of_prefill, of_prefill),
+        limit("decode_bottleneck", "Decode is limited by", "1", of_decode, of_decode),
         _metric(graph, PREFILL_MFU, label="Prefill compute used, MFU"),
         _metric(graph, DECODE_MBU, label="Decode bandwidth used, MBU"),
-        Line("decode_network_share", "Network share of decode", "1", share, shown_unit="%"),
+        limit("decode_network_share", "Network share of decode", "1", share, decode.parts[NETWORK], "%"),
     )
 
 
@@ -324,10 +358,10 @@ def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
     def money(label: str, metric: Metric, chart: str = "", headline: bool = False) -> Line:
         figure = metric.of(graph.figures)
         return Line(
-            figure.id.rpartition(".")[2],
+            metric.id.rpartition(".")[2],
             label,
             figure.unit,
-            currency.convert(figure),
+            as_known(figure, figure, currency.convert(figure)),
             shown_unit=currency.named(figure.unit),
             better=metric.better,
             chart=currency.named(chart),
@@ -375,7 +409,7 @@ def _metric(
 
 
 def _label(number: int, name: Input, fit: Quantity) -> Quantity:
-    label = where(fit > 0, name, join(name, ", does not fit"))
+    label = where(fit > 0, name, join(name, ", not possible"))
     return Quantity(f"compare.label.{number}", "Label", "1", label)
 
 
@@ -406,8 +440,8 @@ def _row(
 
 
 def _change(line: Line, scenario: int, value: Quantity, base: Quantity) -> Quantity:
-    """The relative change against the base; a dash where nobody states one of both."""
-    body = where(minimum(value, base) > 0, value / base - 1, "–")
+    """The relative change against the base; a dash where nobody knows one of both."""
+    body = where(minimum(number_of(value), number_of(base)) > 0, value / base - 1, "–")
     return Quantity(f"compare.{line.key}.change.{scenario}", f"Change of {line.label}", "1", body)
 
 
@@ -421,7 +455,7 @@ def ranking(
 ) -> Ranking:
     """Who is best in a row.
 
-    What does not fit, or nobody states, comes last. A billionth per place makes the first of equals the first
+    What cannot be, or nobody knows, has no place. A billionth per place makes the first of equals the first
     in every engine.
     """
     lower = better == "lower"
@@ -432,24 +466,48 @@ def ranking(
         for value, fit, number in zip(values, fits, numbers, strict=True)
     )
     block, spread = span(keys), numbers[-1] * TOLERANCE
-    alike = maximum(block) - minimum(block) <= spread * maximum(block)
+    placed = Quantity(
+        f"compare.{line.key}.placed", "Scenarios with a place", "1", count_where(block, at_least(0))
+    )
+    alike = Quantity(
+        f"compare.{line.key}.alike",
+        "All are alike",
+        "flag",
+        where(
+            all_of(placed >= numbers[-1], maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0
+        ),
+    )
     first = match(minimum(block) if lower else maximum(block), block)
-    number = Quantity(f"compare.{line.key}.best", "Number of the best", "1", where(alike, 0, first))
-    letter = where(number > 0, index(span(letters), maximum(1, number)), "=")
+    number = Quantity(
+        f"compare.{line.key}.best",
+        "Number of the best",
+        "1",
+        where(all_of(placed > 0, alike <= 0), first, 0),
+    )
+    of_none = Quantity(f"compare.{line.key}.none", "In place of a letter", "1", where(alike > 0, "=", "–"))
+    letter = where(number > 0, index(span(letters), maximum(1, number)), of_none)
     limit = _limit(line, lower, keys, number, spread) if line.headline else None
     return Ranking(
         keys=keys,
+        placed=placed,
+        alike=alike,
         number=number,
+        none=of_none,
         letter=Quantity(f"compare.{line.key}.letter", f"Best, {line.label}", "1", letter),
         limit=limit,
-        best=() if limit is None else tuple(key <= limit if lower else key >= limit for key in keys),
+        best=() if limit is None else tuple(_is_best(lower, key, limit) for key in keys),
     )
 
 
 def _key(lower: bool, value: Quantity, fit: Quantity, number: Input) -> Node:
-    if lower:
-        return where(all_of(value > 0, fit > 0), value * (1 + number * TOLERANCE), 1 / TOLERANCE)
-    return where(fit > 0, value * (1 - number * TOLERANCE), 0)
+    order = number * TOLERANCE
+    key = value * (1 + order if lower else 1 - order)
+    return where(all_of(number_of(value) > 0, fit > 0), key, "–")
+
+
+def _is_best(lower: bool, key: Quantity, limit: Quantity) -> Node:
+    """Whether a scenario is as good as the best; one without a place is not. A text is above any number."""
+    return key <= limit if lower else number_of(key) >= limit
 
 
 def _limit(line: Line, lower: bool, keys: Sequence[Quantity], number: Quantity, spread: Node) -> Quantity:
@@ -458,8 +516,7 @@ def _limit(line: Line, lower: bool, keys: Sequence[Quantity], number: Quantity, 
     name = f"compare.{line.key}.limit"
     if lower:
         return Quantity(name, "Best up to", line.unit, where(number > 0, minimum(block) * (1 + spread), 0))
-    none = 1 / TOLERANCE
-    return Quantity(name, "Best from", line.unit, where(number > 0, maximum(block) * (1 - spread), none))
+    return Quantity(name, "Best from", line.unit, where(number > 0, maximum(block) * (1 - spread), "–"))
 
 
 def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Input]) -> Finding:
@@ -497,7 +554,7 @@ def chart(
             f"compare.{line.key}.chart.{number.value}",
             line.chart,
             line.unit,
-            where(equal(of.number, number), value, 0),
+            where(equal(of.number, number), number_of(value), 0),
         )
         for value, number in zip(row.values, numbers, strict=True)
     )
@@ -506,7 +563,7 @@ def chart(
             f"compare.{line.key}.others.{number.value}",
             f"{line.chart}, others",
             line.unit,
-            value * fit - singled,
+            number_of(value) * fit - singled,
         )
         for value, fit, singled, number in zip(row.values, fits, best, numbers, strict=True)
     )
@@ -530,5 +587,5 @@ def _gain(line: Line, of: Ranking, best: Sequence[Quantity], base: Quantity) -> 
     """How far the best is from the base."""
     ratio = sum_range(span(best)) / base
     gain = 1 - ratio if line.better == "lower" else ratio - 1
-    body = where(all_of(of.number > 0, base > 0), gain, 0)
+    body = where(all_of(of.number > 0, number_of(base) > 0), gain, 0)
     return Quantity(f"compare.{line.key}.gain", "Gain against the base", "1", body)

@@ -142,7 +142,6 @@ REDONE = _constant(
 REDONE_FROM = _constant(
     "redone_from", "Output, in prompts, from which work is done again", "1", 0.3, "of the same", "0.3"
 )
-BOTH_WAYS = _constant("both_ways", "Both ways", "1", 2, "to the host and back", "2, there and back")
 PARKED = _constant(
     "parked",
     "Requests parked at a time, per KV place and prompt that loses it",
@@ -150,17 +149,6 @@ PARKED = _constant(
     0.07,
     "of the same; 0.02 to 0.08",
     "0.07",
-)
-NEVER = _constant(
-    "never",
-    "Time of what cannot be",
-    "s",
-    1_000_000,
-    "stands for an algorithm that the links do not allow",
-    "never",
-)
-NO_LINK = _constant(
-    "no_link", "Time per byte without a link", "s/B", 1, "stands for a message that has no way", "no link"
 )
 BOTH_WAYS = _constant(
     "both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write"

@@ -14,17 +14,19 @@ from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Node,
     Quantity,
     Section,
     all_of,
     defined,
+    if_known,
     index,
+    is_number,
     match,
     minimum,
     span,
-    sum_of,
     where,
 )
 from mantile.graph.rows import Rows
@@ -34,10 +36,12 @@ from mantile.graph.rows import Rows
 class AcceleratorCost:
     """Watts of an accelerator and USD of an hour of it; both also of all accelerators of its kind.
 
+    A text says so where nobody states power limit or price.
+
     Args:
         total: W of all in the building, mean.
-        provisioned: W to be reserved for one, host and building included.
-        price: USD per accelerator and hour on the basis asked for; 0 where none is known.
+        provisioned: W to be reserved for all, host and building included.
+        price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
     """
 
@@ -101,10 +105,15 @@ class _Deployment:
     prefill_cost: AcceleratorCost
     decode_cost: AcceleratorCost
 
-    def sum_of(self, prefill: Node, decode: Node) -> Node:
-        """A figure of all accelerators from those of prefill and of decode workers."""
+    def sum_of(self, prefill: Node, decode: Node, *needed: Node) -> Node:
+        """A figure of all accelerators from those of prefill and of decode workers.
+
+        Args:
+            needed: figures without which it is not known.
+        """
         disaggregated = self.prefill.ranks.disaggregated
-        return prefill if disaggregated is None else prefill + disaggregated * decode
+        both = prefill if disaggregated is None else prefill + disaggregated * decode
+        return if_known(both, *dict.fromkeys(needed))
 
 
 def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> Cost:
@@ -123,18 +132,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
-    price_known = of_cost(
-        "known",
-        "A price is known",
-        "flag",
-        where(
-            hourly > 0
-            if prefill_workers.ranks.disaggregated is None
-            else minimum(prefill_cost.price, accelerators[-1].price) > 0,
-            1,
-            0,
-        ),
-    )
+    price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     return Cost(
         power=drawn.total,
         joules_per_output_token=drawn.joules_per_output_token,
@@ -183,14 +181,19 @@ def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[In
 def draw(
     rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware
 ) -> tuple[Quantity, Quantity, Quantity]:
-    """W of an accelerator in the building, of all of them, and to be reserved for one."""
+    """W of an accelerator in the building, of all of them, and to be reserved for all."""
     idle = rows(
         "idle",
         "Idle power of an accelerator",
         "W",
         where(hardware.idle > 0, hardware.idle, IDLE_SHARE * hardware.tdp),
     )
-    watts = rows("draw", "Power of an accelerator", "W", idle + (hardware.tdp - idle) * inputs.utilisation)
+    watts = rows(
+        "draw",
+        "Power of an accelerator",
+        "W",
+        where(hardware.tdp > 0, idle + (hardware.tdp - idle) * inputs.utilisation, NOT_KNOWN),
+    )
     overhead = rows(
         "overhead",
         "Machine over its accelerators in use",
@@ -202,32 +205,65 @@ def draw(
         ),
         "the nameplate of the machine where it is stated",
     )
-    building = rows("building", "Power of an accelerator in the building", "W", watts * overhead * inputs.pue)
+    building = rows(
+        "building",
+        "Power of an accelerator in the building",
+        "W",
+        if_known(watts * overhead * inputs.pue, watts),
+    )
     total = rows(
-        "total_power", "Power of the deployment", "W", building * ranks.deployment / RANKS_TO_ACCELERATORS
+        "total_power",
+        "Power of the deployment",
+        "W",
+        if_known(building * ranks.deployment / RANKS_TO_ACCELERATORS, building),
+    )
+    worked_out = rows(
+        "provisioned_worked_out",
+        "Power to provide, worked out",
+        "W",
+        where(hardware.tdp > 0, hardware.tdp * overhead * inputs.pue, NOT_KNOWN),
     )
     published = hardware.prices["provisioned_power"]
     provisioned = rows(
         "provisioned",
         "Power to provide for an accelerator",
         "W",
-        where(published > 0, published, hardware.tdp * overhead * inputs.pue),
+        where(published > 0, published, worked_out),
         "a published figure holds host and building",
     )
-    return building, total, provisioned
+    of_all = rows(
+        "provisioned_total",
+        "Power to provide for all accelerators",
+        "W",
+        if_known(provisioned * ranks.deployment / RANKS_TO_ACCELERATORS, provisioned),
+    )
+    return building, total, of_all
 
 
 def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> Quantity:
-    """USD per hour of use of an accelerator that is bought; 0 without a purchase price.
+    """USD per hour of use of an accelerator that is bought; not known without a purchase price.
 
     Purchase and upkeep are paid by the year, whether or not it is in use; electricity only while it is.
     """
+    purchase = hardware.prices["purchase"]
+    electricity = rows(
+        "electricity",
+        "Electricity of an accelerator",
+        "USD/h",
+        if_known(building / KILO * inputs.electricity_price, building),
+    )
+    share = rows(
+        "machine_share",
+        "Machine over its accelerators in the price",
+        "1",
+        where(hardware.whole_machine > 0, 1, CAPITAL_SHARE),
+    )
     machine = rows(
         "machine",
         "Purchase price with its share of a machine",
         "USD",
-        hardware.prices["purchase"] * where(hardware.whole_machine > 0, 1, CAPITAL_SHARE),
-        "host and network included; 0 where nobody states a price",
+        where(purchase > 0, purchase * share, NOT_KNOWN),
+        "host and network included",
     )
     use = rows(
         "use_hours",
@@ -236,28 +272,23 @@ def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) ->
         inputs.hours_per_day * DAYS,
         "what is owned costs as much while it stands still",
     )
-    capital = rows("capital", "Capital cost of an accelerator", "USD/h", machine / (LIFE * use))
-    upkeep = rows("upkeep", "Upkeep of an accelerator", "USD/h", machine * UPKEEP / use)
-    electricity = rows(
-        "electricity",
-        "Electricity of an accelerator",
-        "USD/h",
-        building / KILO * inputs.electricity_price,
+    capital = rows(
+        "capital", "Capital cost of an accelerator", "USD/h", if_known(machine / (LIFE * use), machine)
     )
+    upkeep = rows("upkeep", "Upkeep of an accelerator", "USD/h", if_known(machine * UPKEEP / use, machine))
     owned = rows(
         "own",
         "Cost of owning, worked out",
         "USD/h",
-        where(machine > 0, sum_of([capital, upkeep, electricity]), 0),
-        "0, not known, without a purchase price",
+        if_known(capital + upkeep + electricity, capital, electricity),
     )
     published = hardware.prices["owned"]
     rows(
         "own_against_published",
         "Cost of owning against the published figure",
         "1",
-        where(published > 0, owned / published, 0),
-        "to compare; 0 where nobody states one or no purchase price is known",
+        where(published > 0, if_known(owned / published, owned), NOT_KNOWN),
+        "to compare",
     )
     return owned
 
@@ -267,10 +298,18 @@ def price(
 ) -> tuple[Quantity, Quantity]:
     """USD per hour of an accelerator on the basis asked for, and of all of them."""
     prices = workers.hardware.prices
+
+    def published(basis: str) -> Node:
+        return where(prices[basis] > 0, prices[basis], NOT_KNOWN)
+
     by_basis = (
-        rows("by.cloud", "Price of an accelerator, cloud", "USD/h", prices["cloud"], "on demand"),
+        rows("by.cloud", "Price of an accelerator, cloud", "USD/h", published("cloud"), "on demand"),
         rows(
-            "by.rental", "Price of an accelerator, rental", "USD/h", prices["rental"], "three-year contract"
+            "by.rental",
+            "Price of an accelerator, rental",
+            "USD/h",
+            published("rental"),
+            "three-year contract",
         ),
         rows(
             "by.owned",
@@ -287,7 +326,10 @@ def price(
         index(span(by_basis), match(workers.inputs.price_basis, span(names))),
     )
     hourly = rows(
-        "hourly", "Price of the deployment", "USD/h", used * workers.ranks.deployment / RANKS_TO_ACCELERATORS
+        "hourly",
+        "Price of the deployment",
+        "USD/h",
+        if_known(used * workers.ranks.deployment / RANKS_TO_ACCELERATORS, used),
     )
     return used, hourly
 
@@ -313,7 +355,7 @@ def tokens(rows: Rows, inputs: Workload, served: Serving) -> _Tokens:
 def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving) -> _Power:
     """What all accelerators draw, and what they make of it."""
     prefill, decode = deployment.prefill, deployment.decode
-    unknown = "0 where nobody states the power limit"
+    both = (deployment.prefill_cost, deployment.decode_cost)
     power_known = rows(
         "power_known",
         "Power limits are stated",
@@ -324,32 +366,36 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
         "power",
         "Power in the building",
         "W",
-        deployment.sum_of(deployment.prefill_cost.total, deployment.decode_cost.total),
+        deployment.sum_of(*[of.total for of in both], *[of.total for of in both]),
         "mean over the paid hours",
     )
-    joules = rows("joules_per_output_token", "Energy per output token", "J/token", watts / tokens.output)
+    joules = rows(
+        "joules_per_output_token",
+        "Energy per output token",
+        "J/token",
+        if_known(watts / tokens.output, watts),
+    )
     per_kwh = rows(
         "tokens_per_kwh",
         "Output tokens per kWh",
         "token/kWh",
-        where(watts > 0, tokens.output * HOUR * KILO / watts, 0),
-        unknown,
+        if_known(tokens.output * HOUR * KILO / watts, watts),
     )
     provided = rows(
         "provisioned_power",
         "Power to provide for",
         "W",
         deployment.sum_of(
-            deployment.prefill_cost.provisioned * prefill.ranks.replica * prefill.inputs.dp,
-            deployment.decode_cost.provisioned * decode.ranks.replica * decode.inputs.dp,
+            *[of.provisioned for of in both],
+            *[of.provisioned for of in both],
         ),
     )
     rows(
         "tokens_per_provisioned_watt",
         "Output tokens per second and provisioned watt",
         "token/s/W",
-        where(provided > 0, served.output_tokens_per_s / provided, 0),
-        f"at full load; {unknown}",
+        if_known(served.output_tokens_per_s / provided, provided),
+        "at full load",
     )
     return _Power(known=power_known, total=watts, joules_per_output_token=joules, tokens_per_kwh=per_kwh)
 
@@ -358,11 +404,12 @@ def usd_per_million(
     rows: Rows, deployment: _Deployment, tokens: _Tokens
 ) -> tuple[Quantity, dict[str, Quantity]]:
     """USD per hour of all accelerators, and per million tokens of each kind."""
+    both = (deployment.prefill_cost.hourly, deployment.decode_cost.hourly)
     hourly = rows(
         "usd_per_hour",
         "Cost per hour",
         "USD/h",
-        deployment.sum_of(deployment.prefill_cost.hourly, deployment.decode_cost.hourly),
+        deployment.sum_of(*both, *both),
     )
     kinds = {"output": tokens.output, "input": tokens.prompt, "blended": tokens.blended}
     return hourly, {
@@ -370,7 +417,7 @@ def usd_per_million(
             f"usd_per_million_{name}",
             f"Cost per million {name} tokens",
             "USD/Mtoken",
-            hourly / (per_second * HOUR) * MEGA,
+            if_known(hourly / (per_second * HOUR) * MEGA, hourly),
             "at the utilisation above",
             source="InferenceX convention",
         )
@@ -382,13 +429,13 @@ def usd_per_day(
     rows: Rows, inputs: Workload, watts: Quantity, hourly: Quantity, tokens: _Tokens
 ) -> tuple[Quantity, Quantity, Quantity]:
     """USD per day and per month, and output tokens per USD."""
-    day = rows("usd_per_day", "Cost per day", "USD/day", hourly * inputs.hours_per_day)
-    month = rows("usd_per_month", "Cost per month", "USD/month", day * MONTH)
+    day = rows("usd_per_day", "Cost per day", "USD/day", if_known(hourly * inputs.hours_per_day, hourly))
+    month = rows("usd_per_month", "Cost per month", "USD/month", if_known(day * MONTH, day))
     rows(
         "electricity_per_day",
         "Electricity per day",
         "USD/day",
-        watts / KILO * inputs.electricity_price * inputs.hours_per_day,
+        if_known(watts / KILO * inputs.electricity_price * inputs.hours_per_day, watts),
         "part of the price, whatever its basis",
     )
     rows(
@@ -401,8 +448,7 @@ def usd_per_day(
         "tokens_per_usd",
         "Output tokens per USD",
         "token/USD",
-        where(hourly > 0, tokens.output * HOUR / hourly, 0),
-        "0 without a price",
+        if_known(tokens.output * HOUR / hourly, hourly),
     )
     return day, month, per_usd
 

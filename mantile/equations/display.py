@@ -6,7 +6,19 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import GIGA, KILO, MICRO, MILLI, TERA
 from mantile.graph.evaluate import evaluate
-from mantile.graph.quantity import InCase, Input, Literal, Named, Node, Quantity, text, where
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    Apply,
+    InCase,
+    Input,
+    Literal,
+    Named,
+    Node,
+    Quantity,
+    is_number,
+    text,
+    where,
+)
 
 LETTERS = "ABCDEFGH"  # of scenarios
 
@@ -84,8 +96,8 @@ class Shown:
     def of(self, value: Node) -> Node:
         """A value of the figure, such as that of another case, in the unit in which it is shown."""
         if self.is_money:
-            return self.currency.convert(value)
-        return converted(value, self.figure.unit, self.unit)
+            return as_known(self.figure, value, self.currency.convert(value))
+        return as_known(self.figure, value, converted(value, self.figure.unit, self.unit))
 
 
 def in_scenario(figure: Named, scenario: int) -> InCase:
@@ -94,12 +106,26 @@ def in_scenario(figure: Named, scenario: int) -> InCase:
 
 
 def in_unit(figure: Named, unit: str) -> Node:
-    """A figure in another unit of the same kind.
+    """A figure in another unit of the same kind; the text that says so where nobody knows it.
 
     Example:
         in_unit(serving.ttft, "ms")
     """
-    return converted(figure, figure.unit, unit)
+    return as_known(figure, figure, converted(figure, figure.unit, unit))
+
+
+def as_known(figure: Named, value: Node, worked_out: Node) -> Node:
+    """What is worked out from a value of a figure; the text that says so where nobody knows it."""
+    if worked_out is value or not may_be_unknown(figure):
+        return worked_out
+    return where(is_number(value), worked_out, value)
+
+
+def may_be_unknown(figure: Named) -> bool:
+    """Whether a figure may be a text in place of a number."""
+    body = figure.body if isinstance(figure, Quantity) else None
+    last = body.arguments[-1] if isinstance(body, Apply) else None
+    return isinstance(last, Literal) and last.value == NOT_KNOWN
 
 
 def converted(value: Node, unit: str, to: str) -> Node:
@@ -133,6 +159,11 @@ def usual(value: Node, unit: str) -> Node:
 def usual_text(value: Node, unit: str) -> Node:
     """A number in its usual unit as text, with the digits that are read of it."""
     return text(value, _TEXT_FORMS.get(unit, "#,##0"))
+
+
+def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
+    """Words with a figure in them, where somebody knows it."""
+    return where(is_number(figure), words, otherwise)
 
 
 def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import NO_LINK, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
 from mantile.equations.moe import experts
@@ -219,7 +219,7 @@ def host(phase: Phase, workers: Workers) -> Block:
     else:
         read = phase.in_all_passes(read)
     moved = rows("bytes", "Bytes", "B", read, "of all stages")
-    slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK))
+    slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, 0))
     limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
     time = rows("time", "Time", "s", moved * slope, called="time of the host memory")
     return Block(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
+from mantile.equations.metrics import Metric, headlines
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
@@ -47,6 +48,7 @@ class EstimateGraph:
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
+        headlines: the metrics of the plan as readers see them: a text where nobody knows one.
         steps, concurrency: what follows from a request rate; None where none may be given.
     """
 
@@ -71,6 +73,7 @@ class EstimateGraph:
     floors: Floors
     measured: Measured
     checks: Checks
+    headlines: Mapping[Metric, Quantity]
 
     @property
     def prefill_workers(self) -> Workers:
@@ -183,6 +186,19 @@ def build_graph(
         inputs.set_default("concurrency", served.concurrency.default)
     money = cost(prefill_workers, decode_workers, served)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
+    verdict = checks(
+        Checked(
+            ir=ir,
+            workers=sets,
+            model=size,
+            prefill=prefill_pass,
+            decode=decode_pass,
+            serving=served,
+            cost=money,
+            floors=lowest,
+        )
+    )
+    worked_out = (*prefill_pass.sections, *decode_pass.sections, *served.sections, *money.sections)
     return EstimateGraph(
         ir=ir,
         library=library,
@@ -209,19 +225,13 @@ def build_graph(
         ),
         floors=lowest,
         measured=measured(served),
-        checks=checks(
-            Checked(
-                ir=ir,
-                workers=sets,
-                model=size,
-                prefill=prefill_pass,
-                decode=decode_pass,
-                serving=served,
-                cost=money,
-                floors=lowest,
-            )
-        ),
+        checks=verdict,
+        headlines=dict(headlines(_by_id(worked_out), verdict.possible, inputs.output_tokens)),
     )
+
+
+def _by_id(sections: Sequence[Section]) -> dict[str, Named]:
+    return {figure.id: figure for section in sections for figure in section.figures()}
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
@@ -297,10 +307,17 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.evidence.section,
             graph.floors.section,
             graph.checks.section,
+            _headlines(graph, of_cost=False),
         ),
-        "Cost": graph.cost.sections,
+        "Cost": (*graph.cost.sections, _headlines(graph, of_cost=True)),
         "Calibration": graph.measured.sections,
     }
+
+
+def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
+    """The metrics of the plan as readers see them."""
+    rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith("cost.") == of_cost)
+    return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 
 def _ranks(workers: Workers) -> Section:

@@ -12,7 +12,6 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
-    all_of,
     is_number,
     logarithm,
     span,
@@ -120,7 +119,7 @@ def _value(result: _Result) -> Input:
         note=f"empty: not measured; {result.meaning}",
         source="scenario",
         status="given",
-        minimum=0,
+        minimum=1e-9,
         maximum=1e9,
         name=f"measured {result.label}",
     )
@@ -136,7 +135,7 @@ def error(result: _Result, value: Input, predicted: Rows, ratios: Rows, errors: 
         result.name,
         f"Ratio: {label}",
         "1",
-        where(all_of(is_number(value), value > 0), prediction / value, 0),
+        where(is_number(value), prediction / value, 0),
         "above 1 more is predicted than was measured; 0 is not measured",
         called=f"ratio of {label}",
     )

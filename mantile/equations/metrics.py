@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from mantile.equations.constant import TOKENS_PER_STEP
 from mantile.equations.display import Currency, Shown, number_in
 from mantile.equations.workers import DECODE
 from mantile.graph.operations import format_text
-from mantile.graph.quantity import Named, Quantity
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is_number, where
 
 Better = Literal["lower", "higher"]
 
@@ -43,7 +44,7 @@ class Metric:
         unit_text: the unit as readers write it, where that is not the unit shown.
         defined_name: in workbooks; none if empty.
         of_plan: whether a plan that cannot be has none.
-        zero_is_unknown: whether 0 means that nobody knows it, such as a price that nobody states.
+        of_decode: whether there is none without a second token.
     """
 
     attribute: str
@@ -61,7 +62,7 @@ class Metric:
     unit_text: str = ""
     defined_name: str = ""
     of_plan: bool = True
-    zero_is_unknown: bool = False
+    of_decode: bool = False
 
     @property
     def display_unit(self) -> str:
@@ -88,26 +89,38 @@ class Metric:
         """Digits after the point in a headline."""
         return self.digits if self.headline_digits is None else self.headline_digits
 
+    @property
+    def shown_id(self) -> str:
+        """Of the quantity that readers see: a text where nobody knows the number."""
+        return f"metrics.{self.attribute}" if self.of_plan else self.id
+
     def of(self, figures: Mapping[str, Named]) -> Quantity:
-        """The quantity, among the figures of a graph by id.
+        """The quantity that readers see, among the figures of a graph by id.
 
         Raises:
             KeyError: where the graph has none, such as a load without a request rate.
         """
-        of_decode = f"{DECODE}{self.id}"
-        quantity = figures[of_decode if of_decode in figures else self.id]
+        return self._of_workers(figures, self.shown_id)
+
+    def worked_out(self, figures: Mapping[str, Named]) -> Quantity:
+        """The number behind it, also where the plan cannot be.
+
+        Raises:
+            KeyError: as for `of`.
+        """
+        return self._of_workers(figures, self.id)
+
+    @staticmethod
+    def _of_workers(figures: Mapping[str, Named], identifier: str) -> Quantity:
+        of_decode = f"{DECODE}{identifier}"
+        quantity = figures[of_decode if of_decode in figures else identifier]
         assert isinstance(quantity, Quantity)
         return quantity
 
-    def known(self, value: float, possible: bool) -> float | None:
-        """The value of the quantity; None where nobody knows it.
-
-        Args:
-            possible: whether the plan can be.
-        """
-        value = float(value)
-        unknown = not math.isfinite(value) or (self.zero_is_unknown and value == 0)
-        return None if unknown or (self.of_plan and not possible) else value
+    @staticmethod
+    def known(value: float | str) -> float | None:
+        """The value of the quantity that readers see; None where nobody knows it."""
+        return None if isinstance(value, str) or not math.isfinite(value) else float(value)
 
     def shown(self, value: float) -> float:
         """A value of the quantity in the unit in which people quote it."""
@@ -192,6 +205,7 @@ TPOT = Metric(
     headline_digits=1,
     better="lower",
     defined_name="tpot",
+    of_decode=True,
 )
 E2E = Metric(
     attribute="e2e",
@@ -255,6 +269,7 @@ INTERACTIVITY = Metric(
     short_heading="tok/s/user",
     unit_text="token/s/user",
     defined_name="interactivity",
+    of_decode=True,
 )
 MEMORY_PER_ACCELERATOR = Metric(
     attribute="memory_per_accelerator",
@@ -325,6 +340,7 @@ DECODE_MFU = Metric(
     shown_unit="%",
     digits=1,
     headline_digits=0,
+    of_decode=True,
 )
 PREFILL_MBU = Metric(
     attribute="prefill_mbu",
@@ -347,6 +363,7 @@ DECODE_MBU = Metric(
     shown_unit="%",
     digits=1,
     headline_digits=0,
+    of_decode=True,
 )
 POWER = Metric(
     attribute="power",
@@ -360,7 +377,6 @@ POWER = Metric(
     better="lower",
     heading="power, kW",
     defined_name="power",
-    zero_is_unknown=True,
 )
 JOULES_PER_OUTPUT_TOKEN = Metric(
     attribute="joules_per_output_token",
@@ -371,7 +387,6 @@ JOULES_PER_OUTPUT_TOKEN = Metric(
     definition="power ÷ output tokens per second, at the utilisation stated",
     digits=1,
     better="lower",
-    zero_is_unknown=True,
 )
 USD_PER_HOUR = Metric(
     attribute="usd_per_hour",
@@ -383,7 +398,6 @@ USD_PER_HOUR = Metric(
     digits=2,
     better="lower",
     defined_name="usd_per_hour",
-    zero_is_unknown=True,
 )
 USD_PER_MILLION_OUTPUT_TOKENS = Metric(
     attribute="usd_per_million_output_tokens",
@@ -398,7 +412,6 @@ USD_PER_MILLION_OUTPUT_TOKENS = Metric(
     short_heading="USD/M out",
     unit_text="USD",
     defined_name="usd_per_million_tokens",
-    zero_is_unknown=True,
 )
 USD_PER_MILLION_INPUT_TOKENS = Metric(
     attribute="usd_per_million_input_tokens",
@@ -411,7 +424,6 @@ USD_PER_MILLION_INPUT_TOKENS = Metric(
     better="lower",
     heading="USD per M input tokens",
     unit_text="USD",
-    zero_is_unknown=True,
 )
 USD_PER_MILLION_BLENDED_TOKENS = Metric(
     attribute="usd_per_million_blended_tokens",
@@ -424,7 +436,6 @@ USD_PER_MILLION_BLENDED_TOKENS = Metric(
     better="lower",
     heading="USD per M tokens",
     unit_text="USD",
-    zero_is_unknown=True,
 )
 USD_PER_DAY = Metric(
     attribute="usd_per_day",
@@ -435,7 +446,6 @@ USD_PER_DAY = Metric(
     definition="cost of the paid hours of a day",
     digits=2,
     better="lower",
-    zero_is_unknown=True,
 )
 USD_PER_MONTH = Metric(
     attribute="usd_per_month",
@@ -445,7 +455,6 @@ USD_PER_MONTH = Metric(
     unit="USD/month",
     definition="cost of the paid hours of a month",
     better="lower",
-    zero_is_unknown=True,
 )
 OUTPUT_TOKENS_PER_USD = Metric(
     attribute="output_tokens_per_usd",
@@ -455,7 +464,6 @@ OUTPUT_TOKENS_PER_USD = Metric(
     unit="token/USD",
     definition="output tokens ÷ cost, at the utilisation stated",
     better="higher",
-    zero_is_unknown=True,
 )
 OUTPUT_TOKENS_PER_KWH = Metric(
     attribute="output_tokens_per_kwh",
@@ -465,7 +473,6 @@ OUTPUT_TOKENS_PER_KWH = Metric(
     unit="token/kWh",
     definition="output tokens ÷ energy, at the utilisation stated",
     better="higher",
-    zero_is_unknown=True,
 )
 TTFT_P50 = Metric(
     attribute="ttft_p50",
@@ -533,8 +540,43 @@ WORKERS_RATIO = Metric(
     digits=2,
 )
 
+
+def headlines(
+    figures: Mapping[str, Named], possible: Quantity, output_tokens: Input
+) -> Iterator[tuple[Metric, Quantity]]:
+    """The metrics of a plan as readers see them: a number, or in words that nobody knows it.
+
+    Args:
+        figures: by id, among them those that metrics are worked out as.
+        possible: 1 if the plan can be.
+    """
+    second = output_tokens / TOKENS_PER_STEP > 1
+    for metric in metrics_of(figures):
+        if metric.of_plan:
+            number = metric.worked_out(figures)
+            needs = [possible > 0, *([second] if metric.of_decode else []), is_number(number)]
+            yield (
+                metric,
+                Quantity(
+                    metric.shown_id,
+                    metric.label,
+                    metric.unit,
+                    where(all_of(*needs), number, NOT_KNOWN),
+                    "there is none without a second token" if metric.of_decode else "",
+                    name=metric.label,
+                ),
+            )
+
+
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 """All metrics, in the order in which results tell them."""
+
+
+def worked_out_id(identifier: str) -> str:
+    """The id of a figure; for a metric as readers see it, or a copy of it, that of the figure behind it."""
+    copy, dot, name = identifier.rpartition("metrics.")
+    behind = next((metric.id for metric in METRICS if dot and metric.attribute == name), None)
+    return identifier if behind is None else f"{copy}{behind}"
 
 
 def metrics_of(figures: Mapping[str, Named]) -> Iterator[Metric]:

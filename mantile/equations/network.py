@@ -14,7 +14,12 @@ TensorRT-LLM and vLLM do it.
     .all_to_all                                                network.all_to_all
       .inside .outside .inner_torus .inner_direct .start         network.inside_and_outside
     .COLLECTIVE.ALGORITHM.latency .per_byte                    network.collective
+    .COLLECTIVE.unlinked                                       network.collective
     .p2p                                                       network.p2p
+    .unlinked                                                  network.network
+
+What the links do not allow has no time: a word stands in its place. Ranks that no algorithm joins make the
+plan one that cannot be; their messages are then left out.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, NEVER, NO_LINK, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
+from mantile.equations.constant import HALF, QUARTER, RANKS_TO_ACCELERATORS, RING_PHASES
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
@@ -33,15 +38,22 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
+    at_least,
+    count_where,
     defined,
+    is_number,
     maximum,
     minimum,
     round_up,
+    span,
+    sum_of,
     where,
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph
 
+NO_WAY = "no way"
+"""In place of the fixed time of an algorithm that the links do not allow."""
 ONE_SHOT_RANKS = Input(
     id="network.one_shot_ranks",
     label="Most ranks of a one-shot all-reduce",
@@ -63,14 +75,16 @@ class Collective:
     Args:
         ranks: of the group.
         names: of the algorithms.
-        latencies: their fixed times, in s.
+        latencies: their fixed times, in s; a text where the links do not allow one.
         per_byte: their times per byte, in s/B.
+        unlinked: 1 if no algorithm joins the ranks.
     """
 
     ranks: Node
     names: tuple[Input, ...]
     latencies: tuple[Quantity, ...]
     per_byte: tuple[Quantity, ...]
+    unlinked: Quantity
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,7 @@ class Network:
         p2p_latency, p2p_per_byte: from stage to stage.
         out: B/s of one accelerator out of its domain.
         tp_domains, stage_domains: domains that the TP ranks, and those of a stage, span.
+        unlinked: kinds of messages that have no way.
     """
 
     all_reduce: Collective
@@ -98,6 +113,7 @@ class Network:
     out: Quantity
     tp_domains: Quantity
     stage_domains: Quantity
+    unlinked: Quantity
     sections: tuple[Section, ...]
 
 
@@ -210,7 +226,16 @@ def network(
     if GroupedMatMul in ir.operations():
         exchange, copies, of_exchange = all_to_all(stage, links, _per_token(ir), inputs.ep)
         sections += of_exchange
-    latency, per_byte, of_stages = p2p(ranks, links)
+    latency, per_byte, no_way, of_stages = p2p(inputs, ranks, links)
+    collectives = [item for item in (sums, halves, gathers, exchange) if item is not None]
+    joined = Rows("network")
+    unlinked = joined(
+        "unlinked",
+        "Kinds of messages without a way",
+        "flag",
+        sum_of([*(item.unlinked for item in collectives), no_way]),
+        "no link joins the ranks that would send them",
+    )
     return Network(
         all_reduce=sums,
         sequence=halves,
@@ -222,7 +247,8 @@ def network(
         out=out,
         tp_domains=tp.domains,
         stage_domains=stage.domains,
-        sections=(*sections, of_stages),
+        unlinked=unlinked,
+        sections=(*sections, of_stages, joined.section("Links", "of all kinds of messages")),
     )
 
 
@@ -349,7 +375,7 @@ def collective(
 ) -> tuple[Collective, Section]:
     """The rows of one collective: its algorithms, their fixed times, their times per byte.
 
-    What the links do not allow takes for ever, and nothing per byte.
+    What the links do not allow has no time.
     """
     names: list[Input] = []
     latencies: list[Quantity] = []
@@ -370,7 +396,7 @@ def collective(
             "latency",
             f"Fixed time, {algorithm.name} {label}",
             "s",
-            where(algorithm.possible, algorithm.latency, NEVER),
+            where(algorithm.possible, algorithm.latency, NO_WAY),
             source=_SOURCES[algorithm.name],
         )
         latencies.append(latency)
@@ -379,15 +405,23 @@ def collective(
                 "per_byte",
                 f"Time per byte, {algorithm.name} {label}",
                 "s/B",
-                where(latency < NEVER, algorithm.per_byte, 0),
+                where(is_number(latency), algorithm.per_byte, 0),
             )
         )
+    usable = count_where(span(latencies), at_least(0))
+    unlinked = Quantity(
+        f"network.{name}.unlinked",
+        f"No way, {label}",
+        "flag",
+        where(all_of(over.size > 1, usable <= 0), 1, 0),
+        "no algorithm has links that join the ranks",
+    )
     section = Section(
         f"{label[0].upper()}{label[1:]}",
-        (*names, *latencies, *per_byte),
-        f"over the ranks of {over.words}; what cannot be used takes for ever",
+        (*names, *latencies, *per_byte, unlinked),
+        f"over the ranks of {over.words}",
     )
-    return Collective(over.size, tuple(names), tuple(latencies), tuple(per_byte)), section
+    return Collective(over.size, tuple(names), tuple(latencies), tuple(per_byte), unlinked), section
 
 
 def all_reduce(tp: _Group, links: _Links) -> tuple[Collective, tuple[Section, ...]]:
@@ -600,8 +634,8 @@ def all_to_all(
     return exchange, parts.copies, (parts.section, section)
 
 
-def p2p(ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Section]:
-    """From one pipeline stage to the next: fixed time and time per byte."""
+def p2p(inputs: Workload, ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Quantity, Section]:
+    """From a pipeline stage, or CP group, to the next: fixed time, time per byte, whether there is no way."""
     factors, hardware, rows = links.factors, links.hardware, Rows("network.p2p")
     crosses = rows("crosses", "A replica spans domains", "flag", where(ranks.replica > links.domain, 1, 0))
     hop = rows(
@@ -618,7 +652,11 @@ def p2p(ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Section]:
         "s",
         where(crosses > 0, factors["network_latency"], factors["p2p_latency"]),
     )
-    per_byte = rows(
-        "per_byte", "Time per byte, stage to stage", "s/B", where(reached > 0, 1 / reached, NO_LINK)
+    per_byte = rows("per_byte", "Time per byte, stage to stage", "s/B", where(reached > 0, 1 / reached, 0))
+    no_way = rows(
+        "unlinked",
+        "No way, stage to stage",
+        "flag",
+        where(all_of(maximum(inputs.pp, inputs.cp) > 1, reached <= 0), 1, 0),
     )
-    return latency, per_byte, rows.section("Stage to stage", "from one pipeline stage to the next")
+    return latency, per_byte, no_way, rows.section("Stage to stage", "from one pipeline stage to the next")

@@ -78,6 +78,8 @@ _TABLE = (
                 "The pipeline has more stages than the model has layers."),
     _of_workers("REPLICA_EXCEEDS_SYSTEM", PLAN, "at most", "A replica lies within what the system can join",
                 "A replica needs more accelerators than the system can link."),
+    _of_workers("NO_LINK_BETWEEN_RANKS", PLAN, "exactly", "Ranks that exchange messages are linked",
+                "Ranks shall exchange messages, but nobody states a link or network that joins them."),
     _of_workers("EP_EXCEEDS_EXPERTS", PLAN, "at most", "There is an expert for every rank of EP",
                 "There are more EP groups than experts in a layer."),
     _of_workers("EP_WITHOUT_EXPERTS", PLAN, "exactly", "EP is 1 in a model without experts",

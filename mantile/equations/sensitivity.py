@@ -10,25 +10,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.display import Currency, Shown, usual, usual_text, usual_unit
+from mantile.equations.display import Currency, Shown, told, usual, usual_text, usual_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.variation import Variation, Variations
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     InCase,
     Input,
     Named,
     Node,
     Quantity,
     absolute,
+    all_of,
     floor,
+    if_known,
     index,
+    is_number,
     join,
     match,
     maximum,
     minimum,
     nth_largest,
+    number_of,
     span,
+    sum_of,
     where,
 )
 
@@ -99,6 +105,11 @@ class SensitivityInput:
     def figure(self) -> Named:
         """The figure that is shown."""
         return self.figures[0]
+
+    @property
+    def is_price(self) -> bool:
+        """Whether it is a price, which may be a text because nobody states it."""
+        return self.status == "price"
 
     @property
     def name(self) -> str:
@@ -212,18 +223,23 @@ def sensitivity(
         for number, item in enumerate(inputs, 1)
     )
     labels = tuple(_label(number, ends, cases) for number, ends in enumerate(both, 1))
-    rankings = {key: ranking(result, both, cases, numbers, names, labels) for key, result in judged.items()}
+    base = {key: _base(result) for key, result in judged.items()}
+    rankings = {
+        key: ranking(result, base[key], both, numbers, names, labels) for key, result in judged.items()
+    }
     return Sensitivity(
         results=tuple(judged.values()),
-        base={key: _base(result) for key, result in judged.items()},
+        base=base,
         inputs=both,
         numbers=numbers,
         names=names,
         labels=labels,
         rankings=rankings,
         effects={
-            item.id: {key: _effect(key, item, of.changes[place]) for key, of in rankings.items()}
-            for place, item in enumerate(inputs)
+            ends.input.id: {
+                key: _effect(key, ends, base[key], of.changes[place]) for key, of in rankings.items()
+            }
+            for place, ends in enumerate(both)
         },
     )
 
@@ -291,14 +307,14 @@ def range_percent(item: SensitivityInput) -> Input:
 
 def ranking(
     result: Shown,
+    base: Quantity,
     inputs: Sequence[InputEnds],
-    cases: Cases,
     numbers: Sequence[Input],
     names: Sequence[Input],
     labels: Sequence[Quantity],
 ) -> Ranking:
     """The inputs by how far they move a result."""
-    changes = tuple(_changes(result, number, ends, cases) for number, ends in enumerate(inputs, 1))
+    changes = tuple(_changes(result, base, number, ends) for number, ends in enumerate(inputs, 1))
     keys = tuple(
         _key(result, low, high, number) for (low, high), number in zip(changes, numbers, strict=True)
     )
@@ -311,7 +327,9 @@ def ranking(
             f"sensitivity.title.{result.key}",
             "Finding",
             "1",
-            join(first, " and ", second, f" move {result.label} most"),
+            told(
+                base, join(first, " and ", second, f" move {result.label} most"), f"{result.label}: not known"
+            ),
         ),
         changes=changes,
         keys=keys,
@@ -332,6 +350,8 @@ def _scaled(item: SensitivityInput, figure: Named, percent: Node) -> Node:
     if isinstance(figure, Input) and figure.integer:
         return maximum(floor(figure * percent / HUNDRED), 1)
     value = figure * (percent / HUNDRED)
+    if item.is_price:
+        return where(is_number(figure), value, figure)
     if item.at_most_one:
         return minimum(value, 1)
     return maximum(value, 1) if item.at_least_one else value
@@ -379,23 +399,34 @@ def _label(number: int, ends: InputEnds, cases: Cases) -> Quantity:
     """
     figure, varied = ends.input.figure, ends.varied[ends.input.figure]
     values = (usual(InCase(varied, case, _at(end)), figure.unit) for end, case in cases.items())
-    low, high = (usual_text(value * (1 + TOLERANCE), usual_unit(figure.unit)) for value in values)
+    texts = [(value, usual_text(value * (1 + TOLERANCE), usual_unit(figure.unit))) for value in values]
+    low, high = (
+        where(is_number(value), words, NOT_KNOWN) if ends.input.is_price else words for value, words in texts
+    )
     label = join(f"{ends.input.label} ", low, " – ", high)
     return Quantity(f"sensitivity.label.{number}", "Label", "1", label)
 
 
-def _changes(result: Shown, number: int, ends: InputEnds, cases: Cases) -> tuple[Quantity, Quantity]:
-    """The relative change of a result at both ends of an input; none where engines differ by as much."""
-    base = _as_it_is(result.figure)
-    values = {end: ends.variation.in_case(result.key, case, _at(end)) for end, case in cases.items()}
+def _changes(result: Shown, base: Quantity, number: int, ends: InputEnds) -> tuple[Quantity, Quantity]:
+    """The relative change of a result at both ends of an input.
+
+    None where engines differ by as much, or nobody knows the result.
+    """
+    now = number_of(base)
+
+    def change(value: Quantity) -> Node:
+        there = number_of(value)
+        moved = absolute(there - now) > TOLERANCE * now
+        return where(all_of(minimum(there, now) > 0, moved), value / base - 1, 0)
+
     low, high = (
         Quantity(
             f"sensitivity.{result.key}.{end}.{number}",
             f"Change of {result.label}, {ends.input.label} at its {end} end",
             "1",
-            where(absolute(value - base) > TOLERANCE * base, value / base - 1, 0),
+            change(value),
         )
-        for end, value in values.items()
+        for end, value in zip(("low", "high"), ends.results[result.key], strict=True)
     )
     return low, high
 
@@ -433,7 +464,9 @@ def _ranked(
     )
 
 
-def _effect(key: str, item: SensitivityInput, ends: tuple[Quantity, Quantity]) -> Quantity:
+def _effect(key: str, ends: InputEnds, base: Quantity, changes: tuple[Quantity, Quantity]) -> Quantity:
     """The relative change of a result from the low to the high end of an input."""
-    low, high = ends
-    return Quantity(f"sensitivity.{item.name}.effect.{key}", f"Effect of {item.label}", "1", high - low)
+    low, high = changes
+    body = if_known(high - low, sum_of([base, *ends.results[key]]))
+    label = f"Effect of {ends.input.label}"
+    return Quantity(f"sensitivity.{ends.input.name}.effect.{key}", label, "1", body)

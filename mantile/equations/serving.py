@@ -15,7 +15,6 @@ from mantile.equations.constant import (
     BEYOND_P95,
     BILLION,
     HALF,
-    NEVER,
     ONE_REQUEST,
     P95,
     QUARTER,
@@ -30,6 +29,7 @@ from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.memory import Memory
 from mantile.equations.mixed import mixed_step
+from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.workers import Workers
@@ -41,6 +41,7 @@ from mantile.graph.quantity import (
     all_of,
     as_node,
     defined,
+    is_number,
     logarithm,
     maximum,
     minimum,
@@ -674,14 +675,18 @@ def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantit
         "transfer_time",
         "Transfer, nothing hidden",
         "s",
-        where(bandwidth > 0, factors["network_latency"] + size / bandwidth, NEVER),
-        "never without a network",
+        where(bandwidth > 0, factors["network_latency"] + size / bandwidth, NO_WAY),
+        "there is none without a network",
     )
     visible = rows(
         "transfer",
         "KV transfer",
         "s",
-        where(disaggregated > 0, in_full * (1 - factors["kv_transfer_overlap"]), 0),
+        where(
+            all_of(disaggregated > 0, is_number(in_full)),
+            in_full * (1 - factors["kv_transfer_overlap"]),
+            0,
+        ),
         "what is not hidden behind prefill",
     )
     return visible, rows.section("KV transfer", "from prefill to decode workers")

@@ -13,7 +13,17 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.graph.quantity import Input, Quantity, Section, absolute, defined, span, sum_range, where
+from mantile.graph.quantity import (
+    Input,
+    Quantity,
+    Section,
+    absolute,
+    defined,
+    number_of,
+    span,
+    sum_range,
+    where,
+)
 from mantile.graph.rows import Rows
 
 STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
@@ -37,17 +47,18 @@ class Stamp:
 def stamp(graph: EstimateGraph) -> Stamp:
     """The rows that compare live results with those of generation; the maker of the file fills these in."""
     figures = tuple(metric.of(graph.figures) for metric in STAMPED)
-    stored = tuple(_stored(figure) for figure in figures)
+    behind = [metric.worked_out(graph.figures) for metric in STAMPED]
+    stored = tuple(_stored(figure) for figure in behind)
     rows = Rows("stamp")
     rows.add(*stored)
     flags = [
         rows(
-            f"{figure.id}.changed",
-            f"Changed: {figure.label}",
+            f"{worked_out.id}.changed",
+            f"Changed: {worked_out.label}",
             "flag",
-            where(absolute(figure - then) <= TOLERANCE * absolute(then), 0, 1),
+            where(absolute(number_of(figure) - number_of(then)) <= TOLERANCE * number_of(then), 0, 1),
         )
-        for figure, then in zip(figures, stored, strict=True)
+        for worked_out, figure, then in zip(behind, figures, stored, strict=True)
     ]
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")

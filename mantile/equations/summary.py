@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE, Verdict
-from mantile.equations.display import converted, grouped, in_scenario, in_unit
+from mantile.equations.display import converted, grouped, in_scenario, in_unit, told
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
+from mantile.equations.metrics import (
+    E2E,
+    INTERACTIVITY,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    TPOT,
+    TTFT,
+    Metric,
+)
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
 from mantile.equations.workers import Workers
@@ -26,6 +34,7 @@ from mantile.graph.quantity import (
     match,
     minimum,
     nth_largest,
+    number_of,
     span,
     text,
     where,
@@ -33,13 +42,17 @@ from mantile.graph.quantity import (
 
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 _SHOWN_GROUPS = 8
+_NOT_POSSIBLE = "not possible"
+_NO_LIMITS = "What limits a plan that cannot be: not known"
 _SMALLEST_SHARE = 0.05  # of a pass, of a block on the roofline chart
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The answer and the plan in words. `workload` stands in the chart data and begins the plan."""
+    """The answer and the plan in words. `first`, `speeds` and `workload`, parts of them, stand elsewhere."""
 
+    first: Quantity
+    speeds: Quantity
     answer: Quantity
     workload: Quantity
     plan: Quantity
@@ -48,10 +61,15 @@ class Heading:
 
 @dataclass(frozen=True)
 class Tile:
-    """The texts of a tile below its number; no definition where that is a fixed text."""
+    """The texts of a tile below its number; no definition where that is a fixed text.
+
+    Args:
+        range: of the number, where the line says it.
+    """
 
     line: Quantity
     definition: Quantity | None = None
+    range: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -156,16 +174,14 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     Args:
         model: its name.
     """
-    serving, inputs = graph.serving, graph.inputs
-    answer = join(
-        f"{model} on ",
-        _machines(graph),
-        ": ",
-        grouped(in_unit(serving.ttft, "ms")),
-        " ms to first token, ",
-        text(serving.interactivity, "0"),
-        " tokens/s per user",
-    )
+    inputs = graph.inputs
+    ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
+    per_user = told(speed, join(", ", text(speed, "0"), " tokens/s per user"), "")
+    first = _text("first", "First token, ms", grouped(converted(number_of(ttft), "s", "ms")))
+    to_first = told(ttft, join(first, " ms to first token"), _NOT_POSSIBLE)
+    speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
+    why = where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))
+    answer = join(f"{model} on ", _machines(graph), ": ", speeds, why)
     workload = join(
         text(inputs.input_tokens, "#,##0"),
         " tokens in, ",
@@ -182,6 +198,8 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     engine = (inputs.framework, " · ", inputs.batching, " batching")
     plan = join(asked, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
     return Heading(
+        first=first,
+        speeds=speeds,
         answer=_text("answer", "The answer", answer),
         workload=asked,
         plan=_text("plan", "Workload and plan", plan),
@@ -204,20 +222,23 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     return {
         "fits": _tile(
             "fits",
-            join(graph.checks.feasibility, ": ", used, " of usable"),
+            join(graph.checks.reason, where(graph.checks.possible > 0, join(": ", used, " of usable"), "")),
             join("usable: ", usable, " of ", in_gb, " GB"),
         ),
         "memory": _tile("memory_used", join("KV cache ", text(in_unit(memory.kv, "GB"), "0.0"), " GB")),
-        "ttft": _tile("ttft", _likely(graph, TTFT, "ttft"), _floor(graph, TTFT)),
-        "tpot": _tile(
-            "tpot",
-            _likely(graph, TPOT, "tpot"),
-            _floor(graph, TPOT),
+        "ttft": _ranged(graph, TTFT, "ttft", _floor(graph, TTFT)),
+        "tpot": _ranged(graph, TPOT, "tpot", _floor(graph, TPOT)),
+        "e2e": _tile(
+            "e2e",
+            told(
+                graph.headlines[E2E],
+                join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token"),
+            ),
         ),
-        "e2e": _tile("e2e", join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token")),
-        "throughput": _tile(
+        "throughput": _ranged(
+            graph,
+            OUTPUT_TOKENS_PER_S,
             "throughput",
-            _likely(graph, OUTPUT_TOKENS_PER_S, "throughput"),
             join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
@@ -230,7 +251,9 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
 
 def split(graph: EstimateGraph) -> Split:
     """What limits both phases."""
-    title = join("Prefill is limited by ", graph.prefill.bottleneck, ", decode by ", graph.decode.bottleneck)
+    possible = graph.checks.possible > 0
+    words = join("Prefill is limited by ", graph.prefill.bottleneck, ", decode by ", graph.decode.bottleneck)
+    title = where(possible, words, _NO_LIMITS)
     return Split(
         title=_title("split", title),
         shares={
@@ -239,7 +262,7 @@ def split(graph: EstimateGraph) -> Split:
                     f"summary.split.{name.lower()}.{limit}",
                     f"{name}, share of {limit}",
                     "1",
-                    phase.parts[limit] / phase.time,
+                    where(possible, phase.parts[limit] / phase.time, 0),
                 )
                 for limit in LIMITS
             }
@@ -278,12 +301,13 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
     groups = tuple(_module_group(phase, number, label) for number, label in enumerate(labels, 1))
     keys, names = [group.key for group in groups], [group.name for group in groups]
     ranked = tuple(
-        _ranked_group(phase, rank, keys, names) for rank in range(1, min(_SHOWN_GROUPS, len(groups)) + 1)
+        _ranked_group(phase, rank, keys, names, graph.checks.possible > 0)
+        for rank in range(1, min(_SHOWN_GROUPS, len(groups)) + 1)
     )
     first, second = (place.entry for place in ranked[:2])
     share = (index(span(keys), first) + index(span(keys), second)) / phase.time
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
-    title = join(
+    words = join(
         "Prefill, " if name == "prefill" else "Decode step, ",
         text(in_unit(phase.time, "ms"), "0.0"),
         " ms: ",
@@ -293,6 +317,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         " take ",
         text(both, "0%"),
     )
+    title = where(graph.checks.possible > 0, words, f"{name.capitalize()}: not known")
     return ModuleTimes(_title(name, title), groups, ranked, both)
 
 
@@ -332,17 +357,9 @@ def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
 
 def outlook(graph: EstimateGraph) -> Quantity:
     """Where the scenario stands between speed for a user and throughput."""
-    serving = graph.serving
-    return _title(
-        "curve",
-        join(
-            "Now ",
-            text(serving.interactivity, "0"),
-            " tokens/s per user, ",
-            grouped(serving.output_tokens_per_s_per_accelerator),
-            " per accelerator",
-        ),
-    )
+    speed, rate = graph.headlines[INTERACTIVITY], graph.headlines[OUTPUT_TOKENS_PER_S_PER_ACCELERATOR]
+    now = join("Now ", text(speed, "0"), " tokens/s per user, ", text(rate, "0"), " per accelerator")
+    return _title("curve", told(speed, now, "Speed for a user: not known"))
 
 
 def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
@@ -372,12 +389,10 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             "Results as generated",
             join(
                 "TTFT ",
-                _in_headline(TTFT, ttft),
-                " ms · TPOT ",
-                _in_headline(TPOT, tpot),
-                " ms · ",
-                grouped(rate),
-                " tokens/s",
+                told(ttft, join(_in_headline(TTFT, ttft), " ms")),
+                " · TPOT ",
+                told(tpot, join(_in_headline(TPOT, tpot), " ms")),
+                told(rate, join(" · ", text(rate, "0"), " tokens/s"), ""),
             ),
         ),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
@@ -401,12 +416,19 @@ def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
     )
 
 
-def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
-    """The range of a result that holds 80 % of runs, in words.
+def _ranged(graph: EstimateGraph, metric: Metric, name: str, definition: Node) -> Tile:
+    """A tile whose line is the range of its number.
 
     Args:
-        name: of its ranges.
+        name: of the ranges.
     """
+    likely = _text(f"tile.{name}.range", "Range of a tile", _likely(graph, metric, name))
+    line = told(graph.headlines[metric], likely)
+    return replace(_tile(name, line, definition), range=likely)
+
+
+def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
+    """The range of a result that holds 80 % of runs, in words."""
     low, _, high = graph.evidence.bands[name]
     unit, form = metric.display_unit, _plain_form(metric) if metric.large_digits else "#,##0"
     ends = [grouped(in_unit(end, unit), form, "0.00") for end in (low, high)]
@@ -422,7 +444,7 @@ def _floor(graph: EstimateGraph, metric: Metric) -> Node:
 
 def _in_headline(metric: Metric, figure: Named) -> Node:
     """A value of a metric as the number of a headline."""
-    return text(in_unit(figure, metric.display_unit), _plain_form(metric))
+    return text(converted(figure, figure.unit, metric.display_unit), _plain_form(metric))
 
 
 def _plain_form(metric: Metric) -> str:
@@ -431,11 +453,12 @@ def _plain_form(metric: Metric) -> str:
 
 def _above_floors(graph: EstimateGraph) -> Node:
     """How far results are above their independent floors."""
-    ttft, tpot = (
-        text(minimum(figure / graph.figures[f"floor.{name}"], 1 / TOLERANCE), "0.0")
-        for name, figure in (("ttft", graph.serving.ttft), ("tpot", graph.serving.tpot))
-    )
-    return join("Above the independent floor: TTFT ", ttft, " ×, TPOT ", tpot, " ×")
+    times = []
+    for metric in (TTFT, TPOT):
+        figure = graph.headlines[metric]
+        share = figure / graph.figures[f"floor.{metric.attribute}"]
+        times.append(told(figure, join(text(share, "0.0"), " ×")))
+    return join("Above the independent floor: TTFT ", times[0], ", TPOT ", times[1])
 
 
 def _machines(graph: EstimateGraph) -> Node:
@@ -486,8 +509,10 @@ def _module_group(phase: Pass, number: int, label: str) -> ModuleGroup:
     return ModuleGroup(group, place, Quantity(f"summary.{name}.key.{number}", "Key", "s", key))
 
 
-def _ranked_group(phase: Pass, rank: int, keys: Sequence[Quantity], names: Sequence[Input]) -> RankedGroup:
-    """The group of a rank, and its time by what limits it."""
+def _ranked_group(
+    phase: Pass, rank: int, keys: Sequence[Quantity], names: Sequence[Input], possible: Node
+) -> RankedGroup:
+    """The group of a rank, and its time by what limits it; no time where the plan cannot be."""
     name = phase.phase.id
     place = Input(f"summary.{name}.rank.{rank}", f"Rank {rank}", "number", rank, shared=True, fixed=True)
     largest = match(nth_largest(span(keys), place), span(keys))
@@ -495,17 +520,18 @@ def _ranked_group(phase: Pass, rank: int, keys: Sequence[Quantity], names: Seque
     group = Quantity(f"summary.{name}.sorted.{rank}", "Group", "1", index(span(names), entry))
     spent = index(span(keys), entry)
     label = join(group, "   ", text(converted(spent, "s", "ms"), "0.00"))
+    shown = all_of(possible, spent > TOLERANCE)
     return RankedGroup(
         rank=place,
         entry=entry,
         group=group,
-        label=_text(f"{name}.label.{rank}", "Label", where(spent > TOLERANCE, label, "–")),
+        label=_text(f"{name}.label.{rank}", "Label", where(shown, label, "–")),
         times={
             limit: Quantity(
                 f"summary.{name}.{limit}.{rank}",
                 f"Time by {limit}",
                 "ms",
-                converted(phase.shares[limit].of(group), "s", "ms"),
+                where(possible, converted(phase.shares[limit].of(group), "s", "ms"), 0),
             )
             for limit in LIMITS
             if phase.shares[limit].figures

@@ -6,6 +6,7 @@ them, are worked out again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,21 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.variation import Variation, Variations
-from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, absolute, join, minimum, text, where
+from mantile.graph.quantity import (
+    InCase,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Value,
+    absolute,
+    is_number,
+    join,
+    minimum,
+    number_of,
+    text,
+    where,
+)
 
 _RESULTS: dict[str, Metric | None] = {
     "ttft": TTFT,
@@ -34,11 +49,17 @@ _RESULTS: dict[str, Metric | None] = {
     "tokens": OUTPUT_TOKENS_PER_S,
     "per_accelerator": OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     "memory": MEMORY_PER_ACCELERATOR,
-    "fits": None,
+    "plan": None,
     "usd": USD_PER_MILLION_OUTPUT_TOKENS,
     "power": POWER,
 }
-"""What a sweep shows of each point, under its name in ids; whether it fits is no metric."""
+"""What a sweep shows of each point, under its name in ids; whether the plan can be is no metric."""
+
+
+ACROSS = "interactivity"
+CHARTED = (ACROSS, "per_accelerator", "tpot", "usd")
+"""The results that charts show: the first along the axis of others, so that it is a number in each point."""
+NO_POINT = Input("sweep.no_point", "Where there is no point", "1", math.nan, shared=True, fixed=True)
 
 
 @dataclass(frozen=True)
@@ -48,11 +69,13 @@ class Point:
     Args:
         fields: values of the swept inputs.
         results: by key, in the units in which they are shown.
+        charted: those that charts show; no point is drawn where nobody knows one.
         name: after which a curve is called, where a second input tells curves apart.
     """
 
     fields: tuple[Quantity, ...]
     results: Mapping[str, Quantity]
+    charted: Mapping[str, Quantity]
     name: Quantity | None = None
 
 
@@ -88,9 +111,9 @@ class Live:
 
 def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
     """What a sweep shows of each point."""
-    figures, fits = graph.figures, graph.decode_workers.memory.fits
+    figures, verdict = graph.figures, graph.checks.feasibility
     return {
-        key: Shown(key, "fits", fits.unit, fits, currency)
+        key: Shown(key, "plan", verdict.unit, verdict, currency)
         if metric is None
         else metric.on(figures, key, currency)
         for key, metric in _RESULTS.items()
@@ -99,16 +122,19 @@ def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
 
 def now(inputs: Sequence[Input], shown: Mapping[str, Shown]) -> Point:
     """The live scenario as a line of the sweep."""
+    shown_now = {key: _result("now", of, _now(of.figure)) for key, of in shown.items()}
     return Point(
         fields=tuple(_field("now", figure, _now(figure)) for figure in inputs),
-        results={key: _result("now", of, _now(of.figure)) for key, of in shown.items()},
+        results=shown_now,
+        charted=_charted("now", shown_now),
     )
 
 
-def stored(shown: Mapping[str, Shown], values: Mapping[str, float]) -> Stored:
+def stored(shown: Mapping[str, Shown], here: Point, values: Mapping[str, Value]) -> Stored:
     """The comparison of the live scenario with itself as generated.
 
     Args:
+        here: the live scenario.
         values: results as generated, by key, in the units in which they are shown.
     """
     then = {
@@ -122,7 +148,7 @@ def stored(shown: Mapping[str, Shown], values: Mapping[str, float]) -> Stored:
         )
         for key, of in shown.items()
     }
-    same = {key: _same(shown[key], then[key]) for key in JUDGED}
+    same = {key: _same(shown[key], here.results[key], then[key]) for key in JUDGED}
     note = where(
         minimum(*same.values()) > 0,
         "✓ points are those of this scenario",
@@ -158,12 +184,12 @@ def live(
     for number, case in enumerate(cases, 1):
         name, label = f"point.{number}", f"at point {number}"
         fields = {figure: InCase(inputs[figure], case, label) for figure in swept}
+        there = {key: _result(name, of, variation.in_case(key, case, label)) for key, of in shown.items()}
         points.append(
             Point(
                 fields=tuple(_field(name, figure, value) for figure, value in fields.items()),
-                results={
-                    key: _result(name, of, variation.in_case(key, case, label)) for key, of in shown.items()
-                },
+                results=there,
+                charted=_charted(name, there),
                 name=_name(name, swept[1], fields[swept[1]]) if len(swept) > 1 else None,
             )
         )
@@ -183,6 +209,21 @@ def _result(point: str, of: Shown, value: Node) -> Quantity:
     return Quantity(f"sweep.{point}.{of.key}", of.label, of.unit, of.of(value))
 
 
+def _charted(point: str, results: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Results for charts, of which none is a text: a chart would draw it as 0."""
+    return {
+        key: Quantity(
+            f"sweep.{point}.{key}.charted",
+            f"{results[key].label}, for charts",
+            results[key].unit,
+            number_of(results[key])
+            if key == ACROSS
+            else where(is_number(results[key]), results[key], NO_POINT),
+        )
+        for key in CHARTED
+    }
+
+
 def _name(point: str, outer: Input, value: Node) -> Quantity:
     """The value of the second input, after which a curve is called; it may be typed over."""
     if not isinstance(outer.value, str):
@@ -190,8 +231,8 @@ def _name(point: str, outer: Input, value: Node) -> Quantity:
     return Quantity(f"sweep.{point}.name", "Curve", "1", join(f"{outer.label} ", value))
 
 
-def _same(of: Shown, then: Input) -> Quantity:
-    """Whether a result still is what it was."""
-    now = of.of(_now(of.figure))
-    still = absolute(now - then) <= TOLERANCE * absolute(then)
+def _same(of: Shown, live: Quantity, then: Input) -> Quantity:
+    """Whether a result still is what it was; a text is as 0, which no result is."""
+    now, before = number_of(live), number_of(then)
+    still = absolute(now - before) <= TOLERANCE * absolute(before)
     return Quantity(f"sweep.same.{of.key}", f"Still so, {of.label}", "flag", where(still, 1, 0))

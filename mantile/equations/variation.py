@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import EstimateGraph
-from mantile.graph.quantity import InCase, Named, Quantity
+from mantile.graph.quantity import InCase, Named, Quantity, Section
 from mantile.graph.rewrite import GraphRewrite, order
 
 
@@ -59,6 +59,7 @@ class Variations:
             for original, again in rewrite.rewritten.items()
             if isinstance(again, Quantity) and again is not original and original not in replacements
         }
+        results_of_checks = Section("Checks", tuple(check.result for check in self.graph.checks.checks))
         rows = {
             sheet: tuple(
                 (figure, varied.pop(figure))
@@ -66,7 +67,7 @@ class Variations:
                 for figure in section.figures()
                 if figure in varied
             )
-            for sheet, sections in self.graph.sheets.items()
+            for sheet, sections in {"Checks": (results_of_checks,), **self.graph.sheets}.items()
         }
         assert not varied, f"{[*varied]} stand on no sheet"
         return Variation({sheet: figures for sheet, figures in rows.items() if figures}, results)

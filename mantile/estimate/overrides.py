@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import results
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
@@ -40,8 +41,8 @@ class OverrideInUse:
     without: Mapping[Named, float]
     stated: bool
     reason: str
-    before: Mapping[str, float]
-    after: Mapping[str, float]
+    before: Mapping[str, float | None]
+    after: Mapping[str, float | None]
 
     @property
     def default(self) -> float:
@@ -49,10 +50,13 @@ class OverrideInUse:
         return self.defaults[0]
 
     @property
-    def effects(self) -> dict[str, float]:
-        """The relative change of each result from the default to the value; 0 where nobody knows a result."""
+    def effects(self) -> dict[str, float | None]:
+        """The relative change of each result from the default to the value.
+
+        None where nobody knows a result.
+        """
         return {
-            key: self.after[key] / before - 1 if before > 0 and self.after[key] > 0 else 0.0
+            key: now / before - 1 if before and (now := self.after[key]) else None
             for key, before in self.before.items()
         }
 
@@ -162,8 +166,8 @@ def _override(
         without={figure: float(then[figure]) for figure in figures},
         stated=reason is not None,
         reason=reason or "",
-        before={key: float(then[figure]) for key, figure in judged.items()},
-        after={key: float(now[figure]) for key, figure in judged.items()},
+        before={key: Metric.known(then[figure]) for key, figure in judged.items()},
+        after={key: Metric.known(now[figure]) for key, figure in judged.items()},
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, log2
+from math import ceil, isfinite, log2
 from typing import Any
 
 from mantile.equations.display import Shown
 from mantile.estimate.estimate import Estimate, at_points
 from mantile.graph.evaluate import Program
+from mantile.graph.quantity import NOT_KNOWN, Value
 from mantile.library.errors import InputError, unknown
 
 MOST_LIVE, MOST = 40, 2000  # points as live columns; points at all
@@ -77,14 +78,21 @@ def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 def point_values(
     estimate: Estimate, shown: Mapping[str, Shown], inputs: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, float], list[dict[str, float]]]:
-    """Results of the base scenario and of points, by key, in the units shown; NaN where there is none."""
+) -> tuple[dict[str, Value], list[dict[str, Value]]]:
+    """Results of the base scenario and of points, by key, in the units shown."""
     nodes = {key: of.of(of.figure) for key, of in shown.items()}
     program, base = Program(nodes.values()), estimate.inputs(0)
     changed = {name for point in inputs for name in point if point[name] != base.get(name)}
     again = program.partial(base, changed)
     at_base, *at_points = (
-        {key: float(values[node]) for key, node in nodes.items()}
+        {key: _plain(values[node]) for key, node in nodes.items()}
         for values in (program.run(base), *map(again, inputs))
     )
     return at_base, at_points
+
+
+def _plain(value: Any) -> Value:
+    """A number, or a text that says that nobody knows it; the same for an error."""
+    if isinstance(value, str):
+        return str(value)
+    return float(value) if isfinite(value) else NOT_KNOWN

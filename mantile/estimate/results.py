@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import Metric, metrics_of
 from mantile.graph.operations import format_text
@@ -50,9 +51,8 @@ def is_possible(feasibility: str) -> bool:
 
 def metric_values(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[Metric, float | None]:
     """The headline metrics, in SI units; None where nobody knows one or the plan cannot be."""
-    possible = is_possible(values[graph.checks.feasibility])
     figures = graph.figures
-    return {metric: metric.known(values[metric.of(figures)], possible) for metric in metrics_of(figures)}
+    return {metric: metric.known(values[metric.of(figures)]) for metric in metrics_of(figures)}
 
 
 def headline(graph: EstimateGraph) -> dict[str, Named]:
@@ -122,12 +122,12 @@ def _put(nested: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
-    """The ranges that hold 80 % of runs; of a plan that cannot be there are none."""
-    possible = is_possible(values[graph.checks.feasibility])
+    """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
+    metrics = metric_values(graph, values)
     return {
         name: {
-            percent: float(values[figure]) if possible else None
-            for percent, figure in zip(("p10", "p50", "p90"), band, strict=True)
+            percent: None if metrics[BANDED[name]] is None else float(values[figure])
+            for percent, figure in zip(PERCENTILES, band, strict=True)
         }
         for name, band in graph.evidence.bands.items()
     }

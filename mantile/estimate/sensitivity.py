@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mantile.equations.efficiency import FactorInUse
-from mantile.equations.sensitivity import SIGN, SensitivityInput, input_values, range_percent, results
+from mantile.equations.sensitivity import JUDGED, SIGN, SensitivityInput, input_values, range_percent, results
 from mantile.estimate import overrides
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
@@ -52,16 +52,13 @@ class InputEffects:
     """An input and the relative change of each result from the low to the high end of its range.
 
     Args:
-        effects: by key of the result: ttft, tpot, usd.
+        effects: by key of the result: ttft, tpot, usd; None where nobody knows one.
+        largest: how far it moves the result that it moves most, also where the plan cannot be.
     """
 
     input: SensitivityInput
-    effects: dict[str, float]
-
-    @property
-    def largest(self) -> float:
-        """How far it moves the result that it moves most."""
-        return max(map(abs, self.effects.values()))
+    effects: dict[str, float | None]
+    largest: float
 
 
 def sensitivity(estimate: Estimate) -> list[InputEffects]:
@@ -73,14 +70,18 @@ def sensitivity(estimate: Estimate) -> list[InputEffects]:
     """
     inputs = list(sensitivity_inputs(estimate))
     figures = {key: result.figure for key, result in results(estimate.equations).items()}
+    behind = {key: metric.worked_out(estimate.equations.figures) for key, metric in JUDGED.items()}
     ends = [input_values(item, range_percent(item)) for item in inputs]
-    program = Program([*figures.values(), *(value for values in ends for value in values.values())])
+    program = Program(
+        [*figures.values(), *behind.values(), *(value for values in ends for value in values.values())]
+    )
     base = program.run(estimate.inputs(0) | {SIGN.id: _ENDS})
     moved = []
     for item, values in zip(inputs, ends, strict=True):
         varied = program.vary(base, {figure: base[value] for figure, value in values.items()})
         effects = {key: _effect(varied[figure], base[figure]) for key, figure in figures.items()}
-        moved.append(InputEffects(item, effects))
+        moves = [_effect(varied[figure], base[figure]) for figure in behind.values()]
+        moved.append(InputEffects(item, effects, max(abs(move or 0.0) for move in moves)))
     return sorted(moved, key=lambda item: -item.largest)
 
 
@@ -146,11 +147,14 @@ def selected(effects: list[InputEffects], estimate: Estimate) -> list[Sensitivit
     return [item.input for item in effects if item.input.id in stated or item.input.id in others]
 
 
-def _effect(ends: object, base: float) -> float:
-    """The change from the low to the high end, over the base; none where nobody knows a result."""
+def _effect(ends: object, base: object) -> float | None:
+    """The change from the low to the high end, over the base; None where nobody knows a result."""
+    if isinstance(ends, str) or isinstance(base, str):
+        return None
+    now = float(np.asarray(base, dtype=float))
     low, high = np.broadcast_to(np.asarray(ends, dtype=float), 2)
-    change = (high - low) / base if base > 0 else 0.0
-    return float(change) if np.isfinite(change) else 0.0
+    change = (high - low) / now if now > 0 else np.nan
+    return float(change) if np.isfinite(change) else None
 
 
 def _range_percent(estimate: Estimate, identifier: str, status: str) -> int:

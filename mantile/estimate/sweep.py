@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, product
-from math import isfinite, prod
+from math import isfinite, nan, prod
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,7 @@ class Grid:
         figures: dict[str, Named] = {
             key.replace(".", "_"): figure for key, figure in headline(self.equations).items()
         }
+        results = {metric.column for metric in METRICS}
         checks = {check.code: check.result for check in self.equations.checks.checks if check.error}
         concurrency = self.equations.inputs.concurrency
         if concurrency.follows is not None and concurrency.id not in self.inputs:
@@ -129,7 +130,10 @@ class Grid:
             given = {name: _part(array, block) for name, array in self.arrays.items()}
             arrays: dict[str, Array | _Coded] = {}
             values = again(given)
-            arrays |= {name: _coded(values[node]) for name, node in figures.items()}
+            arrays |= {
+                name: _numbers(values[node]) if name in results else _coded(values[node])
+                for name, node in figures.items()
+            }
             arrays["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
             return block, arrays
 
@@ -164,23 +168,13 @@ class Grid:
                 for part in parts
             ]
             series[name] = pd.Categorical.from_codes(_joined(spots, shapes), [*texts])
-        return _known(pd.DataFrame(series))
+        return pd.DataFrame(series)
 
 
-def _known(table: pd.DataFrame) -> pd.DataFrame:
-    """A table with no number where nobody knows a metric, or the plan cannot be."""
-    possible = _possible(table)
-    for metric in METRICS:
-        if metric.column in table:
-            values = table[metric.column].to_numpy(float)
-            unknown = ~np.isfinite(values)
-            if metric.of_plan:
-                unknown |= ~possible
-            if metric.zero_is_unknown:
-                unknown |= values == 0
-            if unknown.any():
-                table[metric.column] = np.where(unknown, np.nan, values)
-    return table
+def _numbers(value: Any) -> Array:
+    """A metric: a number, or NaN where nobody knows it."""
+    numbers = np.asarray(nan if isinstance(value, str) else value, float)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _possible(table: pd.DataFrame) -> Array:

@@ -43,9 +43,33 @@ class Operation:
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:
-    return [
+    """Arguments and members of spans without texts, which MIN, MAX and SUM pass over; 0 if none is left."""
+    flat = [
         item for argument in arguments for item in (argument if isinstance(argument, list) else [argument])
     ]
+    return [item for item in flat if not isinstance(item, str)] or [0.0]
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arithmetic; a text makes an error of it, as in Excel."""
+
+    def calculate(*arguments: Any) -> Any:
+        for argument in arguments:
+            if isinstance(argument, str):
+                return math.nan
+        return function(*arguments)
+
+    return calculate
+
+
+def _beside(value: Any, others: Sequence[Any]) -> Any:
+    """A value of cases beside others: a text that says that a number is not known is NaN there."""
+    return math.nan if isinstance(value, str) and not all(map(_is_text, others)) else value
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a text, or an array of texts, errors among them."""
+    return isinstance(value, str) or (isinstance(value, np.ndarray) and value.dtype.kind in "USO")
 
 
 def _logarithm(value: Any) -> Any:
@@ -65,16 +89,26 @@ def _total(*arguments: Any) -> Any:
     return reduce(np.add, _flat(arguments))
 
 
-def _all_of(*arguments: Any) -> Any:
-    """An error beside conditions that hold is one.
+def _least(members: list[Any]) -> Any:
+    """The smallest of the members that are numbers; where there are cases, of those that are in a case."""
+    numbers = _flat((members,))
+    return reduce(np.fmin if any(np.ndim(number) for number in numbers) else np.minimum, numbers)
 
-    An empty cell is no error, and stands here behind one that does not hold.
-    """
+
+def _number_or_nothing(value: Any) -> Any:
+    """A number as it is, 0 for a text; where there are cases, for what is no number."""
+    if _is_text(value):
+        return 0.0
+    return value if np.ndim(value) == 0 else np.where(np.isnan(value), 0.0, value)
+
+
+def _all_of(*arguments: Any) -> Any:
+    """An error among conditions is one, whatever the others are."""
     holds = reduce(np.logical_and, arguments)
     errors = [np.isnan(condition) for condition in arguments if not _all_finite(condition)]
     if not errors:
         return holds
-    is_error = np.logical_and(holds, reduce(np.logical_or, errors))
+    is_error = reduce(np.logical_or, errors)
     if np.ndim(is_error) == 0:
         return math.nan if is_error else holds
     return _unless(is_error, holds)
@@ -94,7 +128,7 @@ def _where(condition: Any, then: Any, otherwise: Any) -> Any:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
         return then if condition else otherwise
-    chosen = np.where(condition, then, otherwise)
+    chosen = np.where(condition, _beside(then, [otherwise]), _beside(otherwise, [then]))
     return chosen if _all_finite(condition) else _unless(np.isnan(condition), chosen)
 
 
@@ -127,6 +161,7 @@ def _index(members: list[Any], position: Any) -> Any:
     there = (position >= 1) & (position <= len(members))
     complete = there.all()
     index = (position if complete else np.where(there, position, 1)).astype(np.intp) - 1
+    members = [_beside(member, members) for member in members]
     if all(np.ndim(member) == 0 for member in members):
         chosen = np.asarray(members)[index]
     else:
@@ -147,7 +182,8 @@ def _match(key: Any, members: list[Any], _exact: int) -> Any:
         )
     place: Any = np.nan
     for i in range(len(members), 0, -1):
-        place = np.where(np.equal(members[i - 1], key), i, place)
+        if _is_text(members[i - 1]) == _is_text(key):
+            place = np.where(np.equal(members[i - 1], key), i, place)
     return place
 
 
@@ -240,7 +276,7 @@ def _count_where(*pairs: Any) -> Any:
 
 
 def _is_number(value: Any) -> Any:
-    if value is None or isinstance(value, str):
+    if value is None or _is_text(value):
         return False
     return ~np.isnan(value)
 
@@ -279,6 +315,9 @@ def format_text(value: float, form: str) -> str:
 
 
 def _text(value: Any, form: str) -> Any:
+    """A text stays one."""
+    if _is_text(value):
+        return value
     return format_text(value, form) if np.ndim(value) == 0 else np.vectorize(format_text)(value, form)
 
 
@@ -292,6 +331,9 @@ def _join(left: Any, right: Any) -> Any:
 
 def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any) -> Any:
+        if _is_text(left) != _is_text(right):  # a text is more than any number
+            left, right = (np.where(_is_error(side), math.nan, _is_text(side)) for side in (left, right))
+            left, right = left[()], right[()]
         if np.ndim(left) == 0 and np.ndim(right) == 0 and (_is_error(left) or _is_error(right)):
             return math.nan
         holds = function(left, right)
@@ -305,12 +347,12 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 # ruff: disable[E501]
 _TABLE = (
     #         name             NumPy                       Excel                  words                                 binds       unit
-    Operation("add",           np.add,                     "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
-    Operation("subtract",      np.subtract,                "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
-    Operation("multiply",      np.multiply,                "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
-    Operation("divide",        _divide,                    "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
-    Operation("power",         np.power,                   "{0}^{1}",             "{0} to the power {1}",               POWER,      "power"),
-    Operation("negative",      np.negative,                "-{0}",                "−{0}",                               NEGATIVE,   "same"),
+    Operation("add",           _of_numbers(np.add),        "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
+    Operation("subtract",      _of_numbers(np.subtract),   "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
+    Operation("multiply",      _of_numbers(np.multiply),   "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
+    Operation("divide",        _of_numbers(_divide),       "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
+    Operation("power",         _of_numbers(np.power),      "{0}^{1}",             "{0} to the power {1}",               POWER,      "power"),
+    Operation("negative",      _of_numbers(np.negative),   "-{0}",                "−{0}",                               NEGATIVE,   "same"),
     Operation("less",          _compare(np.less),          "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison"),
     Operation("less_equal",    _compare(np.less_equal),    "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison"),
     Operation("greater",       _compare(np.greater),       "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison"),
@@ -320,13 +362,15 @@ _TABLE = (
     Operation("where",         _where,                     "IF({0},{1},{2})",     "{1} if {0:bare}, else {2}",          ATOM,       "branch"),
     Operation("maximum",       _maximum,                   "MAX({all})",          "the largest of {0}",                 ATOM,       "same"),
     Operation("minimum",       _minimum,                   "MIN({all})",          "the smallest of {0}",                ATOM,       "same"),
+    Operation("least",         _least,                     "MIN({0})",            "the smallest number of {0}",         ATOM,       "same"),
+    Operation("number",        _number_or_nothing,         "N({0})",              "{0}",                                ATOM,       "same"),
     Operation("total",         _total,                     "SUM({all})",          "sum of {0}",                         ATOM,       "same"),
-    Operation("absolute",      np.abs,                     "ABS({0})",            "size of {0:atom}",                   ATOM,       "same"),
-    Operation("logarithm",     _logarithm,                 "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number"),
-    Operation("exponential",   np.exp,                     "EXP({0})",            "e to the power {0:atom}",            ATOM,       "number"),
-    Operation("round_up",      _round_up,                  "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first"),
-    Operation("floor",         np.floor,                   "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
-    Operation("remainder",     np.mod,                     "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
+    Operation("absolute",      _of_numbers(np.abs),        "ABS({0})",            "size of {0:atom}",                   ATOM,       "same"),
+    Operation("logarithm",     _of_numbers(_logarithm),    "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number"),
+    Operation("exponential",   _of_numbers(np.exp),        "EXP({0})",            "e to the power {0:atom}",            ATOM,       "number"),
+    Operation("round_up",      _of_numbers(_round_up),     "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first"),
+    Operation("floor",         _of_numbers(np.floor),      "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
+    Operation("remainder",     _of_numbers(np.mod),        "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
     Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first"),
     Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number"),
     Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),

@@ -16,6 +16,9 @@ from mantile.graph.operations import ARITIES
 Number = int | float
 Value = Number | str
 
+NOT_KNOWN = "not known"
+"""In place of a number that nobody knows. What is worked out from it is an error."""
+
 
 class Node:
     """Anything that can stand in an expression. Arithmetic builds `Apply` nodes; nothing is computed."""
@@ -320,6 +323,16 @@ def where(condition: Node, then: Operand, otherwise: Operand) -> Apply:
     return apply("where", condition, then, otherwise)
 
 
+def if_known(value: Node, *needed: Node) -> Apply:
+    """A value; in words that it is not known where a figure that it needs is no number.
+
+    Example:
+        if_known(hourly * hours, hourly)    # IF(ISNUMBER(hourly),hourly*hours,"not known")
+    """
+    known = [is_number(figure) for figure in needed]
+    return where(all_of(*known) if len(known) > 1 else known[0], value, NOT_KNOWN)
+
+
 def equal(left: Operand, right: Operand) -> Apply:
     """Equality of texts or of whole numbers; never of measured figures."""
     return apply("equal", left, right)
@@ -344,6 +357,16 @@ def sum_range(*operands: Operand) -> Apply:
 def round_up(quotient: Node) -> Apply:
     """The next whole number. For whole-number quotients only: engines disagree about ties."""
     return apply("round_up", quotient, 0)
+
+
+def least(members: Span) -> Apply:
+    """The smallest of the members that are numbers; 0 where there is none."""
+    return apply("least", members)
+
+
+def number_of(operand: Operand) -> Apply:
+    """A number as it is, 0 for a text: for bars and ranks, where nothing is not drawn and not best."""
+    return apply("number", operand)
 
 
 def remainder(dividend: Operand, divisor: Operand) -> Apply:

@@ -578,16 +578,16 @@ FORMER_IDS: Mapping[str, str] = {
 class Version(Strict):
     """A version of a workbook before this one.
 
-    When it was made, what it was, why, and its results for the base scenario.
+    When it was made, what it was, why, and its results for the base scenario, as far as they were known.
     """
 
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     what: Text
     why: Text
     checks: Text = ""
-    ttft_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    tpot_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    usd_per_million: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    ttft_ms: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    tpot_ms: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    usd_per_million: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
 
 
 class _Count:

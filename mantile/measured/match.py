@@ -55,7 +55,7 @@ class Batch:
         return {
             compared.field: graph.prompt.stages.through
             if compared.metric is None
-            else compared.metric.of(graph.figures)
+            else compared.metric.worked_out(graph.figures)
             for compared in COMPARED.values()
         }
 

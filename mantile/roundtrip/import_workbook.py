@@ -5,7 +5,6 @@ A scenario, or a bundle where figures of the library were edited too.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,10 +178,10 @@ def _version(estimates: Estimate) -> Version:
         for check in checks
     )
 
-    def shown(metric: Metric) -> float:
-        """In the unit that people quote; 0 where it is no number, as a version has no empty fields."""
-        value = metric.shown(float(estimates.values()[metric.of(estimates.equations.figures)]))
-        return value if math.isfinite(value) else 0.0
+    def shown(metric: Metric) -> float | None:
+        """In the unit that people quote; None where nobody knows it."""
+        value = estimates.metrics()[metric]
+        return None if value is None else metric.shown(value)
 
     return Version(
         date=estimates.scenario.date,

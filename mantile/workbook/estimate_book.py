@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from mantile.equations.display import Currency, in_unit
+from mantile.equations.display import Currency, as_known, in_unit
 from mantile.estimate.estimate import Estimate
-from mantile.graph.quantity import Input, Named, Node, Span, span
+from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
@@ -38,7 +38,7 @@ class EstimateBook(Book):
             hidden={BUNDLE_SHEET: self.bundle.text},
         )
         super().__init__(document, len(estimate.columns))
-        self.stamps: list[dict[str, float]] = [{} for _ in estimate.columns]
+        self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
         self.currency = _currency(estimate)
 
     def displayed(self, figure: Named, unit: str) -> Node:
@@ -46,7 +46,9 @@ class EstimateBook(Book):
 
         The one conversion that sheets make: everything else about a figure is made in equations.
         """
-        return self.currency.convert(figure) if figure.unit.startswith("USD") else in_unit(figure, unit)
+        if figure.unit.startswith("USD"):
+            return as_known(figure, figure, self.currency.convert(figure))
+        return in_unit(figure, unit)
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""

@@ -203,6 +203,56 @@ _VARIANTS = {
 """What stands for a part of these formulas in a copy for a case, with decode workers, or with a load."""
 
 
+_NOT_KNOWN = (
+    "what cannot be and what nobody states is a text, and a plan that cannot be has no results; 0.7.0 had a "
+    "large time or 0 in its place"
+)
+_WORDS = {
+    r"network\.\w+\.\w+\.latency|serving\.transfer_time": "IF(…,[constant.never])",
+    r"network\.\w+\.\w+\.per_byte": "IF(?<[constant.never],…,0)",
+    r"p2p\.per_byte|host\.per_byte": "IF(?>0,1/?,[constant.no_link])",
+    r"serving\.transfer": "IF([inputs.disaggregated]>0,?*(1-?),0)",
+    r"\w+\.by\.\w+": "?+?*?",
+    r"\w+\.cheapest": "MIN({…})",
+    r"\w+\.algorithm": "INDEX({…},MATCH(?,{…},0))",
+    r"\w+\.layer_time": "IF(?>1,?*(1-?),0)",
+    r"checks\.host_possible": "IF(AND(?>0,[hardware.host_bandwidth]<=0),0,1)",
+    r"host_possible": "IF(AND(?>0,?<=0),0,1)",
+    r"checks\.invalid": "?-[checks.plan_holds]",
+    r"cost\.draw": "?+(?-?)*?",
+    r"cost\.building": "[cost.draw]*?*?",
+    r"cost\.total_power": "[cost.building]*?/?",
+    r"cost\.provisioned": "IF(?>0,?,?*?*?)",
+    r"cost\.electricity": "[cost.building]/?*?",
+    r"cost\.capital": "?*IF(?>0,1,?)/(?*?)",
+    r"cost\.own": "IF(?>0,?+?,0)",
+    r"cost\.by\.\w+": "?",
+    r"cost\.hourly": "?*?/?",
+    r"cost\.power": "? | ?+?*?",
+    r"cost\.joules_per_output_token": "?/?",
+    r"cost\.tokens_per_kwh": "IF(?>0,?*?*?/?,0)",
+    r"cost\.provisioned_power": "?*?*? | ?*?*?+?*?*?*?",
+    r"cost\.tokens_per_(?:provisioned_watt|usd)": "IF(?>0,…/?,0)",
+    r"cost\.usd_per_hour": "? | ?+?*?",
+    r"cost\.usd_per_million_\w+": "?/(?*?)*?",
+    r"cost\.usd_per_month": "?*?",
+    r"cost\.usd_per_day": "?*?",
+    r"cost\.electricity_per_day": "?/?*?*?",
+    r"cost\.known": "IF(…>0,1,0)",
+    r"measured\.ratio\.\w+": "IF(AND(ISNUMBER(?),?>0),?/?,0)",
+    r"stamp\.[\w.]+\.changed": "IF(ABS(?-?)<=[checks.tolerance]*ABS(?),0,1)",
+    r"(?:decode_cost_)?price\.value": "?*((?+?*?)/?)",
+}
+"""Formulas before what is not known was a text: ? is a figure, … anything, and | stands between two forms."""
+
+
+def _worded(formula: str) -> str:
+    """A regular expression of formulas with ? and …"""
+    parts = re.split(r"( \| |\?|…)", formula)
+    meanings = {"?": r"\[[\w.?!]+\]", "…": ".+", " | ": "|="}
+    return f"(?:={''.join(meanings.get(part, re.escape(part)) for part in parts)})"
+
+
 def _pattern(formula: str) -> str:
     """A regular expression of an old formula and its variants."""
     parts = re.split(r"(\[[\w.]+\]|CLOSED\{|\}|WAITS)", f"={formula}")
@@ -301,6 +351,10 @@ CHANGES: tuple[Change, ...] = (
         ids=r"checks\.(?:decode\.)?host_asked",
         formula=r"=\[inputs\.offload_weights\]\+\[inputs\.offload_kv\]",
         why="memory for parked requests is asked of the host as well",
+    ),
+    *(
+        Change(since=(0, 8), ids=ids, formula=_worded(formula), why=_NOT_KNOWN)
+        for ids, formula in _WORDS.items()
     ),
     Change(
         since=(0, 8),

@@ -126,7 +126,7 @@ def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:
     """Store the headline results as they are now; the live ones are compared with them."""
     for stamps, values in zip(book.stamps, book.estimate_values, strict=True):
         stamps |= {
-            stored.id: float(values[figure])
+            stored.id: value if isinstance(value := values[figure], str) else float(value)
             for figure, stored in zip(headline_stamp.figures, headline_stamp.stored, strict=True)
         }
 

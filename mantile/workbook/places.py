@@ -16,6 +16,7 @@ from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name
 
+from mantile.equations.metrics import worked_out_id
 from mantile.graph.quantity import Input
 from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -268,10 +269,13 @@ class Places:
         return rows
 
     def _figure(self, sheet: str, formula: str, ids: Mapping[Row, RowId]) -> str | None:
-        """The id of the figure that a formula repeats, if it does nothing else."""
+        """The id of the figure that a formula repeats, if it does nothing else.
+
+        Of a metric that readers see, that of the figure behind it, which older versions repeated.
+        """
         reference = only_reference(formula, sheet)
         entry = None if reference is None else ids.get((reference.sheet, reference.row))
-        return None if entry is None else entry.id
+        return None if entry is None else worked_out_id(entry.id)
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
         """Cells of sheets without ids in which inputs are typed.

@@ -9,10 +9,11 @@ from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.estimate.overrides import SOURCE, by_scenario, overrides, source
 from mantile.estimate.sensitivity import MEANING, InputEffects
-from mantile.graph.quantity import Input, Named, Quantity, precedents
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, Value, precedents
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.frame import add_title_rows, cut
 
 _HEADS = (
@@ -152,7 +153,8 @@ def assumptions_sheet(
     for row, item in enumerate(effects, 4):
         figure = item.input.figure
         override = own.get(item.input.id)
-        generated = float(book.estimate_values[0][figure]) if override is None else override.without[figure]
+        value = book.estimate_values[0][figure] if override is None else override.without[figure]
+        generated = value if isinstance(value, str) else float(value)
         _assumption(book, sheet, row, row - 3, item.input, ", ".join(used.get(figure, ())), generated)
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
     row = _overrides(book, sheet, 4 + len(effects), used)
@@ -186,7 +188,7 @@ def _assumption(
     number: int,
     item: SensitivityInput,
     used: str,
-    generated: float,
+    generated: Value,
 ) -> None:
     """What is taken on trust, where it is used, its value beside its default, and where it comes from."""
     figures = assumption(item, generated)
@@ -269,7 +271,7 @@ def _effects(
     book: EstimateBook,
     sheet: Sheet,
     row: int,
-    effects: Mapping[str, float],
+    effects: Mapping[str, float | None],
     live: Mapping[str, Quantity],
 ) -> None:
     """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
@@ -279,7 +281,8 @@ def _effects(
         if key in live:
             book.add_quantity(sheet, row, column, live[key], look.but(colour=style.LINK), scenario=ACROSS)
         else:
-            sheet.set_cell(row, column, Cell(look.but(colour=style.GREY), number=round(effect, 6)))
+            value = NOT_KNOWN if effect is None else round(effect, 6)
+            sheet.set_cell(row, column, value_cell(look.but(colour=style.GREY), value))
 
 
 def _bars(sheet: Sheet, first: int, last: int) -> None:

@@ -19,8 +19,8 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
         "Every check states both sides. A failed error check turns the master red on every sheet; "
         "an alert asks for attention only."
     )
-    last = FIRST + book.columns + 1
-    sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110]
+    last = FIRST + book.columns + 2
+    sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110, 220]
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
     sheet.default_height = 20
@@ -59,8 +59,8 @@ def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     for column, scenario in enumerate(book.estimate.columns, FIRST):
         name = "result" if book.columns == 1 else cut(scenario.name, 14)
         sheet.set_text(7, column, name, style.HEADER)
-    sheet.set_text(7, last - 1, "kind", style.HEADER)
-    sheet.set_text(7, last, "go to", style.HEADER)
+    for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
+        sheet.set_text(7, column, head, style.HEADER)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
 
 
@@ -121,7 +121,12 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
             else style.Style(colour=style.ALERT, fill=style.ALERT_FILL, bold=True)
         )
         sheet.conditional.append((cell, {"type": "cell", "criteria": "==", "value": 0, "format": bad}))
-    sheet.set_text(row, last - 1, "error" if check.error else "alert", style.UNIT)
+    sheet.set_text(row, last - 2, "error" if check.error else "alert", style.UNIT)
     address = book.addresses[check.left]
-    sheet.set_text(row, last, f"{address.sheet} ›", style.UNIT, link=book.link_to(check.left))
+    sheet.set_text(row, last - 1, f"{address.sheet} ›", style.UNIT, link=book.link_to(check.left))
+    codes = {str(code.value): code for code in book.estimate.equations.checks.codes}
+    if check.code in codes:
+        book.add_constant(sheet, row, last, codes[check.code], style.IDENTIFIER)
+    else:
+        sheet.set_text(row, last, check.code, style.IDENTIFIER)
     sheet.ids[row] = check.code

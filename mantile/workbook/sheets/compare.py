@@ -138,7 +138,7 @@ class _CompareSheet:
             sheet.set_text(row, column, text, look.but(top=edge))
         look = _look(line).but(top=edge)
         for scenario, value in enumerate(of.values):
-            link = book.link_to(line.figures[0], scenario)
+            link = book.link_to(line.subject, scenario)
             book.add_quantity(sheet, row, _column(scenario), value, look, scenario=ACROSS, link=link)
         look = style.table("change", size=9, colour=style.GREY, top=edge, shrink=True)
         for scenario, change in enumerate(of.changes, 1):
@@ -147,7 +147,7 @@ class _CompareSheet:
         if of.ranking is not None:
             book.add_quantity(sheet, row, self.last, of.ranking.letter, look, scenario=ACROSS)
         sheet.set_style(row, 0, self.last, look)
-        sheet.ids[row] = f"compare.{line.figures[0].id}"
+        sheet.ids[row] = f"compare.{line.identifier}"
 
     def _scenarios(self, row: int) -> int:
         """Below what is printed, what is said of scenarios side by side; the next free row."""
@@ -172,7 +172,9 @@ class _CompareSheet:
     def _rankings(self, row: int) -> int:
         """What scenarios are ranked by, and who is best; the next free row."""
         book, sheet = self.book, self.sheet
-        for column, label in ((1, "ranked by"), (2, "best"), (3, "up to, from")):
+        after = _BASE + book.columns
+        heads = ((1, "ranked by"), (2, "best"), (3, "up to, from"))
+        for column, label in (*heads, *enumerate(("with a place", "alike", "if none is best"), after)):
             sheet.set_text(row, column, label, _SMALL)
         for of in self.figures.rows:
             if of.ranking is None:
@@ -181,6 +183,8 @@ class _CompareSheet:
             sheet.set_text(row, 1, of.line.label, _SMALL)
             for column, key in enumerate(of.ranking.keys, _BASE):
                 book.add_quantity(sheet, row, column, key, _NUMBER, scenario=ACROSS)
+            for column, figure in enumerate((of.ranking.placed, of.ranking.alike, of.ranking.none), after):
+                book.add_quantity(sheet, row, column, figure, _COUNT, scenario=ACROSS)
             book.add_quantity(sheet, row, 2, of.ranking.number, _COUNT, scenario=ACROSS)
             if of.ranking.limit is not None:
                 book.add_quantity(sheet, row, 3, of.ranking.limit, _NUMBER, scenario=ACROSS)
@@ -262,12 +266,12 @@ class _CompareSheet:
         value, change = xl_col_to_name(column), xl_col_to_name(column + 1)
         # What stands in the column of the letter.
         named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"
-        equals = f"ABS({value}{line}-{named})<=1E-8*ABS({named})"
+        equals = f"ABS(N({value}{line})-N({named}))<=1E-8*ABS(N({named}))"
         width = 2 if scenario else 1
         self._rule(column, f"${value}${fits + 1}=0", style.Style(colour=style.MUTE), width, stop=True)
         self._rule(
             column,
-            f'AND(LEN(${best}{line})>0,${best}{line}<>"=",{equals})',
+            f'AND(ISNUMBER(${value}{line}),LEN(${best}{line})>0,${best}{line}<>"=",${best}{line}<>"–",{equals})',
             style.Style(fill=style.BEST, bold=True),
         )
         self._rule(

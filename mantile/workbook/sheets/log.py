@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mantile.equations.display import LETTERS
+from mantile.equations.display import LETTERS, converted
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
-from mantile.graph.quantity import Named, Node, Quantity
+from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value, is_number, where
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -60,9 +60,10 @@ def _heads(sheet: Sheet) -> None:
 def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     """A row for every version with the results before and after it; the last is the one generated here."""
     scenario = book.estimate.scenario
-    before: tuple[float | None, ...] = (None, None, None)
+    before: tuple[Value | None, ...] = (None, None, None)
     for number, version in enumerate(scenario.versions, 1):
-        after = (version.ttft_ms, version.tpot_ms, version.usd_per_million)
+        results = (version.ttft_ms, version.tpot_ms, version.usd_per_million)
+        after = tuple(result or NOT_KNOWN for result in results)
         date = version.date or "not dated"
         _words(sheet, row, (str(number), date, version.what, version.why, version.checks))
         for place, (then, now) in enumerate(zip(before, after, strict=True)):
@@ -93,7 +94,7 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
         for place, (key, metric) in enumerate(JUDGED.items()):
             look = _look(metric).but(bottom=_RULE, colour=style.GREY)
             for column, result in enumerate((item.before[key], item.after[key]), _BEFORE + 2 * place):
-                _number(sheet, row, column, metric.shown(result), look)
+                _number(sheet, row, column, NOT_KNOWN if result is None else metric.shown(result), look)
         row += 1
     return row
 
@@ -140,7 +141,7 @@ def _look(metric: Metric) -> style.Style:
 
 def _shown(book: EstimateBook, figure: Named) -> Node:
     """Times in ms; the cost in US dollars, as versions before this one state it."""
-    return book.displayed(figure, "ms") if figure.unit == "s" else figure
+    return where(is_number(figure), converted(figure, "s", "ms"), figure) if figure.unit == "s" else figure
 
 
 def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:
@@ -148,8 +149,9 @@ def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:
         sheet.set_text(row, column, text, _LINE.but(shrink=True))
 
 
-def _number(sheet: Sheet, row: int, column: int, value: float | None, look: style.Style) -> None:
-    if value is None:
-        sheet.set_text(row, column, "–", look.but(form=style.TEXT_VALUE.form, align="right"))
-    else:
+def _number(sheet: Sheet, row: int, column: int, value: Value | None, look: style.Style) -> None:
+    """A result; a dash where there was none yet."""
+    if isinstance(value, float | int):
         sheet.set_cell(row, column, Cell(look, number=value))
+    else:
+        sheet.set_text(row, column, value or "–", look.but(form=style.TEXT_VALUE.form, align="right"))

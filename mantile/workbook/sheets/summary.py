@@ -152,6 +152,8 @@ def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     texts = heading(book.estimate.equations, book.estimate.model.name, verdict)
     book.add_quantity(sheet, 0, FIRST, texts.answer, style.SUMMARY_TITLE)
     book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=9))
+    book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=9))
+    book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=9))
     book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
     link = "internal:'Checks'!A1"
     sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link=link)

@@ -188,7 +188,7 @@ class SummaryCharts:
         self._add(_OUTLOOK, 4, outlook(equations), _TITLE)
         chart = sweep_sheet.interactivity(_SIZE, (0.115, 0.03, 0.85, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
-        priced = float(self.book.estimate_values[0][equations.cost.usd_per_million_output]) > 0
+        priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
         label = self.book.currency.named("USD per million output tokens")
         key, label = ("usd", label) if priced else ("tpot", "TPOT")
         title = sensitivity_sheet.figures.rankings[key].title

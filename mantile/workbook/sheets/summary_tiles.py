@@ -5,23 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.metrics import (
+    DECODE_MBU,
     E2E,
+    INTERACTIVITY,
+    JOULES_PER_OUTPUT_TOKEN,
     MEMORY_PER_ACCELERATOR,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     POWER,
+    PREFILL_MFU,
+    REQUESTS_PER_S,
     TPOT,
     TTFT,
+    USD_PER_HOUR,
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
     table_format,
 )
 from mantile.equations.summary import tiles
-from mantile.graph.quantity import Quantity
+from mantile.graph.quantity import Node, Quantity, if_known
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.summary_charts import CHART_DATA
 
 _QUESTIONS, _LABEL, _NUMBER, _LINE, _DEFINITION, _SECOND, _OTHER = 8, 9, 10, 11, 12, 13, 14  # rows
 _ENDS = (2, 5, 7)  # last columns of questions
@@ -48,7 +55,7 @@ class _Tile:
     unit: str
     form: str
     second: str
-    other: Quantity
+    other: Node
     other_form: str
     definition: str = ""
     other_unit: str = ""
@@ -68,7 +75,10 @@ def add_tiles(book: EstimateBook, sheet: Sheet) -> None:
         cell = Cell(look.but(right=_edge(tile.column)), text=questions.get(tile.column))
         sheet.set_cell(_QUESTIONS, tile.column, cell)
         _numbers(book, sheet, tile)
-        _texts(book, sheet, tile, texts[tile.key].line, texts[tile.key].definition)
+        words = texts[tile.key]
+        _texts(book, sheet, tile, words.line, words.definition)
+        if words.range is not None:
+            book.add_quantity(sheet, CHART_DATA + 2, tile.column, words.range, style.Style(size=9))
     fail = style.Style(colour=style.FAIL, bold=True)
     rule = {"type": "cell", "criteria": "==", "value": 0, "format": fail}
     sheet.conditional.append(((_NUMBER, 1, _NUMBER, 1), rule))
@@ -80,13 +90,14 @@ def _tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 
 def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     memory = book.estimate.equations.decode_workers.memory
+    possible = book.estimate.equations.checks.possible
     return (
         _Tile(
             column=1,
             key="fits",
-            label="Fits in memory",
-            figure=memory.fits,
-            unit=memory.fits.unit,
+            label="Fits, and is possible",
+            figure=possible,
+            unit=possible.unit,
             form=style.FRONT["yes"],
             second="Room for KV cache",
             other=memory.capacity_sequences,
@@ -114,7 +125,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             TTFT,
             column=3,
             second="Prefill compute used, MFU",
-            other=equations.prefill.mfu,
+            other=equations.headlines[PREFILL_MFU],
             other_form=style.FRONT["percent"],
         ),
         _metric(
@@ -122,7 +133,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             TPOT,
             column=4,
             second="Decode bandwidth used, MBU",
-            other=equations.decode.mbu,
+            other=equations.headlines[DECODE_MBU],
             other_form=style.FRONT["percent"],
         ),
         _metric(
@@ -130,14 +141,15 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             E2E,
             column=5,
             second="Interactivity",
-            other=equations.serving.interactivity,
+            other=equations.headlines[INTERACTIVITY],
             other_form=style.FRONT["per_user"],
         ),
     )
 
 
 def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
-    serving = book.estimate.equations.serving
+    equations = book.estimate.equations
+    total = if_known(equations.serving.total_tokens_per_s, equations.headlines[OUTPUT_TOKENS_PER_S])
     return (
         _metric(
             book,
@@ -146,7 +158,7 @@ def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             key="throughput",
             form=table_format(OUTPUT_TOKENS_PER_S.large_digits),
             second="Requests",
-            other=serving.requests_per_s,
+            other=equations.headlines[REQUESTS_PER_S],
             other_form=style.FRONT["per_second"],
         ),
         _metric(
@@ -157,14 +169,14 @@ def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             label="Per accelerator",
             form=table_format(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.large_digits),
             second="Tokens per second",
-            other=serving.total_tokens_per_s,
+            other=total,
             other_form=style.FRONT["total"],
         ),
     )
 
 
 def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
-    cost = book.estimate.equations.cost
+    headlines = book.estimate.equations.headlines
     return (
         _metric(
             book,
@@ -174,7 +186,7 @@ def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             label=book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.label),
             form=style.FRONT["usd"],
             second="All accelerators",
-            other=cost.usd_per_hour,
+            other=headlines[USD_PER_HOUR],
             other_form=style.FRONT["usd_hour"],
         ),
         _metric(
@@ -182,7 +194,7 @@ def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             POWER,
             column=9,
             second="Energy",
-            other=cost.joules_per_output_token,
+            other=headlines[JOULES_PER_OUTPUT_TOKEN],
             other_form=style.FRONT["joule"],
         ),
     )
@@ -193,7 +205,7 @@ def _metric(
     metric: Metric,
     column: int,
     second: str,
-    other: Quantity,
+    other: Node,
     other_form: str,
     *,
     key: str = "",
@@ -237,7 +249,9 @@ def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
     shown = book.displayed(figure, tile.unit)
     cell = Cell(large, expression=shown, link=book.link_to(figure), note=note)
     sheet.set_cell(_NUMBER, tile.column, cell)
-    other = book.displayed(tile.other, tile.other_unit or tile.other.unit)
+    other = tile.other
+    if isinstance(other, Quantity):
+        other = book.displayed(other, tile.other_unit or other.unit)
     small = look.but(size=11, form=book.currency.number_format(tile.other_form))
     sheet.set_formula(_OTHER, tile.column, other, small)
 
@@ -247,7 +261,7 @@ def _texts(
 ) -> None:
     look = style.TILE.but(right=_edge(tile.column))
     sheet.set_text(_LABEL, tile.column, tile.label, look)
-    book.add_quantity(sheet, _LINE, tile.column, line, look.but(colour=style.INK))
+    book.add_quantity(sheet, _LINE, tile.column, line, look.but(colour=style.INK, shrink=True))
     small = look.but(size=8, wrap=True, valign="top")
     if definition is None:
         sheet.set_text(_DEFINITION, tile.column, tile.definition, small)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isnan
 from typing import Any
 
 from mantile.equations.display import Shown
-from mantile.equations.sweep import Live, Point, live, now, results, stored, varied_inputs
+from mantile.equations.sweep import CHARTED, NO_POINT, Live, Point, live, now, results, stored, varied_inputs
 from mantile.estimate.points import SweepPoints, point_values, sweep_points
-from mantile.graph.quantity import Input, Quantity
+from mantile.graph.quantity import Input, Quantity, Value
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.book import ACROSS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_labels, add_varied_row, value_cell
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
@@ -39,6 +38,10 @@ class SweepSheet:
         self.results: dict[str, Shown] = results(estimate.equations, book.currency)
         self.columns = {key: 1 + len(self.swept) + place for place, key in enumerate(self.results)}
         self.last = len(self.swept) + len(self.results)
+        width = max(self.last, 13)
+        cases = len(self.asked.points) if self.asked.live else 0
+        first = max(width, _FIRST_CASE + cases) + 2  # right of what is printed
+        self.charted = {key: first + place for place, key in enumerate(CHARTED)}
         self.note: Quantity | None = None  # whether stored points still are those of the live scenario
         how = (
             "Every point is worked out by the formulas below and follows the inputs."
@@ -47,7 +50,6 @@ class SweepSheet:
         )
         purpose = f"The base scenario over {self.words}. {how}"
         self.sheet = book.add_sheet(Sheet("Sweep", "outputs", purpose))
-        width = max(self.last, 13)
         self.sheet.widths = [250, 92, 92, *([92] * (width - 2))]
         add_title_rows(book, self.sheet, "Sweep", width, master)
         self.sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
@@ -69,10 +71,24 @@ class SweepSheet:
         heads = ("point", *(figure.label for figure in self.swept))
         for column, head in enumerate((*heads, *(result.label for result in self.results.values()))):
             self.sheet.set_text(_HEAD, column, head, style.HEADER_WRAP if column else style.HEADER)
+        small = style.Style(size=9, bold=True, colour=style.GREY)
+        first = min(self.charted.values())
+        self.sheet.set_text(_HEAD - 2, first, "Chart data (live, not printed)", small)
+        self.sheet.set_text(_HEAD - 1, first, NO_POINT.label, small.but(bold=False))
+        self.book.add_constant(self.sheet, _HEAD - 1, first + 2, NO_POINT, small.but(bold=False))
+        for key, column in self.charted.items():
+            self.sheet.set_text(_HEAD, column, self.results[key].label, style.HEADER_WRAP)
+
+    def _charted(self, point: Point) -> None:
+        """What charts show of a point."""
+        for key, value in point.charted.items():
+            look = _result_look(self.results[key]).but(size=9)
+            self.book.add_quantity(self.sheet, self.row, self.charted[key], value, look, scenario=ACROSS)
 
     def _now(self) -> None:
         """The live scenario."""
-        point, panel = now(self.swept, self.results), {"fill": style.PANEL}
+        self.here = point = now(self.swept, self.results)
+        panel = {"fill": style.PANEL}
         self.sheet.set_text(self.row, 0, "now, live", style.LABEL.but(bold=True, **panel))
         for column, (figure, value) in enumerate(zip(self.swept, point.fields, strict=True), 1):
             look = _input_look(figure).but(colour=style.LINK, **panel)
@@ -87,6 +103,7 @@ class SweepSheet:
                 scenario=ACROSS,
                 link=self.book.link_to(self.results[key].figure),
             )
+        self._charted(point)
         self.row += 1
 
     def _stored(self) -> int:
@@ -102,9 +119,9 @@ class SweepSheet:
             self._stored_point(number, point, values)
         return first
 
-    def _as_generated(self, values: Mapping[str, float]) -> None:
+    def _as_generated(self, values: Mapping[str, Value]) -> None:
         """The scenario as it was when the points were worked out, and whether it still is so."""
-        book, sheet, figures = self.book, self.sheet, stored(self.results, values)
+        book, sheet, figures = self.book, self.sheet, stored(self.results, self.here, values)
         sheet.set_text(self.row, 0, "now, as generated", style.SOURCE)
         for key, then in figures.then.items():
             look = _result_look(self.results[key]).but(colour=style.GREY)
@@ -120,7 +137,7 @@ class SweepSheet:
         book.add_quantity(sheet, _HEAD - 2, 0, figures.note, look, scenario=ACROSS)
         mark_beginning(sheet, _HEAD - 2, 0, "!", style.ALERT)
 
-    def _stored_point(self, number: int, point: Mapping[str, Any], values: Mapping[str, float]) -> None:
+    def _stored_point(self, number: int, point: Mapping[str, Any], values: Mapping[str, Value]) -> None:
         """A point as values, behind the value of the second field, by which its curve is called."""
         sheet, fields = self.sheet, [point[field] for field in self.asked.over]
         curve = [f"{figure.label} {value}" for figure, value in zip(self.swept, fields, strict=True)][1:]
@@ -130,7 +147,9 @@ class SweepSheet:
             sheet.set_cell(self.row, column, value_cell(look, value))
         for key, result in values.items():
             look = _result_look(self.results[key]).but(colour=style.GREY)
-            sheet.set_cell(self.row, self.columns[key], Cell(look, number=None if isnan(result) else result))
+            sheet.set_cell(self.row, self.columns[key], value_cell(look, result))
+            if key in self.charted and not isinstance(result, str):
+                sheet.set_cell(self.row, self.charted[key], value_cell(look.but(size=9), result))
         self.row += 1
 
     def _live(self) -> int:
@@ -175,6 +194,7 @@ class SweepSheet:
         for key, value in point.results.items():
             look = _result_look(self.results[key])
             book.add_quantity(sheet, self.row, self.columns[key], value, look, scenario=ACROSS)
+        self._charted(point)
         self.row += 1
 
     def _workings(self, figures: Live, cases: Mapping[int, int]) -> None:
@@ -218,7 +238,7 @@ class SweepSheet:
 
         A curve for each value of the second field, and where we are.
         """
-        x, y = self.columns["interactivity"], self.columns["per_accelerator"]
+        x, y = self.charted["interactivity"], self.charted["per_accelerator"]
 
         def column(first: int, last: int, at: int) -> charts.Range:
             return ("Sweep", first, at, last, at)
@@ -247,7 +267,7 @@ class SweepSheet:
 
     def _over(self, key: str) -> charts.Chart:
         """A result over the first field."""
-        at, (first, last) = self.columns[key], self.curves[0]
+        at, (first, last) = self.charted[key], self.curves[0]
         return charts.lines(
             f"{self.results[key].label} over {self.words}",
             ("Sweep", first, 1, last, 1),
@@ -267,5 +287,9 @@ def _input_look(figure: Input) -> style.Style:
 
 
 def _result_look(of: Shown) -> style.Style:
-    """The look of a result; whether a point fits is a yes or no."""
-    return style.table("yes_no") if of.digits is None else style.VALUE.but(form=style.amount(of.digits))
+    """The look of a result; whether a plan can be is told in words."""
+    return (
+        style.TEXT_VALUE.but(shrink=True)
+        if of.digits is None
+        else style.VALUE.but(form=style.amount(of.digits))
+    )

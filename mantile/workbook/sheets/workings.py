@@ -24,6 +24,7 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Cell, CellAddress, Family, Sheet, reference
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.frame import add_title_rows, column_heads
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
@@ -201,11 +202,8 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
     book.register(figure, CellAddress(sheet.name, row))
     if figure.fixed:
         for column, stamps in enumerate(book.stamps):
-            sheet.set_cell(
-                row,
-                FIRST + column,
-                Cell(style.value(figure.unit, role="fixed"), number=stamps[figure.id], scenario=column),
-            )
+            look = style.value(figure.unit, role="fixed")
+            sheet.set_cell(row, FIRST + column, value_cell(look, stamps[figure.id], column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     for column in range(book.columns):
