@@ -14,17 +14,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES
-from mantile.measured.reconcile import GROUPS
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, PREFILL_RATE
+from mantile.measured.reconcile import GROUPS, OF_CASE
 
 if TYPE_CHECKING:
     from mantile.measured.reconcile import Reconciliation
     from mantile.measured.runs import RejectedRun
 
-IN_GROUPS = ("tpot", "ttft", "throughput")  # metrics that are shown by group
+IN_GROUPS = ("tpot", "ttft", "throughput", "prefill")  # metrics that are shown by group
 OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
 LONGEST = 140  # characters of a reason
+LONGEST_NAME = 48  # of a group
 FEW = 5  # runs for each factor; where there are fewer, it is said
 NOTHING = "–"  # where a metric was not measured
 
@@ -129,7 +130,7 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
     part = reconciliation.modes()[mode]
     measured = reconciliation.metrics(part)
     shown = [name for name in IN_GROUPS if name in measured] or list(measured)
-    for group in GROUPS:
+    for group in sorted(GROUPS, key=lambda group: group != "source"):
         sizes = part[group].value_counts(sort=True)
         if len(sizes) < 2:
             continue
@@ -147,38 +148,43 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
                     _error_cells(metrics[name], OF_GROUPS) if name in metrics else [NOTHING] * len(OF_GROUPS)
                 )
             ]
-            table.add_row(str(key), number(int(sizes[key])), *cells)
+            table.add_row(_short(str(key)), number(int(sizes[key])), *cells)
         out.print(table)
         if len(sizes) > len(keys):
             out.print(f"  {len(sizes) - len(keys)} more with fewer runs: in --json and -o")
 
 
+def _short(name: str) -> str:
+    """A name of a group, cut where it is long."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 2]} …"
+
+
 def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> None:
-    """The runs that are predicted best and worst, by TPOT where it was measured."""
+    """The runs that are predicted best and worst, by TPOT where it was measured, and by prefill."""
     part = reconciliation.modes()[mode]
-    measured = reconciliation.metrics(part)
-    if not measured:
-        return
-    metric = COMPARED["tpot" if "tpot" in measured else next(iter(measured))]
-    unit = metric.unit.replace("/accelerator", "/acc")
-    best_and_worst = reconciliation.extremes(EXTREMES, metric.name, part)
-    for title, runs in zip(("best", "worst"), best_and_worst, strict=True):
-        table = new_table(
-            f"{title} by {metric.label}",
-            *GROUPS[:-1],
-            "in/out",
-            f"measured, {unit}",
-            f"predicted, {unit}",
-            "error",
-            right=range(8, 11),
-        )
-        for run in runs.to_dict("records"):
-            values = [
-                number(run[f"{metric.name}_{what}"] * metric.scale, 4) for what in ("measured", "predicted")
-            ]
-            error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
-            table.add_row(*(str(run[key]) for key in ("id", *GROUPS)), *values, error)
-        out.print(table)
+    measured = list(reconciliation.metrics(part))
+    headline = ["tpot"] if "tpot" in measured else measured[:1]
+    for name in dict.fromkeys([*headline, *(["prefill"] if "prefill" in measured else [])]):
+        metric = COMPARED[name]
+        column, unit, scale = metric.name, metric.unit.replace("/accelerator", "/acc"), metric.scale
+        if name == "prefill":  # as tables of single users have it
+            column, unit, scale = PREFILL_RATE, "tok/s", 1.0
+        best_and_worst = reconciliation.extremes(EXTREMES, metric.name, part)
+        for title, runs in zip(("best", "worst"), best_and_worst, strict=True):
+            table = new_table(
+                f"{title} by {metric.label}",
+                *OF_CASE[:-1],
+                "in/out",
+                f"measured, {unit}",
+                f"predicted, {unit}",
+                "error" if column == metric.name else "error of the time",
+                right=range(8, 11),
+            )
+            for run in runs.to_dict("records"):
+                values = [number(run[f"{column}_{what}"] * scale, 4) for what in ("measured", "predicted")]
+                error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
+                table.add_row(*(str(run[key]) for key in ("id", *OF_CASE)), *values, error)
+            out.print(table)
 
 
 def print_rejected(rejected: Sequence[RejectedRun]) -> None:
