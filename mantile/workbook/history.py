@@ -68,6 +68,10 @@ _SCHEDULE = (
     "from the host, beyond saturation the queue grows, decode workers hold what is in decode, and KV places "
     "go by the framework's policy; 0.7.0 had none of it"
 )
+_CLIENT = (
+    "a batch of equal lengths is taken to be synchronous where its requests start together, as in a "
+    "benchmark, and half where nobody says so; 0.7.0 took it so everywhere"
+)
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
@@ -205,6 +209,19 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=(?:(?:\(1-\[[\w.]+\]\)|\[[\w.]+\]|1)\*)+MAX\(0,\[(?:decode\.)?memory\.batch\]"
         r"/\[constant\.one_request\]\*\[serving\.saturated\]-\[serving\.generation\]\)",
         why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.lockstep",
+        formula=r"=(?:(?:\(1-\[[\w.]+\]\)|\[[\w.]+\])\*)+IF\(AND\(\[scheduler\.first\]>0,"
+        r"\[inputs\.length_range_ratio\]<=0\),1,0\)",
+        why=_CLIENT,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.wait_\w+",
+        formula=r"=MIN\(\[efficiency\.queueing\]\*IF\(\[serving\.lockstep\]>0,.*\),\[serving\.line\]\)",
+        why=_CLIENT,
     ),
     Change(
         since=(0, 8),
