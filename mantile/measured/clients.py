@@ -1,7 +1,7 @@
-"""How the client of a published run sent its prompts: how long they were, how many, and whether all at once.
+"""How the client of a published run sent its prompts: how long they were, how many, whether all at once.
 
-Tables say so in words, if at all. What they leave out is known of some benchmarks, of others it stays unknown:
-what was seen in one campaign is no rule for the next.
+Tables say so in words, if at all. What they leave out is known of some benchmarks, of others it stays
+unknown: what was seen in one campaign is no rule for the next.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from mantile.measured.recipes import ClientFlags, Recipes
 
 Record = dict[str, Any]
 
+_Form = tuple[str, float, Record, str]
 UPPER_FIFTH = "lengths are drawn from 0.8 to 1 of what is stated: 0.9 of it on average"
-_LENGTHS: tuple[tuple[str, float, Record, str], ...] = (
+_LENGTHS: tuple[_Form, ...] = (
     (r"uniform\[0\.8", 0.9, {}, UPPER_FIFTH),
     (r"0\.8-1", 1, {}, "lengths are drawn from an upper fifth; their means are stated"),
     ("fixed", 1, {"length_range_ratio": 0}, "all requests have the same lengths"),
@@ -76,13 +77,10 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     words = str(record.get("len_sampling") or "").lower()
     if not words and client.drawn_from:
         words = "uniform[0.8"
-    for pattern, share, fields, note in _LENGTHS:
-        if words and re.search(pattern, words):
-            notes.append(note)
-            break
-    else:
-        share, fields = 1, {}
-        notes.append("lengths are taken as means; how they were drawn is not stated")
+    unstated: _Form = ("", 1, {}, "lengths are taken as means; how they were drawn is not stated")
+    forms = (form for form in _LENGTHS if words and re.search(form[0], words))
+    _, share, fields, note = next(forms, unstated)
+    notes.append(note)
     return {
         "input_tokens": max(1, round(share * record["isl"])),
         "output_tokens": max(1, round(share * record["osl"])),

@@ -42,11 +42,13 @@ class Batch:
 
     Args:
         equations: the graph.
+        model: of which it is.
         runs: at least one.
         inputs: by id, an array over the runs where they differ, else one value.
     """
 
     equations: EstimateGraph
+    model: Model
     runs: tuple[MatchedRun, ...]
     inputs: dict[str, Any]
 
@@ -139,6 +141,11 @@ class MatchedRuns:
     batches: tuple[Batch, ...]
     rejected: tuple[RejectedRun, ...]
 
+    def on(self, library: Library) -> MatchedRuns:
+        """The same runs, predicted with other profiles."""
+        models = {run.run.model: batch.model for batch in self.batches for run in batch.runs}
+        return match_runs([run.run for run in self.runs], library, models=models)
+
     @property
     def runs(self) -> tuple[MatchedRun, ...]:
         """All runs, in the order of the batches."""
@@ -190,7 +197,7 @@ def match_runs(
                 rejected.append(RejectedRun(run.id, str(error).removeprefix(f"{run.id}: ")))
         if matched:
             follow = [figure.id for figure in equations.all_inputs() if figure.follows is not None]
-            batches.append(Batch(equations, tuple(matched), _stacked(matched, follow)))
+            batches.append(Batch(equations, model, tuple(matched), _stacked(matched, follow)))
     return MatchedRuns(library, tuple(batches), tuple(rejected))
 
 

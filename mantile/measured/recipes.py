@@ -1,5 +1,5 @@
-"""How public benchmarks were run: flags of their servers and what their clients did, as far as their tables of
-results leave it out, and what engines do unless they are told otherwise."""
+"""How public benchmarks were run, as far as their tables of results leave it out: flags of their servers,
+what their clients did. And what engines do unless they are told otherwise."""
 
 from __future__ import annotations
 

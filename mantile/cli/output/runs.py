@@ -26,6 +26,7 @@ OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
 LONGEST = 140  # characters of a reason
 LONGEST_NAME = 48  # of a group
+MOST_PREDICTIONS = 12  # lines of predictions after a fit
 FEW = 5  # runs for each factor; where there are fewer, it is said
 NOTHING = "–"  # where a metric was not measured
 
@@ -222,11 +223,12 @@ def print_calibration(
     for line in certainty(calibration):
         if not (workbook and "--cross-validate" in line):
             out.print(line)
+    _print_predictions(out, calibration)
+    _print_contradictions(out, calibration)
     for path in files:
         out.print(f"{path}: written")
     if not workbook:
-        use = " ".join(f"--profile {path}" for path in files)
-        out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
+        _print_use(out, calibration, files)
 
 
 def _print_fit_errors(out: Console, calibration: dict[str, Any]) -> None:
@@ -249,6 +251,59 @@ def _print_factors(out: Console, calibration: dict[str, Any]) -> None:
         interval = f"{entry['low']:.3f} … {entry['high']:.3f}"
         table.add_row(entry["factor"], entry["group"], f"{entry['change']:.3f}", interval, note)
     out.print(table)
+
+
+def _print_predictions(out: Console, calibration: dict[str, Any]) -> None:
+    """What was measured, and predicted before and with the files written; the runs furthest off."""
+    metrics = {metric.field: metric for metric in COMPARED.values()}
+    table = new_table(
+        "predicted with the files written",
+        "metric",
+        "",
+        "measured",
+        "before",
+        "after",
+        "error",
+        right=range(3, 7),
+    )
+    runs = sorted(
+        calibration["predicted"], key=lambda run: abs(run["after"] / run["measured"] - 1), reverse=True
+    )
+    for run in runs[:MOST_PREDICTIONS]:
+        metric = metrics[run["metric"]]
+        figures = [number(run[name] * metric.scale, 4) for name in ("measured", "before", "after")]
+        error = percent(run["after"] / run["measured"] - 1, signed=True)
+        table.add_row(run["id"], metric.label, metric.unit, *figures, error)
+    out.print(table)
+    if len(runs) > MOST_PREDICTIONS:
+        out.print(f"  {number(len(runs) - MOST_PREDICTIONS)} more that are nearer: in --json")
+
+
+def _print_contradictions(out: Console, calibration: dict[str, Any]) -> None:
+    """Runs of one case that measured different figures: no factor can fit both."""
+    if not calibration["contradictions"]:
+        return
+    metrics = {metric.field: metric for metric in COMPARED.values()}
+    table = new_table("contradict each other", "metric", "", "lowest", "highest", "runs", right=range(3, 6))
+    for entry in calibration["contradictions"][:REASONS]:
+        metric = metrics[entry["metric"]]
+        low, high = (number(entry[end] * metric.scale, 4) for end in ("low", "high"))
+        ids = f"{entry['low_id']}, {entry['high_id']}"
+        table.add_row(ids, metric.label, metric.unit, low, high, number(entry["runs"]))
+    out.print(table)
+    more = len(calibration["contradictions"]) - REASONS
+    rest = f"; {number(more)} more in --json" if more > 0 else ""
+    out.print(f"The same was asked, and figures differ by more than 20 %: no factor can fit both{rest}.")
+
+
+def _print_use(out: Console, calibration: dict[str, Any], files: Sequence[Path]) -> None:
+    """How the files are used: nothing uses them by itself."""
+    out.print("No estimate uses these files unless it is told to:")
+    use = " ".join(f"--profile {path}" for path in files)
+    out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
+    out.print(f"or in a scenario: profiles: [{', '.join(map(str, files))}]")
+    for path, cases in zip(files, calibration["holds_for"], strict=True):
+        out.print(f"  {path.name} holds for {cases}")
 
 
 def _unsure(entry: Mapping[str, float]) -> bool:
