@@ -20,6 +20,7 @@ import pytest
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
 from mantile.estimate.estimate import estimate
+from mantile.estimate.sweep import sweep
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_profile, write_profiles
 from mantile.library.efficiency import EfficiencyProfile, Factor, FactorChange, FitReport
@@ -28,7 +29,8 @@ from mantile.library.evidence import EVIDENCE_LEVELS
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, data_folder, load_library
 from mantile.library.scenario import parse_scenario
-from mantile.measured.calibrate import Calibration, calibrate
+from mantile.measured.calibrate import Calibration, calibrate, fitted_residuals, with_library
+from mantile.measured.contradictions import contradictions
 from mantile.measured.cross_validation import cross_validate, folds
 from mantile.measured.fit import SPREAD, FitProblem
 from mantile.measured.load import load_measurements
@@ -446,6 +448,164 @@ def test_a_profile_that_is_not_there_yet_is_made(library: Library) -> None:
     assert factor.value == pytest.approx(1.3 * wider, rel=0.05)
 
 
+def runs_on(places: Sequence[tuple[str, str, str]], count: int = 2) -> list[Run]:
+    """Runs on accelerators of systems with frameworks."""
+    return [
+        run.model_copy(
+            update={
+                "id": f"{run.id}-{chip}-{system}-{framework}",
+                "accelerator": chip,
+                "system": system,
+                "framework": framework,
+                "tp": 2,
+            }
+        )
+        for run in asked(count)
+        for chip, system, framework in places
+    ]
+
+
+PLACES = (
+    ("h100-sxm", "default", "vllm"),
+    ("h100-sxm", "default", "sglang"),
+    ("b200-sxm", "default", "sglang"),
+    ("l40s", "default", "vllm"),
+    ("mi300x", "default", "sglang"),
+    ("rtx-4090", "default", "llama.cpp"),
+)
+
+
+@pytest.mark.parametrize(
+    ("factors", "files"),
+    [
+        ("first_token@framework gemm_compute@framework", {"global--vllm", "hopper--vllm", "ada--vllm"}),
+        ("gemm_compute@generation first_token@generation", {"hopper", "hopper--vllm", "hopper--sglang"}),
+        ("one_shot_latency@framework", {"l40s--vllm", "mi300x--sglang", "hopper--vllm"}),
+        ("one_shot_latency@generation gemm_compute[bf16]@pair", {"l40s", "mi300x", "h100-sxm--vllm"}),
+        ("gemm_compute@pair gemm_compute@framework gemm_compute", {"hopper", "h100-sxm--vllm"}),
+    ],
+)
+def test_the_files_give_what_the_fit_promises(tmp_path: Path, factors: str, files: set[str]) -> None:
+    """A figure is written where nothing outranks it, whatever the scope: predictions with the files, read
+    back, are those of the fit, to the rounding of the figures; and those that are printed."""
+    prepared = measured(runs_on(PLACES), {"gemm_compute": 0.8, "first_token": 1.7, "one_shot_latency": 1.5})
+    wanted = [FittedFactor.parse(text) for text in factors.split()]
+    made = calibrate(prepared, wanted, LOOSE, on=DAY)
+    assert files <= {profile.id for profile in made.profiles}
+    problem = FitProblem(prepared, wanted, tuple(made.before))
+    written = load_library(tuple(map(str, write_profiles(made.profiles, tmp_path / "fitted"))))
+    residuals = fitted_residuals(prepared, written, tuple(made.before))
+    np.testing.assert_allclose(residuals, problem.residuals(made.fit.offsets), atol=1e-3)
+    assert np.abs(residuals - problem.residuals(np.zeros(len(made.fit.names)))).max() > 2e-3
+    again = with_library(made, prepared, written)
+    assert again.predicted == made.predicted and again.after == made.after
+    assert made.profiles[0].fit is not None and made.profiles[0].fit.after == made.after
+    for run in made.predicted:
+        of_run = next(case.run for case in prepared.runs if case.run.id == run.id)
+        assert run.measured == pytest.approx(of_run.metrics.given()[run.metric])
+
+
+def test_what_no_profile_can_hold_is_refused() -> None:
+    """Two kinds of links under one accelerator and framework, each with a figure of its own."""
+    places = (("h100-pcie", "pcie-h100", "vllm"), ("h100-pcie", "h100-pcie-pair", "vllm"))
+    prepared = measured(runs_on(places), {"one_shot_latency": 1.5})
+    with pytest.raises(InputError, match=r"one_shot_latency@pair: runs of h100-pcie--vllm .*@global"):
+        calibrate(prepared, [FittedFactor("one_shot_latency", scope="pair")], LOOSE)
+    assert calibrate(prepared, [FittedFactor("one_shot_latency")], LOOSE).profiles
+
+
+def test_throughput_counts_where_nothing_else_says_it() -> None:
+    """It follows from mean TTFT and TPOT; runs that report it alone are fitted to it."""
+    figure = "output_tokens_per_s_per_accelerator"
+    alone = [run.model_copy(update={"metrics": Metrics(**{figure: 100.0})}) for run in asked(4)]
+    assert set(calibrate(match_runs(alone)).before) == {figure}
+    both = [
+        run.model_copy(update={"metrics": Metrics(ttft_s=1, tpot_s=0.1, ttft_p50_s=0.5, **{figure: 100.0})})
+        for run in asked(4)
+    ]
+    made = calibrate(match_runs(both))
+    assert set(made.before) == {"tpot_s", "ttft_s", "ttft_p50_s"}
+    assert {run.metric for run in made.predicted} == set(made.before)
+
+
+def test_measurements_that_contradict_each_other_are_named() -> None:
+    """The same case with other figures, whatever the version; not what is as near as noise allows."""
+    (run,) = asked(1)
+    runs = [
+        run.model_copy(update={"id": name, "metrics": Metrics(tpot_s=seconds), "date": name})
+        for name, seconds in (("a", 0.010), ("b", 0.011), ("c", 0.013))
+    ]
+    (found,) = contradictions(runs)
+    assert (found.low_id, found.high_id, found.metric, found.runs) == ("a", "c", "tpot_s", 3)
+    assert contradictions(runs[:2]) == ()
+    assert contradictions([runs[0], runs[2].model_copy(update={"concurrency": 77})]) == ()
+    made = calibrate(match_runs(runs), [FittedFactor("launch_scale")])
+    assert made.contradictions == (found,) and made.to_dict()["contradictions"][0]["high_id"] == "c"
+
+
+# --- what is given ------------------------------------------------------------------------------------------
+
+CASE = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100}
+
+
+def own_profile(folder: Path, factor: str = "first_token", **fields: str) -> str:
+    """A file of an efficiency profile of one factor."""
+    figure = Factor(factor=factor, value=9, source="mine", date=DAY, status="assumed")
+    profile = EfficiencyProfile.model_validate({"version": "1", "factors": (figure,), **fields})
+    return str(write_profiles([profile], folder)[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"id": "b200-sxm--vllm", "accelerator": "b200-sxm", "framework": "vllm"},
+            "b200-sxm with vllm, found",
+        ),
+        ({"id": "global--sglang", "framework": "sglang"}, "every accelerator with sglang"),
+        ({"id": "blackwell", "generation": "blackwell"}, "blackwell with every framework"),
+        ({"id": "pcie", "topology": "pcie"}, "links of the kind pcie"),
+        ({"id": "hopper", "generation": "hopper", "factor": "first_token"}, None),
+    ],
+)
+def test_a_given_profile_that_applies_to_nothing_is_refused(
+    tmp_path: Path, fields: dict[str, str], message: str | None
+) -> None:
+    """The file is named, and what it holds for; one that is used is said to be."""
+    file = own_profile(tmp_path / "own", **fields)
+    asked_of = parse_scenario(CASE | {"concurrency": 8, "profiles": [file]}, "test")
+    if message is None:
+        (use,) = estimate(asked_of).profile_usage()
+        assert (use.pin, use.used, dict(use.not_used)) == (file, ("first_token",), {})
+        return
+    with pytest.raises(InputError) as caught:
+        estimate(asked_of)
+    assert file in str(caught.value) and "applies to nothing" in str(caught.value)
+    assert message in str(caught.value) and "h100-sxm with vllm" in str(caught.value)
+
+
+def test_a_profile_that_others_outrank_is_refused_and_a_part_of_it_said(tmp_path: Path) -> None:
+    """gemm_launch of Hopper comes before that of the framework, which lies unused."""
+    file = own_profile(tmp_path / "a", "launch_scale", id="global--vllm", framework="vllm")
+    scenario = CASE | {"concurrency": 8, "profiles": [file]}
+    with pytest.raises(InputError, match="all its factors are those of hopper, which are more specific"):
+        estimate(parse_scenario(scenario, "test"))
+    other = parse_scenario(scenario | {"variants": [{"accelerator": "l4"}]}, "test")
+    (use,) = estimate(other).profile_usage()
+    assert use.used == ("launch_scale",)
+    mine = own_profile(tmp_path / "b", id="h100-sxm--vllm", accelerator="h100-sxm", framework="vllm")
+    base = CASE | {"concurrency": 8, "profiles": [mine]}
+    (use,) = estimate(parse_scenario(base | {"variants": [{"framework": "trtllm"}]}, "test")).profile_usage()
+    assert use.not_for == ("h100-sxm with trtllm",)
+    swept = sweep(parse_scenario(base | {"accelerator": "l4"}, "test"), accelerator=["l4", "h100-sxm"])
+    assert len(swept) == 2  # it holds at one of the points
+    with pytest.raises(InputError, match="applies to nothing"):
+        sweep(parse_scenario(base | {"accelerator": "l4"}, "test"), accelerator=["l4", "a10"])
+    replaced_by = base | {"overrides": [{"id": "efficiency.first_token", "value": 3}]}
+    (use,) = estimate(parse_scenario(replaced_by, "test")).profile_usage()
+    assert use.used == () and dict(use.not_used) == {"first_token": "an override"}
+
+
 # --- what is asked ------------------------------------------------------------------------------------------
 
 
@@ -479,9 +639,9 @@ def test_a_choice_there_is_not_is_refused(text: str, message: str) -> None:
 
 def test_runs_that_cannot_say_anything_are_refused(library: Library) -> None:
     """Without a metric that is fitted, and cross-validation without anything to keep aside."""
-    throughput = [run.model_copy(update={"metrics": Metrics(e2e_s=1)}) for run in asked(2)]
-    with pytest.raises(InputError, match="expected runs with one of tpot_s, ttft_s, prefill_s"):
-        calibrate(match_runs(throughput))
+    end_to_end = [run.model_copy(update={"metrics": Metrics(e2e_s=1)}) for run in asked(2)]
+    with pytest.raises(InputError, match="expected runs with one of tpot_s, ttft_s, ttft_p50_s, prefill_s"):
+        calibrate(match_runs(end_to_end))
     with pytest.raises(InputError, match="--cross-validate system: all runs have the same system"):
         cross_validate(FitProblem(known(), [FittedFactor("launch_scale")]), "system")
     usual = calibrate(measured(asked(6), {"first_token": 2.0}), on=DAY)
@@ -631,6 +791,8 @@ def test_measured_kernels_alone_come_near(public: Measurements) -> None:
         ({"accelerator": "l4"}, "framework"),
         ({"weights_dtype": "int4"}, "framework"),
         ({"batching": "static"}, "framework"),
+        ({"length_range_ratio": 0}, "framework"),
+        ({"length_range_ratio": 0, "prompts_per_slot": 10}, "pair"),
         ({"model": "qwen3-next-80b"}, "framework"),
         ({"model": "qwen3-next-80b", "accelerator": "b200-sxm", "framework": "sglang"}, "pair"),
         ({"accelerator": "mi300x"}, "unseen"),

@@ -257,7 +257,7 @@ def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
     assert (run.input_tokens, run.output_tokens, run.prompts_per_slot, run.weights_dtype, run.kv_dtype) == (
         922,
         461,
-        10,
+        None,
         "fp8",
         "bf16",
     )
@@ -276,6 +276,64 @@ def test_a_row_of_a_serving_table(tmp_path: Path) -> None:
     )
     alike = served(tmp_path, len_sampling="fixed")
     assert (alike.input_tokens, alike.output_tokens, alike.length_range_ratio) == (1024, 512, 0)
+
+
+GAP = {"source": "NVIDIA AIConfigurator gap-analysis", "len_sampling": "fixed (assumed)"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"prompts_per_slot": 10, "input_tokens": 922, "length_range_ratio": None}),
+        ({"len_sampling": ""}, {"prompts_per_slot": 10, "input_tokens": 922}),
+        ({"source": "mine"}, {"prompts_per_slot": None, "input_tokens": 922}),
+        ({"source": "mine", "len_sampling": ""}, {"prompts_per_slot": None, "input_tokens": 1024}),
+        ({"source": "mine", "notes": "80 prompts; all fine"}, {"prompts_per_slot": 5}),
+        ({"source": "mine", "notes": "16 prompts at once"}, {"prompts_per_slot": 1}),
+        ({"len_sampling": "actual mean lengths; drawn from 1 to 2x the mean"}, {"length_range_ratio": 1}),
+        ({"len_sampling": "ShareGPT, actual means"}, {"input_tokens": 1024, "p95_output_ratio": 2.5}),
+        (GAP | {"framework": "trtllm"}, {"prompts_per_slot": 10, "max_requests": 15}),
+        (GAP | {"framework": "sglang"}, {"prompts_per_slot": 10, "max_requests": None}),
+        (GAP | {"framework": "trtllm", "source": "mine"}, {"max_requests": None, "length_range_ratio": 0}),
+        ({"source": "AWS Neuron SDK tables", "len_sampling": "fixed"}, {"batching": "static"}),
+        ({"gpus": "16"}, {"dp": 2}),
+        ({"concurrency": 3000, "framework": "trtllm", "tp": 1, "dp_attention": 8}, {"max_requests": None}),
+        ({"concurrency": 30000, "framework": "trtllm", "tp": 1, "dp_attention": 8}, {"max_requests": 16384}),
+        (
+            {"concurrency": 1000, "system": "a100-80gb-sxm", "source": "mine"},
+            {"max_requests": 256, "token_budget": 2048},
+        ),
+    ],
+)
+def test_the_client_is_as_the_record_says(
+    tmp_path: Path, changes: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """What one benchmark does is no rule for another, whose records do not say it."""
+    run = served(tmp_path, **changes)
+    assert {name: getattr(run, name) for name in expected} == expected
+
+
+def test_a_measured_plan_was_possible() -> None:
+    """Heads that do not divide were padded, which is said; what cannot be at all is not answered."""
+    found = reconcile(Measurements(runs_of({"tp": 3}, {"ep": 2})))
+    assert list(found.table["id"]) == ["r0"] and found.table["feasibility"][0] == "padded"
+    assert any("HEADS_NOT_DIVISIBLE" in note for note in found.assumptions())
+    assert found.to_dict()["reasons"] == {"the plan is not possible: EP_NOT_DIVISOR, EP_WITHOUT_EXPERTS": 1}
+
+
+def test_throughput_alone_is_that_of_a_full_batch(tmp_path: Path) -> None:
+    """All prompts are handed over at once: their number is the concurrency; the engine limits the batch."""
+    offline = {"ttft_ms": "", "tpot_ms": "", "median_ttft_ms": "", "out_tok_s_gpu": "900", "source": "mine"}
+    run = served(tmp_path, **offline, framework="trtllm", concurrency=30000, len_sampling="fixed")
+    assert (run.prompts_per_slot, run.max_requests, run.concurrency) == (0, 2048, 30000)
+    assert run.metrics.given() == {"output_tokens_per_s_per_accelerator": 900}
+    found = reconcile(Measurements((run,)))
+    assert found.metrics().keys() == {"throughput"} and found.table["throughput_predicted"].gt(0).all()
+
+
+def test_accelerators_that_are_no_multiple_of_the_plan_are_refused(tmp_path: Path) -> None:
+    found = table(tmp_path, [SERVING, SERVING | {"row_id": "s2", "gpus": "12"}])
+    assert "gpus is 12, which is no multiple of the 8 ranks" in found.rejected[0].reason
 
 
 @pytest.mark.parametrize(
@@ -364,6 +422,21 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
             {"weights_dtype": "mxfp4", "attention_dtype": "bf16"},
         ),
         ({"precision": "fp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}),
+        ({"precision": "mxfp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}),
+        ({"precision": "fp8", "model": "mixtral-8x7b", "framework": "trtllm"}, {"weights_dtype": "fp8"}),
+        ({"precision": "int8"}, {"weights_dtype": "int8"}),
+        ({"precision": "W8A8"}, {"weights_dtype": "int8"}),
+        ({"precision": "w4a16"}, {"weights_dtype": "int4"}),
+        ({"precision": "AWQ"}, {"weights_dtype": "int4", "head_dtype": None}),
+        ({"precision": "gptq int4"}, {"weights_dtype": "int4"}),
+        ({"precision": "int4_awq"}, {"weights_dtype": "int4"}),
+        ({"precision": "fp8 block"}, {"weights_dtype": "fp8-block"}),
+        ({"precision": "nvfp4 (modelopt)"}, {"weights_dtype": "nvfp4"}),
+        ({"precision": "bitsandbytes nf4"}, {"weights_dtype": "nf4"}),
+        ({"precision": "Q4_K_M"}, {"weights_dtype": "q4_k_m", "head_dtype": "q4_k_m"}),
+        ({"model": "meta-llama/Llama-4-Scout-17B-16E-Instruct"}, {"model": "llama-4-scout"}),
+        ({"model": "mistralai/Mixtral-8x7B-Instruct-v0.1"}, {"model": "mixtral-8x7b"}),
+        ({"model": "zai-org/GLM-4.7"}, {"model": "glm-4.7-fp8"}),
         ({"kv_dtype": "fp8_likely"}, {"kv_dtype": "fp8"}),
         ({"kv_dtype": ""}, {"kv_dtype": "bf16"}),
         ({"system": "gb200"}, {"accelerator": "gb200-nvl72"}),
@@ -570,6 +643,27 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
     assert prompt.metrics.given() == {"prefill_s": pytest.approx(512 / 6000)}
     assert (deep.accelerator, deep.pp, deep.input_tokens, deep.weights_dtype) == ("m2-ultra", 2, 4096, "fp16")
     assert not generated.prompts_per_slot and [broken.id for broken in found.rejected] == ["c3"]
+    behind = table(tmp_path, [BENCH, BENCH | {"row_id": "c4", "depth": "4096", "tg_tok_s": ""}])
+    assert "behind tokens in the KV cache" in behind.rejected[0].reason
+    awq = table(tmp_path, [BENCH | {"framework": "vLLM 0.15", "quant": "AWQ"}]).runs[0]
+    assert (awq.weights_dtype, awq.head_dtype) == ("int4", None)
+
+
+def test_prefill_is_read_and_shown_as_tokens_per_second() -> None:
+    """Of our own form as well; the table has both."""
+    (run,) = runs_of({"metrics": {"prefill_tokens_per_s": 9220}})
+    row = reconcile(Measurements((run,))).table.iloc[0]
+    assert row["prefill_measured"] == pytest.approx(0.1)
+    assert row["prefill_tokens_per_s_measured"] == pytest.approx(9220)
+    assert row["prefill_tokens_per_s_predicted"] * row["prefill_predicted"] == pytest.approx(922)
+
+
+def test_errors_are_given_by_source() -> None:
+    """The name of a table or benchmark, before the place in it."""
+    found = reconcile(Measurements(runs_of({"source": "A, row 1"}, {"source": "A, row 2"}, {"source": "B"})))
+    groups = found.groups()["source"]
+    assert {name: metrics["tpot"]["n"] for name, metrics in groups.items()} == {"A": 2, "B": 1}
+    assert list(found.table["reference"]) == ["row 1", "row 2", ""]
 
 
 # --- errors and parts ---------------------------------------------------------------------------------------
@@ -604,7 +698,7 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     runs = runs_of(
         {},
         {"tp": 2, "metrics": {"tpot_s": 0.01}},
-        {"tp": 3},
+        {"ep": 2},
         {"model": "nobody-7b"},
         {"framework": "sglang", "metrics": {"ttft_p50_s": 0.1}},
     )

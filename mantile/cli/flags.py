@@ -45,7 +45,7 @@ def _document_flags(
         typer.Option(
             "--profile",
             metavar="FOLDER/ID@VERSION",
-            help="Use an older version of a profile; repeatable.",
+            help="Use an older version of a profile, or a file that calibrate wrote; repeatable.",
         ),
     ] = None,
     overrides: Annotated[

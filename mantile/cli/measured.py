@@ -14,9 +14,10 @@ from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
+    from mantile.library.profiles import Library
     from mantile.measured.calibrate import Calibration
     from mantile.measured.cross_validation import LeftOut
-    from mantile.measured.runs import RejectedRun
+    from mantile.measured.runs import RejectedRun, Run
 
 MeasurementsArgument = Annotated[
     list[str],
@@ -118,6 +119,7 @@ def reconcile(
         library = load_library(tuple(profile or ()))
         measured = load_measurements(path)
         runs = select_runs(measured.runs, conditions, str(path))
+    _require_use(profile or (), library, runs, path)
     changes = dict(replaced_figure(text) for text in override or ())
     graphs = {(run.model, run.scenario().disaggregated) for run in runs}
     with progress("predicting", len(graphs)) as step:
@@ -174,12 +176,16 @@ def calibrate(
         library = load_library(tuple(profile or ()))
         measured = load_measurements(path)
         runs = select_runs(measured.runs, conditions, str(path))
+    _require_use(profile or (), library, runs, path)
     with progress("calibrating", None) as step:
         matched = match_runs(runs, library, step)
         if not matched.runs:
             raise _none_predicted(path, len(runs), matched.rejected)
         fitted = calibration.calibrate(matched, factors, spread, leave_out, path.name, loss, progress=step)
     files = write_profiles(fitted.profiles, output)
+    with working("predicting with the files written"):
+        written = load_library((*(profile or ()), *map(str, files)))
+        fitted = calibration.with_library(fitted, matched, written)
     _show(fitted, [*(() if conditions else measured.rejected), *matched.rejected], files, as_json)
 
 
@@ -213,6 +219,16 @@ def _show(fitted: Calibration, rejected: Sequence[RejectedRun], files: Sequence[
         print_json(fitted.to_dict() | {"files": [str(file) for file in files]})
     else:
         print_calibration(fitted.to_dict(), rejected, files)
+
+
+def _require_use(pins: Sequence[str], library: Library, runs: Sequence[Run], path: Path) -> None:
+    """Refuse a profile that is given and applies to none of the runs."""
+    if pins:
+        from mantile.library.given import require_use
+        from mantile.measured.profile_versions import workers_of_run
+
+        workers = [worker for run in runs for worker in workers_of_run(run, library)]
+        require_use(pins, library, list(dict.fromkeys(workers)), str(path))
 
 
 def _left_out(text: str) -> LeftOut:

@@ -166,13 +166,21 @@ def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) ->
 
 
 def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers) -> Quantity:
-    """Runs of the pair, where model and format were measured with the framework as well, batching as here."""
+    """Runs of the pair, where model and format were measured with the framework as well, batching as here.
+
+    Equal lengths were measured in benchmarks, whose requests start together; a service of them was not.
+    """
+    client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
     return Quantity(
         "evidence.alike_runs",
         "Measured runs of the pair, for the like of this case",
         "number",
-        where(all_of(like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0), of_pair, 0),
-        note="0 where this kind of model, format or batching was not measured",
+        where(
+            all_of(like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0),
+            of_pair,
+            0,
+        ),
+        note="0 where this kind of model, format, batching or client was not measured",
     )
 
 

@@ -476,7 +476,7 @@ class _ClosedLoop:
     """A full batch, in which the next request follows each that ends.
 
     Args:
-        synchronous: 1 where all requests of the batch start and end together.
+        synchronous: 1 where all requests of the batch start and end together, half where they may.
         step, stall: seconds of a decode step, and lost to prompts per token.
     """
 
@@ -492,13 +492,25 @@ def closed_loop(setting: _Setting) -> _ClosedLoop:
     rows = Rows("serving")
     others = prompts(rows, setting)
     step = decode_step(rows, setting)
+    together = rows(
+        "together",
+        "Requests start together",
+        "flag",
+        where(setting.inputs.prompts_per_slot > 0, 1, 0),
+        "those of a benchmark; of a service nobody says it",
+    )
     synchronous = rows(
         "lockstep",
-        "The batch is synchronous",
-        "flag",
+        "Share of a synchronous batch",
+        "1",
         setting.interleaved
-        * where(all_of(setting.scheduler.first > 0, setting.inputs.length_range_ratio <= 0), 1, 0),
-        "all requests then end, and are prefilled, together",
+        * where(
+            all_of(setting.scheduler.first > 0, setting.inputs.length_range_ratio <= 0),
+            HALF * (1 + together),
+            0,
+        ),
+        "of equal lengths: requests that start together end, and are prefilled, together; half where that "
+        "is not known",
     )
     stall = rows(
         "stall",
@@ -845,7 +857,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
             "s",
             setting.scheduler.wait(statistic, setting.prompt.prefill, share, loop.prompts.others),
         )
-        queued = where(loop.synchronous > 0, before * line, form)
+        queued = loop.synchronous * before * line + (1 - loop.synchronous) * form
         factor = setting.efficiency["queueing"]
         return rows(f"wait_{statistic}", label, "s", minimum(factor * queued, line))
 
@@ -891,7 +903,7 @@ def saturation(
     applies = setting.interleaved * (1 - loop.synchronous)
     if load is not None:
         applies = applies * (1 - load.open)
-    may_fill = rows("fills", "Prompts may fill every step", "flag", applies, "with others, at any time")
+    may_fill = rows("fills", "Prompts may fill every step", "1", applies, "with others, at any time")
     limit = rows(
         "saturation",
         "Wait where prompts fill every step",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -24,6 +24,7 @@ from mantile.library.columns import Column, columns
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
 from mantile.library.fields import DECODE
+from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -143,7 +144,34 @@ class Estimate:
         Results of the base scenario, those of variants under `variants`.
         """
         base, *variants = (self.results(column) for column in range(len(self.columns)))
-        return cast("dict[str, Any]", json_data(base | {"variants": variants} if variants else base))
+        if variants:
+            base["variants"] = variants
+        if self.scenario.profiles:
+            base["profiles"] = [asdict(use) for use in self.profile_usage()]
+        return cast("dict[str, Any]", json_data(base))
+
+    def profile_usage(self) -> tuple[Usage, ...]:
+        """What becomes of the efficiency profiles that were given: which of their figures are used.
+
+        Of files that are still there, as the library holds them.
+        """
+        workers = [worker for column in self.columns for worker in workers_of(column.values, self.library)]
+        overridden = set.intersection(
+            *(
+                {override.id.removeprefix("efficiency.") for override in column.overrides}
+                for column in self.columns
+            )
+        )
+        found = []
+        for pin in self.scenario.profiles:
+            try:
+                (given,) = given_profiles([pin])
+            except InputError:
+                continue
+            use = usage(given, self.library, workers, overridden)
+            if use is not None and given.profile in self.library.efficiency:
+                found.append(use)
+        return tuple(found)
 
     def to_frame(self, all: bool = False) -> pd.DataFrame:
         """A table with label, unit and a column for each scenario, in SI units.
@@ -329,11 +357,15 @@ def estimate(
 def _estimate(
     scenario: Scenario, model: Model | None, library: Library | None, name: str, template: Template | None
 ) -> Estimate:
+    pins = scenario.profiles if library is None else ()
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build_graph(build_ir(changed), library, scenario.disaggregated, scenario.open_loop)
     cases = columns(scenario, model, library, name)
+    require_use(
+        pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name
+    )
     for column in cases:
         for override in column.overrides:
             if not override.id.startswith("model."):

@@ -38,10 +38,12 @@ from mantile.library.columns import Column, columns
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
+from mantile.library.given import Worker, require_use, workers_of
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
     INPUT_NAMES,
+    SCENARIO_FIELDS,
     Case,
     Override,
     Scenario,
@@ -322,9 +324,12 @@ def _asked(
     name: str,
 ) -> _Asked:
     """What is swept, as far as it can be told without a graph."""
+    pins = scenario.profiles if library is None else ()
     library = library or load_library(scenario.profiles)
     model = model or load_model(scenario.model)
     axes, library = _axes(over, scenario, library, name)
+    if pins:
+        require_use(pins, library, _workers(*with_own_accelerators(scenario, library), axes), name)
     count = prod(len(values) for values in axes.values())
     if count > MOST_POINTS:
         raise InputError(
@@ -340,6 +345,23 @@ def _asked(
     )
     scenario = scenario.model_copy(update={"overrides": kept})
     return _Asked(scenario, axes, swept, apart, model, library, name)
+
+
+def _workers(scenario: Scenario, library: Library, axes: Mapping[str, tuple[Any, ...]]) -> list[Worker]:
+    """The workers of all points: accelerators, systems and frameworks in every combination."""
+    names = ("accelerator", "system", "framework")
+    base = [axes.get(name) or (getattr(scenario, name),) for name in names]
+    apart = [
+        axes.get(f"{DECODE}{name}") or ((stated,) if stated else followed)
+        for name, followed in zip(names, base, strict=True)
+        for stated in [getattr(scenario.decode, name, None)]
+    ]
+    found: dict[Worker, None] = {}
+    for chosen in (*product(*base), *product(*apart)):
+        values = dict(zip(names, chosen, strict=True))
+        values["framework"] = values["framework"] or SCENARIO_FIELDS["framework"].default
+        found |= dict.fromkeys(workers_of(values, library))
+    return list(found)
 
 
 def _graph(asked: _Asked) -> EstimateGraph:

@@ -3,7 +3,7 @@ figures came about."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -65,6 +65,16 @@ FALLBACK_CHAIN = (
 used."""
 
 
+def fallback_chain(case: Mapping[str, str | None]) -> list[tuple[Level, str]]:
+    """The levels of the fallback chain of a case with the keys of their profiles, from wide to specific.
+
+    Args:
+        case: framework, generation, accelerator, topology and kind of link, as far as they are known.
+    """
+    stated = {field: value for field, value in case.items() if value}
+    return [(level, level.key.format(**stated)) for level in FALLBACK_CHAIN if level.fields <= stated.keys()]
+
+
 def profile_keys(case: Mapping[str, str | None]) -> list[str]:
     """Keys of the efficiency profiles that hold for a case, from wide to specific.
 
@@ -75,8 +85,7 @@ def profile_keys(case: Mapping[str, str | None]) -> list[str]:
         profile_keys({"framework": "vllm", "generation": "hopper"})
         ["global", "global/vllm", "hopper", "hopper/vllm"]
     """
-    stated = {field: value for field, value in case.items() if value}
-    return [level.key.format(**stated) for level in FALLBACK_CHAIN if level.fields <= stated.keys()]
+    return [key for _, key in fallback_chain(case)]
 
 
 class Factor(Strict):
@@ -91,6 +100,11 @@ class Factor(Strict):
     source: str = Field(min_length=3)
     date: date
     status: Status
+
+    @property
+    def condition(self) -> tuple[str | None, str | None, int | None]:
+        """What it holds for."""
+        return self.format, self.kv, self.ranks
 
 
 class FactorChange(Strict):
@@ -168,3 +182,33 @@ class EfficiencyProfile(Profile):
     def key(self) -> str:
         """What a case must have in its chain for the profile to hold."""
         return self.level.key.format(**self.case)
+
+    @property
+    def holds_for(self) -> str:
+        """The cases it holds for, in words."""
+        if self.topology or self.link:
+            return f"links of the kind {self.topology or self.link}"
+        place = self.generation or self.accelerator or "every accelerator"
+        return f"{place} with {self.framework or 'every framework'}"
+
+
+FigureKey = tuple[str, tuple[str | None, str | None, int | None]]
+"""A factor, and the condition under which a figure of it holds."""
+
+
+def figures_in_use(
+    profiles: Iterable[EfficiencyProfile], chain: Iterable[str]
+) -> dict[FigureKey, tuple[EfficiencyProfile, Factor]]:
+    """The figures that a case uses, by factor and condition, each with the profile that it is from.
+
+    Args:
+        profiles: those there are.
+        chain: keys of those that hold for the case, from wide to specific.
+    """
+    by_key = {profile.key: profile for profile in profiles}
+    return {
+        (factor.factor, factor.condition): (by_key[key], factor)
+        for key in chain
+        if key in by_key
+        for factor in by_key[key].factors
+    }

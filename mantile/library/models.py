@@ -22,7 +22,7 @@ def model_ids() -> tuple[str, ...]:
 
 
 @cache
-def _ids_by_hub_id() -> dict[str, str]:
+def ids_by_hub_id() -> dict[str, str]:
     """Our id of each hub id that we ship, from the text of the files: validating them all takes seconds."""
     ids = {}
     for identifier in model_ids():
@@ -47,7 +47,7 @@ def load_model(name: str) -> Model:
     Example:
         mantile.load_model("llama-3.1-8b").architecture.value("layers")
     """
-    identifier = name if name in model_ids() else _ids_by_hub_id().get(name)
+    identifier = name if name in model_ids() else ids_by_hub_id().get(name)
     if identifier is not None:
         return _shipped(identifier)
     path = Path(name)

@@ -464,17 +464,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
                 )
             profiles[name][item.id] = item
     for pin in pins:
-        if pin.lower().endswith((".yaml", ".yml")):
-            own = load(EfficiencyProfile, Path(pin))
-            profiles["efficiency"][own.id] = own
-            continue
-        name, _, wanted = pin.partition("/")
-        if name not in FOLDERS or "@" not in wanted:
-            raise InputError(
-                f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of "
-                "an efficiency profile"
-            )
-        item = load_version(name, wanted)
+        name, item = load_pinned(pin)
         profiles[name][item.id] = item
     chips = profiles["accelerators"].values()
     singles = [alone(chip) for chip in chips if chip.system is None]
@@ -491,6 +481,26 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
             "evidence": load(EvidenceBase, folder / "evidence.yaml"),
         }
     )
+
+
+def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | EfficiencyProfile]:
+    """A profile that is wanted, and the folder of its kind.
+
+    Args:
+        pin: folder/id@version, or a file of an efficiency profile of one's own.
+
+    Raises:
+        InputError: naming the pin or the file that is wrong.
+    """
+    if pin.lower().endswith((".yaml", ".yml")):
+        return "efficiency", load(EfficiencyProfile, Path(pin))
+    name, _, wanted = pin.partition("/")
+    if name not in FOLDERS or "@" not in wanted:
+        raise InputError(
+            f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of "
+            "an efficiency profile"
+        )
+    return name, load_version(name, wanted)
 
 
 def versions(folder: str, identifier: str) -> list[str]:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50
+from mantile.equations.metrics import TPOT, TTFT, TTFT_P50
+from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
+from mantile.library.profiles import Library
+from mantile.measured.contradictions import Contradiction, contradictions
 from mantile.measured.cross_validation import LeftOut, cross_validate
-from mantile.measured.fit import SPREAD, FitProblem, Loss
+from mantile.measured.fit import SPREAD, FitProblem, Loss, counted
 from mantile.measured.match import MatchedRuns
-from mantile.measured.metrics import COMPARED, THROUGHPUT
+from mantile.measured.metrics import COMPARED, THROUGHPUT, Array
 from mantile.measured.profile_versions import Fit, FittedFactor, updated_profiles
 
-FITTED_METRICS = tuple(
-    COMPARED[name].field for name in ("tpot", "ttft", "prefill")
-)  # throughput follows from them
+FITTED_METRICS = tuple(COMPARED[name].field for name in ("tpot", "ttft", "ttft_p50", "prefill", "throughput"))
+"""What counts, in a file of runs as in a workbook; throughput only where mean TTFT or TPOT is not known, from
+which it follows."""
+
 _OF_TPOT = (
     "launch_scale",
     "gemm_bandwidth_scale",
@@ -43,6 +47,17 @@ can tell apart."""
 
 
 @dataclass(frozen=True)
+class PredictedRun:
+    """A metric of a run, in SI units: measured, and predicted with the profiles before and after a fit."""
+
+    id: str
+    metric: str
+    measured: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Profiles with fitted figures, and what the fit did.
 
@@ -50,8 +65,10 @@ class Calibration:
         profiles: new versions; their `fit` says how they came about.
         fit: the parameters.
         runs: how many there were.
-        before, after: errors by metric on the runs fitted; `out_of_sample` those on runs left out, by what
-            was left out.
+        before, after: errors by metric on the runs fitted, after with the profiles as they are written;
+            `out_of_sample` those on runs left out, by what was left out.
+        predicted: every figure that was fitted, with the same profiles.
+        contradictions: runs of one case that measured different figures.
     """
 
     profiles: tuple[EfficiencyProfile, ...]
@@ -60,6 +77,8 @@ class Calibration:
     before: dict[str, dict[str, float]]
     after: dict[str, dict[str, float]]
     out_of_sample: dict[str, dict[str, dict[str, float]]]
+    predicted: tuple[PredictedRun, ...]
+    contradictions: tuple[Contradiction, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -80,6 +99,9 @@ class Calibration:
                 for factor, group, change in self.fit.changes()
             ],
             "profiles": [f"{profile.id}@{profile.version}" for profile in self.profiles],
+            "holds_for": [profile.holds_for for profile in self.profiles],
+            "predicted": [asdict(run) for run in self.predicted],
+            "contradictions": [asdict(contradiction) for contradiction in self.contradictions],
         }
 
 
@@ -123,9 +145,7 @@ def calibrate(
     problem = FitProblem(matched, factors or usual_factors(matched, fitted), fitted)
     progress("fitting")
     fit = problem.fit(spread=spread, loss=loss)
-    before, after = (
-        problem.errors(problem.residuals(offsets)) for offsets in (np.zeros(len(problem.names)), fit.offsets)
-    )
+    start = problem.residuals(np.zeros(len(problem.names)))
     out_of_sample: dict[str, dict[str, dict[str, float]]] = {}
     for by in leave_out:
         progress(f"cross-validation by {by}")
@@ -135,20 +155,80 @@ def calibrate(
         source=source,
         metrics=fitted,
         spread=spread,
-        before=before,
-        after=after,
+        before=problem.errors(start),
+        after={},
         out_of_sample=out_of_sample,
         moved=(),
     )
+    written = updated_profiles(problem.library, fit, problem.cases(), report, on or date.today())
+    progress("predicting with the new profiles")
+    residuals = fitted_residuals(matched, with_profiles(matched.library, written, source), fitted)
+    after = problem.errors(residuals)
     return Calibration(
-        profiles=updated_profiles(
-            problem.library, problem.matching_profiles, fit, report, on or date.today()
-        ),
+        profiles=tuple(_reported(profile, after) for profile in written),
         fit=fit,
         runs=len(problem.runs),
-        before=before,
+        before=report.before,
         after=after,
         out_of_sample=out_of_sample,
+        predicted=predicted_runs(matched, fitted, start, residuals),
+        contradictions=contradictions([run.run for run in matched.runs]),
+    )
+
+
+def _reported(profile: EfficiencyProfile, after: dict[str, dict[str, float]]) -> EfficiencyProfile:
+    """A profile whose report says how far off it is."""
+    assert profile.fit is not None
+    return profile.model_copy(update={"fit": profile.fit.model_copy(update={"after": after})})
+
+
+def with_profiles(library: Library, profiles: Sequence[EfficiencyProfile], name: str) -> Library:
+    """The library with new versions in place of the old ones."""
+    new = {profile.id: profile for profile in profiles}
+    efficiency = [new.pop(profile.id, profile) for profile in library.efficiency]
+    return validate(Library, dict(library) | {"efficiency": (*efficiency, *new.values())}, name)
+
+
+def fitted_residuals(matched: MatchedRuns, library: Library, metrics: Sequence[str]) -> Array:
+    """Log ratios of runs with the profiles of a library, predicted over measured: runs by metrics."""
+    return FitProblem(matched.on(library), (), metrics).residuals(np.zeros(0))
+
+
+def with_library(calibration: Calibration, matched: MatchedRuns, library: Library) -> Calibration:
+    """A calibration whose predictions and errors after the fit are those with the profiles of a library, such
+    as those of the files it was written to."""
+    metrics = tuple(calibration.before)
+    problem = FitProblem(matched, (), metrics)
+    residuals = fitted_residuals(matched, library, metrics)
+    return replace(
+        calibration,
+        after=problem.errors(residuals),
+        predicted=predicted_runs(matched, metrics, problem.residuals(np.zeros(0)), residuals),
+    )
+
+
+def predicted_runs(
+    matched: MatchedRuns, metrics: Sequence[str], before: Array, after: Array
+) -> tuple[PredictedRun, ...]:
+    """Every figure that was measured and counts.
+
+    Args:
+        before, after: log ratios, predicted over measured: runs by metrics.
+    """
+    measured = {
+        metric: np.concatenate([counted(batch, metric) for batch in matched.batches]) for metric in metrics
+    }
+    return tuple(
+        PredictedRun(
+            id=run.run.id,
+            metric=metric,
+            measured=float(measured[metric][row]),
+            before=float(measured[metric][row] * np.exp(before[row, column])),
+            after=float(measured[metric][row] * np.exp(after[row, column])),
+        )
+        for row, run in enumerate(matched.runs)
+        for column, metric in enumerate(metrics)
+        if np.isfinite(before[row, column])
     )
 
 
@@ -158,9 +238,11 @@ def _measured(matched: MatchedRuns, metrics: Sequence[str], source: str) -> tupl
     Raises:
         InputError: if none was.
     """
-    reported = {field for run in matched.runs for field in run.run.metrics.given()}
-    measured = reported | ({THROUGHPUT} if OUTPUT_TOKENS_PER_S.key in reported else set())
-    fitted = tuple(field for field in metrics if field in measured)
+    fitted = tuple(
+        metric
+        for metric in metrics
+        if any(np.isfinite(counted(batch, metric)).any() for batch in matched.batches)
+    )
     if not fitted:
         raise InputError(f"{source}: expected runs with one of {', '.join(metrics)}")
     return fitted

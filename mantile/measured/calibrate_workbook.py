@@ -9,20 +9,16 @@ from pathlib import Path
 
 from mantile.equations.display import LETTERS
 from mantile.equations.measured import MEASURABLE
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S
 from mantile.estimate.estimate import Estimate
 from mantile.library.columns import Column
 from mantile.library.documents import validate
-from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.files import replacing
-from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, SCENARIO_FIELDS, apply_model_overrides
-from mantile.measured.calibrate import Calibration, calibrate
+from mantile.measured.calibrate import Calibration, calibrate, with_profiles
 from mantile.measured.fit import SPREAD, Loss
 from mantile.measured.match import MatchedRuns, match_runs
-from mantile.measured.metrics import THROUGHPUT
 from mantile.measured.profile_versions import FittedFactor
 from mantile.measured.runs import Run
 from mantile.roundtrip.edits import edited
@@ -82,9 +78,6 @@ def calibrate_workbook(
         loss=loss,
         on=date.fromisoformat(estimate.scenario.date) if estimate.scenario.date else None,
         progress=progress,
-        metrics=tuple(
-            THROUGHPUT if metric is OUTPUT_TOKENS_PER_S else metric.key for metric in MEASURABLE.values()
-        ),
     )
     progress("writing")
     values = sum(len(run.metrics.given()) for run in runs)
@@ -192,13 +185,6 @@ def _calibrated(estimate: Estimate, calibration: Calibration, values: int, path:
     why = f"calibrated to {values} measured values of {path.name}"[:120]
     return estimate.again(
         estimate.scenario.model_copy(update={"why": why}),
-        _with_profiles(estimate.library, calibration.profiles, str(path)),
+        with_profiles(estimate.library, calibration.profiles, str(path)),
         str(path),
     )
-
-
-def _with_profiles(library: Library, profiles: Sequence[EfficiencyProfile], name: str) -> Library:
-    """The library with new versions in place of the old ones."""
-    new = {profile.id: profile for profile in profiles}
-    efficiency = [new.pop(profile.id, profile) for profile in library.efficiency]
-    return validate(Library, dict(library) | {"efficiency": (*efficiency, *new.values())}, name)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any
 
-from mantile.library.documents import load, validate
+from mantile.library.documents import validate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Accelerator, data_folder
-from mantile.measured.recipes import Recipes
+from mantile.library.profiles import Accelerator
+from mantile.measured.clients import recipes, sent, source_of
 from mantile.measured.runs import Run, parse_run
 from mantile.measured.spellings import (
     architecture_of,
@@ -24,7 +23,6 @@ from mantile.measured.spellings import (
     find_accelerator,
     framework_id,
     model_id,
-    quantised_formats,
     weight_formats,
 )
 
@@ -36,9 +34,7 @@ Raises:
     InputError: saying what is wrong with the record.
 """
 
-PROMPTS_PER_SLOT = 10  # of a serving run: the benchmark sends so many times its concurrency
 EARLY_ENGINES = "2025-12"  # before it, kernels for experts were slower
-MEAN_LENGTH = 0.9  # of the stated one, where lengths are drawn evenly from its upper fifth
 NO_SPECULATION = (None, "", "none", "none_assumed", "none_inferred")
 EARLY_BUILDS = "2024-06"  # llama.cpp before it: no CUDA graphs, no flash attention by default
 
@@ -83,12 +79,17 @@ def serving(record: Record, name: str) -> Iterable[Run]:
         "model": model,
         **_deployment(record, accelerator, model, disaggregated, notes),
         **weight_formats(
-            model, accelerator, str(record["precision"]), str(record.get("moe_precision", "")), notes
+            model,
+            accelerator,
+            framework_id(record["framework"]),
+            str(record["precision"]),
+            str(record.get("moe_precision", "")),
+            notes,
         ),
         "concurrency": int(record["concurrency"]),
         "kv_dtype": cache_format(record.get("kv_dtype"), notes),
     }
-    fields |= _load(record, fields, notes)
+    fields |= sent(record, fields, notes)
     fields |= _release(record, model, notes)
     if not disaggregated:
         _apply_recipes(fields, record, notes)
@@ -100,30 +101,6 @@ def serving(record: Record, name: str) -> Iterable[Run]:
         "output_tokens_per_s_per_accelerator": record.get("out_tok_s_gpu") or None,
     }
     return [_run(name, record, fields, metrics, notes)]
-
-
-def _load(record: Record, fields: Record, notes: list[str]) -> Record:
-    """Lengths, prompts and batch slots of a serving run."""
-    drawn = "uniform" in str(record.get("len_sampling", "uniform"))
-    if drawn:
-        notes.append(f"lengths are drawn from 0.8 to 1 of what is stated: {MEAN_LENGTH} of it on average")
-    notes.append(f"{PROMPTS_PER_SLOT} prompts per batch slot")
-    share = MEAN_LENGTH if drawn else 1
-    load: Record = {
-        "input_tokens": max(1, round(share * record["isl"])),
-        "output_tokens": max(1, round(share * record["osl"])),
-        "prompts_per_slot": PROMPTS_PER_SLOT,
-    }
-    if not drawn:
-        notes.append("all requests have the same lengths")
-        load["length_range_ratio"] = 0
-        if fields["framework"] == "trtllm" and "decode" not in fields:
-            load["max_requests"] = max(1, fields["concurrency"] - 1)
-            notes.append(
-                "one batch slot fewer than concurrency: the TTFT of these runs grows by output × TPOT ÷ "
-                "concurrency"
-            )
-    return load
 
 
 def _release(record: Record, model: str, notes: list[str]) -> Record:
@@ -143,11 +120,27 @@ def _deployment(
     fields: Record = {"accelerator": accelerator.id, "framework": framework_id(record["framework"])}
     plan = _plan(record, model, disaggregated, notes)
     if not disaggregated:
-        return fields | plan
+        return fields | plan | _replicas(record, plan, notes)
     notes.append(
         "disaggregated: prefill workers are taken to be like the decode worker, which takes all requests"
     )
     return fields | plan | {"decode": plan}
+
+
+def _replicas(record: Record, plan: dict[str, int], notes: list[str]) -> dict[str, int]:
+    """Replicas of the plan on the accelerators of the run, where these are so many times as many.
+
+    Raises:
+        InputError: if accelerators are left over.
+    """
+    ranks = plan["tp"] * plan["pp"] * plan["attention_dp"]
+    accelerators = int(record.get("gpus") or ranks)
+    if accelerators < ranks or accelerators == ranks:
+        return {}
+    if accelerators % ranks:
+        raise InputError(f"gpus is {accelerators}, which is no multiple of the {ranks} ranks of the plan")
+    notes.append("several replicas of the plan on the accelerators of the run")
+    return {"dp": accelerators // ranks}
 
 
 def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> dict[str, int]:
@@ -182,19 +175,13 @@ def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> 
     return {"tp": tp, "pp": pp, "ep": ep, "attention_dp": 1}
 
 
-@cache
-def _recipes() -> Recipes:
-    return load(Recipes, data_folder("profiles") / "recipes.yaml")
-
-
 def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
     """Fill in how the server was started, from the benchmark's public scripts, if a row is one of its
     runs."""
-    source = f"{record.get('source', '')} {record.get('source_ref', '')}"
-    if not any(name in source for name in _recipes().names):
+    if not any(name in source_of(record) for name in recipes().names):
         return
     flags: Record = {}
-    for recipe in _recipes().recipes:
+    for recipe in recipes().recipes:
         if recipe.match.holds(fields, record):
             flags = recipe.set.model_dump(exclude_none=True) | flags
     if not flags:
@@ -254,13 +241,15 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
     accelerators, batch, depth = (
         int(record.get(key) or otherwise) for key, otherwise in (("gpus", 1), ("batch", 1), ("depth", 0))
     )
+    chip = find_accelerator(str(record["system"]))
+    framework = _build(framework_id(record["framework"]), record, notes)
     fields: Record = {
         "model": model,
-        "accelerator": find_accelerator(str(record["system"])).id,
-        "framework": _build(framework_id(record["framework"]), record, notes),
+        "accelerator": chip.id,
+        "framework": framework,
         "pp": accelerators,
         "concurrency": batch,
-        **quantised_formats(model, str(record["quant"]).upper()),
+        **weight_formats(model, chip, framework, str(record["quant"]), "", notes),
     }
     if accelerators > 1:
         fields["microbatches"] = 1
@@ -278,6 +267,8 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
         lengths = {"input_tokens": int(record["prompt_len"]), "output_tokens": 1}
         metrics = {"prefill_s": float(record["prompt_len"]) / float(record["pp_tok_s"])}
         runs.append(_run(f"{name}-pp", record, fields | lengths, metrics, notes))
+    if not runs and record.get("pp_tok_s") and depth:
+        raise InputError("the prompt was timed behind tokens in the KV cache, which is not covered")
     if not runs:
         raise InputError("neither generation with its length nor a prompt with its length")
     return runs
@@ -319,7 +310,6 @@ def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list
         for field, column in columns.items()
         if record.get(column) not in ("", None)
     }
-    source = ", ".join(str(record[key]) for key in ("source", "source_ref") if record.get(key))
     return validate(
         Run,
         {
@@ -327,7 +317,7 @@ def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list
             **fields,
             "metrics": {metric: value for metric, value in metrics.items() if value},
             "environment": environment,
-            "source": source[:300] or "not stated",
+            "source": source_of(record)[:300] or "not stated",
             "date": str(record.get("measured_on") or "") or None,
             "assumptions": tuple(notes),
         },

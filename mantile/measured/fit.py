@@ -11,12 +11,13 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from mantile.equations.factors import KINDS
+from mantile.equations.metrics import TPOT, TTFT
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.library.profiles import Library
 from mantile.measured.match import Batch, MatchedRuns
-from mantile.measured.metrics import Array, errors
-from mantile.measured.profile_versions import Fit, FittedFactor, Scope, matching_keys
+from mantile.measured.metrics import THROUGHPUT, Array, errors
+from mantile.measured.profile_versions import Case, Fit, FittedFactor, Scope, cases_of, matching_keys
 from mantile.measured.runs import Run
 
 Loss = Literal["soft_l1", "cauchy"]
@@ -54,7 +55,8 @@ class FitProblem:
             groups = list(dict.fromkeys(of_runs))
             parameters.append([len(self.names) + groups.index(group) for group in of_runs])
             self.names += tuple((factor, group) for group in groups)
-        self.parameters = np.array(parameters)  # factors by runs: which parameter each run follows
+        of_run = np.array(parameters, int).reshape(len(self.factors), len(self.runs))
+        self.parameters = of_run  # factors by runs: which parameter each run follows
 
     def residuals(self, offsets: Array) -> Array:
         """Log ratios, predicted over measured: runs by metrics; NaN where not measured."""
@@ -164,6 +166,14 @@ class FitProblem:
         """Keys of the profiles that hold for some run: their figures alone bound how a factor may change."""
         return {key for run in self.runs for key in matching_keys(run, self.library)}
 
+    def cases(self) -> list[list[Case]]:
+        """The fallback chains of the runs that follow each parameter."""
+        chains = [cases_of(run, self.library) for run in self.runs]
+        return [
+            list(dict.fromkeys(case for place in np.flatnonzero(followed) for case in chains[place]))
+            for followed in ((self.parameters == number).any(axis=0) for number in range(len(self.names)))
+        ]
+
     @cached_property
     def measured(self) -> Array:
         """Whether a residual is known: runs by metrics."""
@@ -238,7 +248,7 @@ class _FitBatch:
             for factor in factors
             if factor.factor in self.efficiency.figures
         }
-        self.measured = np.log(np.stack([batch.measured[metric] for metric in metrics], axis=-1))
+        self.measured = np.log(np.stack([counted(batch, metric) for metric in metrics], axis=-1))
 
     def residuals(self, factors: Array) -> Array:
         """Log ratios: points by runs by metrics, from factors: points by factors by runs."""
@@ -248,10 +258,13 @@ class _FitBatch:
             for key, value in self.batch.inputs.items()
         }
         scales: dict[Input, Any] = {}
+        kinds = {kind.name: kind for kind in KINDS}
         for fitted, figures in self.figures.items():
             factor = factors[:, self.places[fitted], :].reshape(-1)
             scales |= {figure: scales.get(figure, 1.0) * factor for figure in figures}
-        inputs |= {figure.id: float(figure.value or 0) * scale for figure, scale in scales.items()}
+        for figure, scale in scales.items():  # several factors may share a figure: it stays in its range
+            kind = kinds[figure.id.split(".")[1]]
+            inputs[figure.id] = np.clip(float(figure.value or 0) * scale, kind.low, kind.high)
         values = self.program.sweep(inputs, self.outputs)
         with np.errstate(invalid="ignore", divide="ignore"):
             predicted = np.stack(
@@ -259,6 +272,16 @@ class _FitBatch:
             )
         ratios: Array = predicted.reshape(points, runs, -1) - self.measured
         return ratios
+
+
+def counted(batch: Batch, metric: str) -> Array:
+    """What was measured of a metric, as far as a fit counts it: throughput only in runs without mean TTFT or
+    TPOT, from which it follows."""
+    values = batch.measured[metric]
+    if metric != THROUGHPUT:
+        return values
+    both = np.isfinite(batch.measured[TTFT.key]) & np.isfinite(batch.measured[TPOT.key])
+    return np.where(both, np.nan, values)
 
 
 def _group(values: Mapping[str, Any], scope: Scope, library: Library) -> str:

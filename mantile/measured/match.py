@@ -12,6 +12,7 @@ import numpy as np
 
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
+from mantile.equations.reasons import PLAN
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.graph.rewrite import GraphRewrite
@@ -22,7 +23,7 @@ from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import with_own_accelerators
-from mantile.measured.metrics import COMPARED, THROUGHPUT, Array
+from mantile.measured.metrics import COMPARED, PREFILL_RATE, THROUGHPUT, Array
 from mantile.measured.runs import RejectedRun, Run
 
 
@@ -41,11 +42,13 @@ class Batch:
 
     Args:
         equations: the graph.
+        model: of which it is.
         runs: at least one.
         inputs: by id, an array over the runs where they differ, else one value.
     """
 
     equations: EstimateGraph
+    model: Model
     runs: tuple[MatchedRun, ...]
     inputs: dict[str, Any]
 
@@ -73,17 +76,31 @@ class Batch:
         values = self.program.sweep(self.inputs | dict(changes or {}), self.program.outputs)
         return {node: self._over_runs(value) for node, value in values.items()}
 
+    def unmet_plan_checks(self) -> list[tuple[str, ...]]:
+        """Reason codes of the plan checks that do not hold, for each run."""
+        checks = [check for check in self.equations.checks.checks if check.group == PLAN]
+        values = Program([check.result for check in checks]).sweep(self.inputs)
+        holds = {check.code: self._over_runs(values[check.result]) for check in checks}
+        return [
+            tuple(code for code, of_runs in holds.items() if not of_runs[place])
+            for place in range(len(self.runs))
+        ]
+
     @cached_property
     def measured(self) -> dict[str, Array]:
         """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does
         not report it.
 
         Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an
-        aggregated run.
+        aggregated run; the time of a prefill from its tokens per second.
         """
         given = [run.run.metrics.given() for run in self.runs]
         fields = [metric.field for metric in COMPARED.values()]
         measured = {field: np.array([metrics.get(field, np.nan) for metrics in given]) for field in fields}
+        rate = np.array([metrics.get(PREFILL_RATE, np.nan) for metrics in given])
+        tokens = np.array([float(run.column.values["input_tokens"]) for run in self.runs])
+        prefill = COMPARED["prefill"].field
+        measured[prefill] = np.where(np.isnan(measured[prefill]), tokens / rate, measured[prefill])
         deployment = np.array([metrics.get(OUTPUT_TOKENS_PER_S.key, np.nan) for metrics in given])
         for throughput in (
             deployment / self._accelerators,
@@ -123,6 +140,11 @@ class MatchedRuns:
     library: Library
     batches: tuple[Batch, ...]
     rejected: tuple[RejectedRun, ...]
+
+    def on(self, library: Library) -> MatchedRuns:
+        """The same runs, predicted with other profiles."""
+        models = {run.run.model: batch.model for batch in self.batches for run in batch.runs}
+        return match_runs([run.run for run in self.runs], library, models=models)
 
     @property
     def runs(self) -> tuple[MatchedRun, ...]:
@@ -175,7 +197,7 @@ def match_runs(
                 rejected.append(RejectedRun(run.id, str(error).removeprefix(f"{run.id}: ")))
         if matched:
             follow = [figure.id for figure in equations.all_inputs() if figure.follows is not None]
-            batches.append(Batch(equations, tuple(matched), _stacked(matched, follow)))
+            batches.append(Batch(equations, model, tuple(matched), _stacked(matched, follow)))
     return MatchedRuns(library, tuple(batches), tuple(rejected))
 
 

@@ -60,6 +60,9 @@ def _compared(metric: Metric, name: str = "", label: str = "") -> ComparedMetric
 
 
 THROUGHPUT = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.key
+PREFILL_RATE = "prefill_tokens_per_s"
+"""Input tokens ÷ time of their prefill, as tables of single users have it."""
+
 COMPARED = {
     compared.name: compared
     for compared in (

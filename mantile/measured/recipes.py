@@ -1,5 +1,5 @@
-"""How the servers of public benchmarks were started: flags that their tables of results leave out, from their
-scripts."""
+"""How public benchmarks were run, as far as their tables of results leave it out: flags of their servers,
+what their clients did. And what engines do unless they are told otherwise."""
 
 from __future__ import annotations
 
@@ -68,8 +68,62 @@ class Recipe(Strict):
     source: str = Field(min_length=3)
 
 
+class ClientFlags(Strict):
+    """What the client of a benchmark did.
+
+    Args:
+        prompts_per_slot: prompts it sent ÷ concurrency.
+        drawn_from: shortest ÷ longest length where the table does not say how lengths were drawn.
+        free_slot: whether requests waited as if the batch had a slot fewer than there were requests.
+        batching: as in a scenario.
+    """
+
+    prompts_per_slot: float | None = None
+    drawn_from: float | None = None
+    free_slot: bool | None = None
+    batching: Literal["continuous", "static"] | None = None
+
+
+class Client(Strict):
+    """A benchmark whose client is known: words in the source of its runs, and which of them are meant."""
+
+    names: tuple[str, ...]
+    framework: str | None = None
+    set: ClientFlags
+    source: str = Field(min_length=3)
+
+    def holds(self, framework: str, source: str) -> bool:
+        """Whether runs of a source with a framework are meant."""
+        return self.framework in (None, framework) and any(name in source for name in self.names)
+
+
+class EngineLimits(Strict):
+    """What an engine does unless it is told otherwise; on the accelerators named, or on all."""
+
+    framework: str
+    accelerator: tuple[str, ...] = ()
+    max_requests: int
+    token_budget: int | None = None
+    source: str = Field(min_length=3)
+
+
 class Recipes(Strict):
-    """The recipes of a benchmark; `names` are words in the source of its runs."""
+    """The recipes of a benchmark; `names` are words in the source of its runs. Clients of this and other
+    benchmarks, and limits of engines; the first that holds counts."""
 
     names: tuple[str, ...]
     recipes: tuple[Recipe, ...]
+    clients: tuple[Client, ...] = ()
+    engines: tuple[EngineLimits, ...] = ()
+
+    def client(self, framework: str, source: str) -> ClientFlags | None:
+        """What the client of a benchmark did; None where nobody knows."""
+        known = [client.set for client in self.clients if client.holds(framework, source)]
+        return known[0] if known else None
+
+    def engine(self, framework: str, accelerator: str) -> EngineLimits | None:
+        """The limits of an engine; None where nobody states them."""
+        for limits in self.engines:
+            if limits.framework == framework and accelerator in (limits.accelerator or (accelerator,)):
+                return limits
+        return None

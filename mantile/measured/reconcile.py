@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,15 @@ import pandas as pd
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
 from mantile.measured.match import Batch, MatchedRun, MatchedRuns, match_runs
-from mantile.measured.metrics import COMPARED, errors
+from mantile.measured.metrics import COMPARED, PREFILL_RATE, errors
 from mantile.measured.runs import Measurements, RejectedRun
 from mantile.measured.select import mode_of, select_runs
 
 MODES = ("aggregated", "disaggregated")
-GROUPS = ("model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths")
+OF_CASE = ("model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths")
+GROUPS = (*OF_CASE, "source")
+"""What runs may have in common: what was asked of them, and the table or benchmark they are from."""
+
 COLUMNS = [
     "id",
     "mode",
@@ -27,9 +31,10 @@ COLUMNS = [
     "prompts_per_slot",
     "feasibility",
     *(f"{name}_{what}" for name in COMPARED for what in ("measured", "predicted", "ratio")),
+    *(f"{PREFILL_RATE}_{what}" for what in ("measured", "predicted")),
     "version",
     "date",
-    "source",
+    "reference",
     "assumptions",
 ]
 """Columns of the table of a reconciliation."""
@@ -69,7 +74,7 @@ class Reconciliation:
         return {name: of_metric for name, of_metric in figures.items() if of_metric["n"]}
 
     def groups(self) -> dict[str, dict[str, ErrorsByMetric]]:
-        """The same by model, accelerator and so on."""
+        """The same by model, accelerator, source and so on."""
         return {
             group: {str(key): self.metrics(part) for key, part in self.table.groupby(group, sort=False)}
             for group in GROUPS
@@ -104,7 +109,7 @@ class Reconciliation:
         """For --json."""
         best, worst = self.extremes()
         aggregated = self.table[self.table["mode"] == "aggregated"]
-        shown = ["id", *GROUPS, "tpot_measured", "tpot_predicted", "tpot_ratio"]
+        shown = ["id", *OF_CASE, "tpot_measured", "tpot_predicted", "tpot_ratio"]
         return {
             "source": self.source,
             "where": list(self.where),
@@ -120,6 +125,7 @@ class Reconciliation:
             "best": best[shown].to_dict("records"),
             "worst": worst[shown].to_dict("records"),
             "unanswered": [{"id": run.id, "reason": run.reason} for run in self.rejected],
+            "reasons": dict(Counter(run.reason for run in self.rejected).most_common()),
         }
 
 
@@ -160,18 +166,18 @@ def reconcile(
     matched = match_runs(runs, library, progress)
     _require_known(changes, matched)
     tables = [_compared(batch, changes) for batch in matched.batches]
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
-    impossible = table["feasibility"] == "invalid"
+    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*COLUMNS, "why"])
+    possible = table["feasibility"] != IMPOSSIBLE
     unread = () if conditions else measured.rejected
     return Reconciliation(
-        table=table[~impossible].reset_index(drop=True),
+        table=table[possible].drop(columns="why").reset_index(drop=True),
         rows=len(runs) + len(unread),
         rejected=(
             *unread,
             *matched.rejected,
             *(
-                RejectedRun(str(identifier), "the plan is not possible: `mantile plan` says why")
-                for identifier in table["id"][impossible]
+                RejectedRun(str(run["id"]), f"the plan is not possible: {run['why']}")
+                for run in table[~possible].to_dict("records")
             ),
         ),
         source=source,
@@ -208,13 +214,36 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
     )
     outputs, measured = batch.outputs(), batch.measured
     table = pd.DataFrame([_asked(run) for run in batch.runs])
-    table["feasibility"] = [str(verdict) for verdict in values[batch.equations.checks.feasibility]]
+    _judge_plans(table, batch, [str(verdict) for verdict in values[batch.equations.checks.feasibility]])
     for name, metric in COMPARED.items():
         predicted = values[outputs[metric.field]].astype(float)
         table[f"{name}_measured"] = measured[metric.field]
         table[f"{name}_predicted"] = predicted
         table[f"{name}_ratio"] = predicted / measured[metric.field]
-    return table[COLUMNS]
+    for what in ("measured", "predicted"):
+        table[f"{PREFILL_RATE}_{what}"] = table["input_tokens"].astype(float) / table[f"prefill_{what}"]
+    return table[[*COLUMNS, "why"]]
+
+
+IMPOSSIBLE, PADDED = "invalid", "padded"
+_PADDING = {"HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"}
+
+
+def _judge_plans(table: pd.DataFrame, batch: Batch, verdicts: list[str]) -> None:
+    """Fill in whether each plan is possible, and why not.
+
+    A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded, and
+    are counted so. Any other check that does not hold is a misreading of the record.
+    """
+    unmet = batch.unmet_plan_checks() if IMPOSSIBLE in verdicts else [()] * len(verdicts)
+    padded = [bool(codes) and set(codes) <= _PADDING for codes in unmet]
+    table["feasibility"] = [
+        PADDED if pads else verdict for verdict, pads in zip(verdicts, padded, strict=True)
+    ]
+    table["why"] = [", ".join(codes) for codes in unmet]
+    for assumptions, codes, pads in zip(table["assumptions"], unmet, padded, strict=True):
+        if pads:
+            assumptions.append(f"padded to the next multiple of the ranks ({', '.join(codes)})")
 
 
 def _asked(matched: MatchedRun) -> dict[str, Any]:
@@ -223,6 +252,7 @@ def _asked(matched: MatchedRun) -> dict[str, Any]:
     degrees = (
         f"{short}{values[name]}" for name, short in _DEGREES.items() if name == "tp" or int(values[name]) > 1
     )
+    name, _, reference = run.source.partition(", ")
     return {
         "id": run.id,
         "mode": mode_of(run),
@@ -238,6 +268,7 @@ def _asked(matched: MatchedRun) -> dict[str, Any]:
         "prompts_per_slot": values["prompts_per_slot"],
         "version": run.environment.framework_version,
         "date": run.date,
-        "source": run.source,
+        "source": name,
+        "reference": reference,
         "assumptions": list(run.assumptions),
     }

@@ -36,7 +36,8 @@ class Metrics(Strict):
     """What a run reports: times in seconds, throughput in tokens per second; means unless the name says p50
     or p95.
 
-    `prefill_s` is the time of the prefill pass alone. `output_tokens_per_s` is that of the whole deployment.
+    `prefill_s` is the time of the prefill pass alone, `prefill_tokens_per_s` its prompt ÷ that time.
+    `output_tokens_per_s` is that of the whole deployment.
     """
 
     ttft_s: Seconds = None
@@ -46,6 +47,7 @@ class Metrics(Strict):
     tpot_p50_s: Seconds = None
     e2e_s: Seconds = None
     prefill_s: Seconds = None
+    prefill_tokens_per_s: Rate = None
     output_tokens_per_s: Rate = None
     output_tokens_per_s_per_accelerator: Rate = None
 

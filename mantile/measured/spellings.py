@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.library.architecture import Architecture
 from mantile.library.errors import InputError, unknown
-from mantile.library.models import load_model, model_ids
+from mantile.library.models import ids_by_hub_id, load_model, model_ids
 from mantile.library.profiles import Accelerator, load_library
 
 _FRAMEWORKS = {
@@ -23,11 +23,15 @@ _FRAMEWORKS = {
     "llama.cpp/lm studio": "llama.cpp",
     "llama.cpp (wsl2)": "llama.cpp",
 }
-_TUNING = re.compile(r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|preview|dynamic|v2|0528|turbo)$")
+_TUNING = re.compile(
+    r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|awq|gptq|int4|int8|w4a16|w8a8|gguf|preview|dynamic"
+    r"|v2|v0\.1|0528|turbo)$"
+)
 _SAME_SHAPES = {
     "llama-3-8b": "llama-3.1-8b",
     "llama-3-70b": "llama-3.1-70b",
     "qwen2.5-coder-7b": "qwen2.5-7b",
+    "minimax-m2": "minimax-m2.5",
 }
 
 
@@ -44,14 +48,29 @@ def model_id(name: str) -> tuple[str, str]:
     Raises:
         InputError: for a model that is not in models/.
     """
+    if name in ids_by_hub_id():
+        return ids_by_hub_id()[name], f"{name} is {ids_by_hub_id()[name]}"
     bare = name.rsplit("/", 1)[-1].lower().removeprefix("meta-")
-    while (shorter := _TUNING.sub("", bare)) != bare:
+    while bare not in model_ids() and (shorter := _TUNING.sub("", bare)) != bare:
         bare = shorter
     if bare in model_ids():
         return bare, "" if bare == name else f"{name} is {bare}"
-    if bare in _SAME_SHAPES:
-        return _SAME_SHAPES[bare], f"{name} has the shapes of {_SAME_SHAPES[bare]}"
+    alike = _SAME_SHAPES.get(bare) or _ids_without_tuning().get(bare)
+    if alike is not None:
+        return alike, f"{name} has the shapes of {alike}"
     raise unknown("model", name, model_ids())
+
+
+@cache
+def _ids_without_tuning() -> dict[str, str]:
+    """Our id of each model by its name without what does not change its shapes."""
+    names: dict[str, str] = {}
+    for hub_id, identifier in (*ids_by_hub_id().items(), *((known, known) for known in model_ids())):
+        bare = hub_id.rsplit("/", 1)[-1].lower().removeprefix("meta-")
+        while (shorter := _TUNING.sub("", bare)) != bare:
+            bare = shorter
+        names.setdefault(bare, identifier)
+    return names
 
 
 @cache
@@ -85,37 +104,78 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def weight_formats(
-    model: str, accelerator: Accelerator, precision: str, experts: str, notes: list[str]
+    model: str, accelerator: Accelerator, framework: str, word: str, experts: str, notes: list[str]
 ) -> dict[str, str]:
-    """Data types of the weights behind the one word that a table of serving runs has for the precision.
+    """Data types of the weights behind the one word that a table has for them.
 
     Args:
-        precision: bf16, fp16, fp8 or fp4.
+        framework: our id; files of llama.cpp have embedding and head quantised as well.
+        word: bf16, fp8, int4, AWQ, w8a8, Q4_K_M, ...: a data type of the library or another name of one, in
+            any spelling, with others beside it.
         experts: what the table says of the experts' weights; may be empty.
         notes: gets what that assumes.
 
     Raises:
-        InputError: for another precision.
+        InputError: for a word that names no data type.
     """
-    architecture = architecture_of(model)
-    mixture = bool(architecture.value("experts"))
-    match precision:
-        case "bf16" | "fp16":
-            return {"weights_dtype": precision}
-        case "fp8":
-            by_block = mixture or "block" in experts
-            if by_block and "block" not in experts:
-                notes.append(
-                    "fp8 of a mixture-of-experts model: scaled by block, as its publisher releases it"
-                )
-            return {"weights_dtype": "fp8-block" if by_block else "fp8"}
-        case "fp4" if architecture.choices["weights_dtype"].value == "mxfp4":
-            return {}
-        case "fp4":
-            kind = "mxfp4" if accelerator.vendor == "AMD" else "nvfp4"
-            notes.append(f"fp4 is {kind}" + (", attention stays bf16" if mixture else ""))
-            return {"weights_dtype": kind} | ({"attention_dtype": "bf16"} if mixture else {})
-    raise InputError(f"precision is {precision!r}; expected bf16, fp16, fp8 or fp4")
+    stored = architecture_of(model).choices["weights_dtype"].value
+    mixture = bool(architecture_of(model).value("experts"))
+    kind = _format_of(word)
+    by_block = stored == "fp8-block" or (mixture and framework != "trtllm")
+    if kind == "fp8" and (by_block or "block" in experts):
+        if "block" not in experts:
+            notes.append("fp8 of a mixture-of-experts model: scaled by block, as its publisher releases it")
+        return {"weights_dtype": "fp8-block"}
+    if kind == "fp8" and mixture:
+        notes.append("fp8 of a mixture-of-experts model with TensorRT-LLM: one scale per matrix")
+    if kind == "fp4" and stored != "mxfp4":
+        kind = "mxfp4" if accelerator.vendor == "AMD" else "nvfp4"
+        notes.append(f"fp4 is {kind}" + (", attention stays bf16" if mixture else ""))
+        return {"weights_dtype": kind} | ({"attention_dtype": "bf16"} if mixture else {})
+    if framework.startswith("llama.cpp") or kind in _WITH_HEAD:
+        return _of_file(kind, stored)
+    if kind in ("fp4", stored) and stored not in ("bf16", "fp16"):
+        return {}  # as released, with the data types of its classes
+    if kind == "int4" and stored.startswith("int4"):
+        return {}
+    if word.lower() != kind:
+        notes.append(f"{word} is {kind}")
+    return {"weights_dtype": kind}
+
+
+_WITH_HEAD = {"q4_0", "q4_k_m", "q8_0"}
+_OTHER_WORDS = {"4bit": "int4-g64", "mlx-4bit": "int4-g64", "fp4": "fp4"}
+
+
+def _format_of(word: str) -> str:
+    """Our id of a data type of weights, or fp4, which is one of two.
+
+    The words of a spelling stand for themselves: int4-awq, gptq (4 bit), w4a16_marlin.
+
+    Raises:
+        InputError: for a word that names none.
+    """
+    spelling = re.sub(r"[\s()_,]+", "-", word.strip().lower()).strip("-")
+    for name in (spelling, *spelling.split("-")):
+        if name in _OTHER_WORDS:
+            return _OTHER_WORDS[name]
+        try:
+            return load_library().datatype(name, "weights").id
+        except InputError:
+            continue
+    known = ", ".join(["fp4", *(kind.id for kind in load_library().datatypes if "weights" in kind.roles)])
+    raise InputError(f"precision is {word!r}; expected one of {known}, or another name of one")
+
+
+def _of_file(kind: str, stored: str) -> dict[str, str]:
+    """Data types of a quantised file of weights; embedding and head are quantised as well."""
+    if kind in ("fp4", "mxfp4"):
+        as_released = {"attention_dtype": "q8_0", "head_dtype": "q8_0"}
+        return as_released if stored == "mxfp4" else {"weights_dtype": "mxfp4"}
+    if kind == "fp16":
+        return {"weights_dtype": "fp16", "head_dtype": "fp16", "activation_dtype": "fp16"}
+    head = {"q4_0": "q6_k", "q4_k_m": "q6_k", "nvfp4": "bf16", "int4-g64": "bf16"}.get(kind, kind)
+    return {"weights_dtype": kind, "head_dtype": head}
 
 
 def cache_format(spelling: Any, notes: list[str]) -> str:
@@ -132,19 +192,3 @@ def cache_format(spelling: Any, notes: list[str]) -> str:
     if text not in ("bf16", "fp16"):
         notes.append("KV cache in bf16: not stated")
     return "bf16"
-
-
-def quantised_formats(model: str, quantisation: str) -> dict[str, str]:
-    """Data types of a quantised file of weights by its name, such as Q4_K_M; embedding and head are quantised
-    as well."""
-    if quantisation == "MXFP4":
-        return (
-            {"attention_dtype": "q8_0", "head_dtype": "q8_0"}
-            if architecture_of(model).choices["weights_dtype"].value == "mxfp4"
-            else {"weights_dtype": "mxfp4"}
-        )
-    if quantisation in ("F16", "FP16"):
-        return {"weights_dtype": "fp16", "head_dtype": "fp16", "activation_dtype": "fp16"}
-    weights = {"4BIT": "int4-g64"}.get(quantisation, quantisation.lower())
-    head = {"q4_0": "q6_k", "q4_k_m": "q6_k", "nvfp4": "bf16", "int4-g64": "bf16"}.get(weights, weights)
-    return {"weights_dtype": weights, "head_dtype": head}

@@ -102,6 +102,10 @@ _WIDE = (
     "attention groups that send tokens to experts keep their dense FFNs to themselves; 0.7.0 had none of it"
 )
 _FP8_CACHE = "attention of prompts over an fp8 cache has a rate of its own; 0.7.0 took that over 16 bit"
+_CLIENT = (
+    "a batch of equal lengths is taken to be synchronous where its requests start together, as in a "
+    "benchmark, and half where nobody says so; 0.7.0 took it so everywhere"
+)
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
@@ -369,6 +373,19 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=(?:(?:\(1-\[[\w.]+\]\)|\[[\w.]+\]|1)\*)+MAX\(0,\[(?:decode\.)?memory\.batch\]"
         r"/\[constant\.one_request\]\*\[serving\.saturated\]-\[serving\.generation\]\)",
         why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.lockstep",
+        formula=r"=(?:(?:\(1-\[[\w.]+\]\)|\[[\w.]+\])\*)+IF\(AND\(\[scheduler\.first\]>0,"
+        r"\[inputs\.length_range_ratio\]<=0\),1,0\)",
+        why=_CLIENT,
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.wait_\w+",
+        formula=r"=MIN\(\[efficiency\.queueing\]\*IF\(\[serving\.lockstep\]>0,.*\),\[serving\.line\]\)",
+        why=_CLIENT,
     ),
     Change(
         since=(0, 8),

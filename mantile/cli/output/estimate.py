@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console, print_checks
@@ -81,7 +82,19 @@ def print_estimate(estimate: Estimate) -> None:
         if path.partition(".")[0] in results[0]:
             table.add_row(label, *(written(_at(result, path)) for result in results))
     console.print(table)
+    _print_profiles(console, estimate)
     print_checks(console, results)
+
+
+def _print_profiles(console: Console, estimate: Estimate) -> None:
+    """Which factors of the profiles that were given are used, and what stands for the others."""
+    for use in estimate.profile_usage():
+        console.print(f"{use.pin}: in use: {', '.join(use.used) or 'nothing'}")
+        others = ", ".join(f"{factor} ({by} is used)" for factor, by in use.not_used.items())
+        if others:
+            console.print(f"  not in use: {others}")
+        if use.not_for:
+            console.print(f"  not for {', '.join(use.not_for)}")
 
 
 def _at(result: dict[str, Any], path: str) -> Any:
@@ -112,4 +125,5 @@ def print_built(estimate: Estimate, path: Path) -> None:
             f"  {result['name']}: TTFT {ttft}, TPOT {tpot}, {rate}, {fits} ({used} of {capacity} per "
             "accelerator)"
         )
+    _print_profiles(console, estimate)
     print_checks(console, results)

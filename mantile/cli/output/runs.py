@@ -14,17 +14,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES
-from mantile.measured.reconcile import GROUPS
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, PREFILL_RATE
+from mantile.measured.reconcile import GROUPS, OF_CASE
 
 if TYPE_CHECKING:
     from mantile.measured.reconcile import Reconciliation
     from mantile.measured.runs import RejectedRun
 
-IN_GROUPS = ("tpot", "ttft", "throughput")  # metrics that are shown by group
+IN_GROUPS = ("tpot", "ttft", "throughput", "prefill")  # metrics that are shown by group
 OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
 LONGEST = 140  # characters of a reason
+LONGEST_NAME = 48  # of a group
+MOST_PREDICTIONS = 12  # lines of predictions after a fit
 FEW = 5  # runs for each factor; where there are fewer, it is said
 NOTHING = "–"  # where a metric was not measured
 
@@ -129,7 +131,7 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
     part = reconciliation.modes()[mode]
     measured = reconciliation.metrics(part)
     shown = [name for name in IN_GROUPS if name in measured] or list(measured)
-    for group in GROUPS:
+    for group in sorted(GROUPS, key=lambda group: group != "source"):
         sizes = part[group].value_counts(sort=True)
         if len(sizes) < 2:
             continue
@@ -147,38 +149,43 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
                     _error_cells(metrics[name], OF_GROUPS) if name in metrics else [NOTHING] * len(OF_GROUPS)
                 )
             ]
-            table.add_row(str(key), number(int(sizes[key])), *cells)
+            table.add_row(_short(str(key)), number(int(sizes[key])), *cells)
         out.print(table)
         if len(sizes) > len(keys):
             out.print(f"  {len(sizes) - len(keys)} more with fewer runs: in --json and -o")
 
 
+def _short(name: str) -> str:
+    """A name of a group, cut where it is long."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 2]} …"
+
+
 def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> None:
-    """The runs that are predicted best and worst, by TPOT where it was measured."""
+    """The runs that are predicted best and worst, by TPOT where it was measured, and by prefill."""
     part = reconciliation.modes()[mode]
-    measured = reconciliation.metrics(part)
-    if not measured:
-        return
-    metric = COMPARED["tpot" if "tpot" in measured else next(iter(measured))]
-    unit = metric.unit.replace("/accelerator", "/acc")
-    best_and_worst = reconciliation.extremes(EXTREMES, metric.name, part)
-    for title, runs in zip(("best", "worst"), best_and_worst, strict=True):
-        table = new_table(
-            f"{title} by {metric.label}",
-            *GROUPS[:-1],
-            "in/out",
-            f"measured, {unit}",
-            f"predicted, {unit}",
-            "error",
-            right=range(8, 11),
-        )
-        for run in runs.to_dict("records"):
-            values = [
-                number(run[f"{metric.name}_{what}"] * metric.scale, 4) for what in ("measured", "predicted")
-            ]
-            error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
-            table.add_row(*(str(run[key]) for key in ("id", *GROUPS)), *values, error)
-        out.print(table)
+    measured = list(reconciliation.metrics(part))
+    headline = ["tpot"] if "tpot" in measured else measured[:1]
+    for name in dict.fromkeys([*headline, *(["prefill"] if "prefill" in measured else [])]):
+        metric = COMPARED[name]
+        column, unit, scale = metric.name, metric.unit.replace("/accelerator", "/acc"), metric.scale
+        if name == "prefill":  # as tables of single users have it
+            column, unit, scale = PREFILL_RATE, "tok/s", 1.0
+        best_and_worst = reconciliation.extremes(EXTREMES, metric.name, part)
+        for title, runs in zip(("best", "worst"), best_and_worst, strict=True):
+            table = new_table(
+                f"{title} by {metric.label}",
+                *OF_CASE[:-1],
+                "in/out",
+                f"measured, {unit}",
+                f"predicted, {unit}",
+                "error" if column == metric.name else "error of the time",
+                right=range(8, 11),
+            )
+            for run in runs.to_dict("records"):
+                values = [number(run[f"{column}_{what}"] * scale, 4) for what in ("measured", "predicted")]
+                error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
+                table.add_row(*(str(run[key]) for key in ("id", *OF_CASE)), *values, error)
+            out.print(table)
 
 
 def print_rejected(rejected: Sequence[RejectedRun]) -> None:
@@ -216,11 +223,12 @@ def print_calibration(
     for line in certainty(calibration):
         if not (workbook and "--cross-validate" in line):
             out.print(line)
+    _print_predictions(out, calibration)
+    _print_contradictions(out, calibration)
     for path in files:
         out.print(f"{path}: written")
     if not workbook:
-        use = " ".join(f"--profile {path}" for path in files)
-        out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
+        _print_use(out, calibration, files)
 
 
 def _print_fit_errors(out: Console, calibration: dict[str, Any]) -> None:
@@ -243,6 +251,59 @@ def _print_factors(out: Console, calibration: dict[str, Any]) -> None:
         interval = f"{entry['low']:.3f} … {entry['high']:.3f}"
         table.add_row(entry["factor"], entry["group"], f"{entry['change']:.3f}", interval, note)
     out.print(table)
+
+
+def _print_predictions(out: Console, calibration: dict[str, Any]) -> None:
+    """What was measured, and predicted before and with the files written; the runs furthest off."""
+    metrics = {metric.field: metric for metric in COMPARED.values()}
+    table = new_table(
+        "predicted with the files written",
+        "metric",
+        "",
+        "measured",
+        "before",
+        "after",
+        "error",
+        right=range(3, 7),
+    )
+    runs = sorted(
+        calibration["predicted"], key=lambda run: abs(run["after"] / run["measured"] - 1), reverse=True
+    )
+    for run in runs[:MOST_PREDICTIONS]:
+        metric = metrics[run["metric"]]
+        figures = [number(run[name] * metric.scale, 4) for name in ("measured", "before", "after")]
+        error = percent(run["after"] / run["measured"] - 1, signed=True)
+        table.add_row(run["id"], metric.label, metric.unit, *figures, error)
+    out.print(table)
+    if len(runs) > MOST_PREDICTIONS:
+        out.print(f"  {number(len(runs) - MOST_PREDICTIONS)} more that are nearer: in --json")
+
+
+def _print_contradictions(out: Console, calibration: dict[str, Any]) -> None:
+    """Runs of one case that measured different figures: no factor can fit both."""
+    if not calibration["contradictions"]:
+        return
+    metrics = {metric.field: metric for metric in COMPARED.values()}
+    table = new_table("contradict each other", "metric", "", "lowest", "highest", "runs", right=range(3, 6))
+    for entry in calibration["contradictions"][:REASONS]:
+        metric = metrics[entry["metric"]]
+        low, high = (number(entry[end] * metric.scale, 4) for end in ("low", "high"))
+        ids = f"{entry['low_id']}, {entry['high_id']}"
+        table.add_row(ids, metric.label, metric.unit, low, high, number(entry["runs"]))
+    out.print(table)
+    more = len(calibration["contradictions"]) - REASONS
+    rest = f"; {number(more)} more in --json" if more > 0 else ""
+    out.print(f"The same was asked, and figures differ by more than 20 %: no factor can fit both{rest}.")
+
+
+def _print_use(out: Console, calibration: dict[str, Any], files: Sequence[Path]) -> None:
+    """How the files are used: nothing uses them by itself."""
+    out.print("No estimate uses these files unless it is told to:")
+    use = " ".join(f"--profile {path}" for path in files)
+    out.print(f"use {'it' if len(files) == 1 else 'them'} with: mantile estimate … {use}")
+    out.print(f"or in a scenario: profiles: [{', '.join(map(str, files))}]")
+    for path, cases in zip(files, calibration["holds_for"], strict=True):
+        out.print(f"  {path.name} holds for {cases}")
 
 
 def _unsure(entry: Mapping[str, float]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mantile.graph.quantity import Input, Quantity
 from mantile.measured.metrics import ComparedMetric
-from mantile.measured.reconcile import GROUPS
+from mantile.measured.reconcile import OF_CASE
 from mantile.measured.report.contents import (
     COUNT,
     FORMS,
@@ -25,7 +25,7 @@ from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 
 EXTREMES = 10  # runs of each list
-_SHOWN = ("id", *GROUPS)
+_SHOWN = ("id", *OF_CASE)
 _RANK = style.VALUE.but(form=COUNT, colour=style.MUTE)
 
 

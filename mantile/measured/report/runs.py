@@ -40,10 +40,11 @@ ASKED = {
     "output_tokens": ("output tokens", 90),
     "lengths": ("lengths", 150),
     "feasibility": ("memory", 92),
+    "source": ("source", 190),
 }
 """Head and width in pixels of the columns that say what was asked."""
 
-_ORIGIN = {"version": 90, "date": 84, "source": 260, "assumptions": 520}
+_ORIGIN = {"version": 90, "date": 84, "reference": 260, "assumptions": 520}
 _COMPARED = {"measured": 84, "predicted": 84, "ratio": 66, "error": 76}
 _WORKINGS = {"|error|": 76, "|ln ratio|": 76}
 
