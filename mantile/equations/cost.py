@@ -282,13 +282,15 @@ def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) ->
         "USD/h",
         if_known(capital + upkeep + electricity, capital, electricity),
     )
-    published = hardware.prices["owned"]
+    stated = hardware.prices["owned"]
+    published = rows(
+        "published", "Cost of owning, published", "USD/h", where(stated > 0, stated, NOT_KNOWN), "to compare"
+    )
     rows(
         "own_against_published",
         "Cost of owning against the published figure",
         "1",
-        where(published > 0, if_known(owned / published, owned), NOT_KNOWN),
-        "to compare",
+        if_known(owned / published, owned, published),
     )
     return owned
 

@@ -19,7 +19,7 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
 
-def coverage(rows: Rows, tokens: Quantity, workers: Workers, ir: ModelGraph) -> Quantity | None:
+def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quantity | None:
     """Share of its experts that the busiest rank reads in a pass; None in a model without experts.
 
     On average a share of 1 - (1 - k/E)^(T^spread) is touched: a token misses an expert with probability

@@ -77,8 +77,7 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
         "several where the framework takes a prompt in parts",
         called="passes",
     )
-    in_one = rows("pass_tokens", "Tokens in one pass", "token", tokens / passes)
-    touched = coverage(rows, in_one, workers, ir)
+    touched = coverage(rows, tokens / passes, workers, ir)
     return Phase(
         id="prefill",
         requests=prompts,

@@ -23,7 +23,7 @@ from mantile.measured.profile_versions import Fit, FittedFactor, updated_profile
 
 FITTED_METRICS = tuple(COMPARED[name].field for name in ("tpot", "ttft", "ttft_p50", "prefill", "throughput"))
 """What counts, in a file of runs as in a workbook; throughput only where mean TTFT or TPOT is not known, from
-which it follows."""
+which it follows, and median TTFT only where the mean is not."""
 
 _OF_TPOT = (
     "launch_scale",

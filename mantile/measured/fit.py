@@ -16,7 +16,7 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.library.profiles import Library
 from mantile.measured.match import Batch, MatchedRuns
-from mantile.measured.metrics import THROUGHPUT, Array, errors
+from mantile.measured.metrics import COMPARED, THROUGHPUT, Array, errors
 from mantile.measured.profile_versions import Case, Fit, FittedFactor, Scope, cases_of, matching_keys
 from mantile.measured.runs import Run
 
@@ -276,8 +276,10 @@ class _FitBatch:
 
 def counted(batch: Batch, metric: str) -> Array:
     """What was measured of a metric, as far as a fit counts it: throughput only in runs without mean TTFT or
-    TPOT, from which it follows."""
+    TPOT, from which it follows, and median TTFT only in runs without a mean."""
     values = batch.measured[metric]
+    if metric == COMPARED["ttft_p50"].field:
+        return np.where(np.isfinite(batch.measured[TTFT.key]), np.nan, values)
     if metric != THROUGHPUT:
         return values
     both = np.isfinite(batch.measured[TTFT.key]) & np.isfinite(batch.measured[TPOT.key])
