@@ -559,11 +559,11 @@ def headlines(
                 metric,
                 Quantity(
                     metric.shown_id,
-                    metric.label,
+                    number.label,
                     metric.unit,
                     where(all_of(*needs), number, NOT_KNOWN),
                     "there is none without a second token" if metric.of_decode else "",
-                    name=metric.label,
+                    name=number.name,
                 ),
             )
 
