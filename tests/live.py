@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import math
 import random
 import warnings
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
 from mantile.verify.compiled_formulas import CompiledModel
 from mantile.verify.verify import TOLERANCE, difference, scale_of
-from mantile.workbook.book import FIRST
+from mantile.workbook.book import FIRST, NOT_AVAILABLE
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.read import Cells, File, read_cells
 from mantile.workbook.references import Formula
@@ -89,7 +90,7 @@ def as_written(book: EstimateBook) -> File:
     contents: dict[str, dict[tuple[int, int], Any]] = {}
     for name, sheet in book.sheets.items():
         found = {
-            place: cell.number
+            place: (Formula(NOT_AVAILABLE) if math.isnan(cell.number) else cell.number)
             if cell.number is not None
             else cell.text
             or (Formula(book.formula_text(sheet, cell)) if cell.expression is not None else None)

@@ -113,7 +113,7 @@ def test_metrics_are_told_apart_and_shown_in_the_unit_people_quote() -> None:
         "12.34 ms",
         "0.0000120 ms",
         "2,500.00 ms",
-        "–",
+        "not known",
     ]
     assert TPOT.shown(2.0) == 2000 and TPOT.better == "lower"
 

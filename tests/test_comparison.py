@@ -65,8 +65,8 @@ def test_exactly_the_change_is_found() -> None:
     before, after = (
         float(made.values()[made.equations.serving.tpot]) for made in (plain, _made(concurrency=8))
     )
-    assert heads["serving.tpot"] == {
-        "id": "serving.tpot",
+    assert heads["metrics.tpot"] == {
+        "id": "metrics.tpot",
         "scenario": "A",
         "unit": "s",
         "a": before,

@@ -189,13 +189,13 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "more cards than a workstation without a network holds": (
         {"accelerator": "rtx-4090", "tp": 2, "pp": 8},
         INVALID,
-        "REPLICA_EXCEEDS_SYSTEM",
+        "REPLICA_EXCEEDS_SYSTEM NO_LINK_BETWEEN_RANKS",
         "REPLICA_CROSSES_DOMAINS",
     ),
     "a system whose domain somebody made smaller": (
         {"tp": 8, "accelerator": "rtx-4090", **override("hardware.accelerators", 4)},
         INVALID,
-        "REPLICA_EXCEEDS_SYSTEM",
+        "REPLICA_EXCEEDS_SYSTEM NO_LINK_BETWEEN_RANKS",
         f"TP_CROSSES_DOMAINS {CROSSES}",
     ),
     "Macs on a switch": (MACS | {"tp": 2}, FITS, "", f"TP_CROSSES_DOMAINS {CROSSES} PRICE_UNKNOWN"),
@@ -214,7 +214,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "one card too many for a bridge": (
         {"accelerator": "h100-nvl", "system": "h100-nvl-pair", "tp": 4},
         INVALID,
-        "REPLICA_EXCEEDS_SYSTEM",
+        "REPLICA_EXCEEDS_SYSTEM NO_LINK_BETWEEN_RANKS",
         f"TP_CROSSES_DOMAINS {CROSSES}",
     ),
     "the system of another accelerator": ({"system": "hgx-b200"}, INVALID, "SYSTEM_MISMATCH", ""),

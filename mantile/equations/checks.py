@@ -51,6 +51,7 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
+OVERLOADED = "OVERLOADED"
 FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 
 
@@ -128,6 +129,7 @@ class Checks:
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
         reason: the same, with the code of the first plan check that does not hold in place of invalid.
         possible: 1 if the plan can be.
+        state: feasibility, or that a plan that can be is overloaded.
     """
 
     checks: tuple[Check, ...]
@@ -135,7 +137,13 @@ class Checks:
     feasibility: Quantity
     reason: Quantity
     possible: Quantity
+    state: Quantity
     section: Section
+
+    @property
+    def load(self) -> Named | None:
+        """Requests that arrive over those that can be served; None in a workbook without a request rate."""
+        return next((check.left for check in self.checks if check.reason == OVERLOADED), None)
 
 
 @dataclass(frozen=True)
@@ -212,6 +220,7 @@ def checks(estimate: Checked) -> Checks:
         feasibility=verdict.words,
         reason=verdict.reason,
         possible=verdict.possible,
+        state=verdict.state,
         section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
     )
 
@@ -224,6 +233,7 @@ class _Feasibility:
     words: Quantity
     reason: Quantity
     possible: Quantity
+    state: Quantity
 
 
 def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]) -> _Feasibility:
@@ -253,9 +263,18 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
     first = index(span(codes), match(0, span(plan)))
+    words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
+    possible = rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0))
+    state = words
+    for check in checks:
+        if check.reason == OVERLOADED:
+            overloaded = all_of(possible > 0, check.left > check.right)
+            state = rows(
+                "state", "Feasibility, or overload", "1", where(overloaded, OVERLOADED.lower(), words)
+            )
     return _Feasibility(
         codes=codes,
-        words=rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory)),
+        words=words,
         reason=rows(
             "reason",
             "Feasibility with its reason",
@@ -263,7 +282,8 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
             where(invalid > 0, first, by_memory),
             "the first plan check that does not hold",
         ),
-        possible=rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0)),
+        possible=possible,
+        state=state,
     )
 
 
@@ -652,7 +672,7 @@ def capacity(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     load = estimate.serving.load
     if load is not None:
         at_rate = sides.of()("load", "Load at the request rate", "1", load.open * load.load)
-        yield Check("OVERLOADED", at_rate, sides.fixed(1, "1"))
+        yield Check(OVERLOADED, at_rate, sides.fixed(1, "1"))
 
 
 def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:

@@ -298,7 +298,7 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
     memory = graph.decode_workers.memory
     suffix = ", decode" if len(graph.workers) > 1 else ""
-    share = memory.used / memory.usable
+    share, load = memory.used / memory.usable, graph.serving.load
     used = f"Used per accelerator{suffix}"
     return (
         _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),
@@ -313,6 +313,7 @@ def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
             changes=False,
         ),
         Line("reason", "Feasibility", "1", graph.checks.reason, changes=False),
+        *(() if load is None else (Line("state", "Load", "1", graph.figures["load.state"], changes=False),)),
     )
 
 

@@ -161,6 +161,11 @@ def usual_text(value: Node, unit: str) -> Node:
     return text(value, _TEXT_FORMS.get(unit, "#,##0"))
 
 
+def in_ms(figure: Named) -> Node:
+    """Seconds in ms; a text stays one."""
+    return where(is_number(figure), converted(figure, "s", "ms"), figure)
+
+
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     """Words with a figure in them, where somebody knows it."""
     return where(is_number(figure), words, otherwise)

@@ -541,12 +541,19 @@ def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
 
 def _state(rows: Rows, is_open: Quantity, load: Quantity) -> None:
     calm = rows("calm", "State below saturation", "1", where(is_open > 0, "stable", "closed loop"))
+    borne = rows(
+        "borne",
+        "State below overload",
+        "1",
+        where(all_of(is_open > 0, load > MOST_LOAD), "saturated", calm),
+        "beyond this load waits are no longer what the forms say",
+    )
     rows(
         "state",
         "State",
         "1",
-        where(all_of(is_open > 0, load > MOST_LOAD), "saturated", calm),
-        "beyond this load waits are no longer what the forms say",
+        where(all_of(is_open > 0, load > 1), "overloaded", borne),
+        "the queue grows for as long as the load lasts",
     )
 
 

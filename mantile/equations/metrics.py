@@ -129,13 +129,13 @@ class Metric:
         return number_in(value, self.unit, self.display_unit)
 
     def text(self, value: float | None) -> str:
-        """A value of the quantity with its unit; a dash for None.
+        """A value of the quantity with its unit; for None that it is not known.
 
         Example:
             TPOT.text(0.01234)    # 12.34 ms
         """
         if value is None:
-            return "–"
+            return NOT_KNOWN
         number = self.shown(value)
         places = self.digits
         if number % 1 and abs(number) < 10.0 ** (1 - places):
@@ -559,11 +559,11 @@ def headlines(
                 metric,
                 Quantity(
                     metric.shown_id,
-                    metric.label,
+                    number.label,
                     metric.unit,
                     where(all_of(*needs), number, NOT_KNOWN),
                     "there is none without a second token" if metric.of_decode else "",
-                    name=metric.label,
+                    name=number.name,
                 ),
             )
 

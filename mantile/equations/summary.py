@@ -29,6 +29,7 @@ from mantile.graph.quantity import (
     Quantity,
     all_of,
     equal,
+    if_known,
     index,
     join,
     match,
@@ -180,8 +181,10 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     first = _text("first", "First token, ms", grouped(converted(number_of(ttft), "s", "ms")))
     to_first = told(ttft, join(first, " ms to first token"), _NOT_POSSIBLE)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
-    why = where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))
-    answer = join(f"{model} on ", _machines(graph), ": ", speeds, why)
+    why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
+    if (overload := _overload(graph)) is not None:
+        why.append(where(overload, ", overloaded", ""))
+    answer = join(f"{model} on ", _machines(graph), ": ", speeds, *why)
     workload = join(
         text(inputs.input_tokens, "#,##0"),
         " tokens in, ",
@@ -247,6 +250,11 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
         ),
         "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", text(inputs.pue, "0.00"))),
     }
+
+
+def all_tokens(graph: EstimateGraph) -> Node:
+    """Input and output tokens per second, where output tokens per second are known."""
+    return if_known(graph.serving.total_tokens_per_s, graph.headlines[OUTPUT_TOKENS_PER_S])
 
 
 def split(graph: EstimateGraph) -> Split:
@@ -439,7 +447,18 @@ def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
 def _floor(graph: EstimateGraph, metric: Metric) -> Node:
     """What a metric is, and its floor."""
     floor = graph.figures[f"floor.{metric.attribute}"]
-    return join(f"{metric.definition}; floor ", _in_headline(metric, floor), f" {metric.display_unit}")
+    words = join(f"{metric.definition}; floor ", _in_headline(metric, floor), f" {metric.display_unit}")
+    overload, duration = _overload(graph), graph.inputs.load_duration
+    if metric is not TTFT or overload is None or duration is None:
+        return words
+    grows = join("overloaded: the queue grows; mean over a load of ", text(duration, "#,##0"), " s")
+    return where(overload, grows, words)
+
+
+def _overload(graph: EstimateGraph) -> Node | None:
+    """Whether more requests arrive than a plan that can be serves; None without a request rate."""
+    load = graph.checks.load
+    return None if load is None else all_of(graph.checks.possible > 0, load > 1)
 
 
 def _in_headline(metric: Metric, figure: Named) -> Node:

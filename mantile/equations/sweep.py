@@ -111,7 +111,7 @@ class Live:
 
 def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
     """What a sweep shows of each point."""
-    figures, verdict = graph.figures, graph.checks.feasibility
+    figures, verdict = graph.figures, graph.checks.state
     return {
         key: Shown(key, "plan", verdict.unit, verdict, currency)
         if metric is None

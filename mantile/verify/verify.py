@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from mantile.equations.metrics import METRICS
 from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.verify.engines import Values, with_formulas, with_libreoffice
@@ -16,7 +15,6 @@ from mantile.verify.report import OtherVersion, Report, SheetReport
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
-from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.history import present_name
 from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
@@ -276,7 +274,7 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     """
     edits = []
     left = {name.lower(): name for name in file.book.names}
-    former = former_names(file.book) if file.other_version else {}
+    former = file.book.former_names if file.other_version else {}
     for name, scope, text in file.cells.package.names:
         if name.lower().startswith("_xl"):
             continue  # print areas, filters and the like, which programs add
@@ -294,16 +292,6 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     return edits + [
         {"name": name, "generated": file.book.names[name], "found": None} for name in left.values()
     ]
-
-
-def former_names(book: EstimateBook) -> dict[str, str]:
-    """Where names of results led to before version 0.8: to the figures that these are worked out as."""
-    figures = book.estimate.equations.figures
-    return {
-        metric.defined_name: book.reference_to(metric.worked_out(figures), 0, None)
-        for metric in METRICS
-        if metric.defined_name
-    }
 
 
 def _leads_there(file: File, generated: str, text: str) -> bool:

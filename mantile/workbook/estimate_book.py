@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mantile.equations.display import Currency, as_known, in_unit
+from mantile.equations.metrics import METRICS
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
@@ -73,6 +74,16 @@ class EstimateBook(Book):
     def estimate_values(self) -> list[dict[Node, Any]]:
         """Values of the graph's own figures as generated, for each scenario."""
         return [self.estimate.values(column) for column in range(self.columns)]
+
+    @property
+    def former_names(self) -> dict[str, str]:
+        """Where names of results led to before version 0.8: to the figures that these are worked out as."""
+        figures = self.estimate.equations.figures
+        return {
+            metric.defined_name: self.reference_to(metric.worked_out(figures), 0, None)
+            for metric in METRICS
+            if metric.defined_name
+        }
 
     @property
     def generator(self) -> str:

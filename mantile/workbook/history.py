@@ -215,6 +215,7 @@ _WORDS = {
     r"network\.\w+\.\w+\.latency|serving\.transfer_time": "IF(…,[constant.never])",
     r"network\.\w+\.\w+\.per_byte": "IF(?<[constant.never],…,0)",
     r"p2p\.per_byte|host\.per_byte": "IF(?>0,1/?,[constant.no_link])",
+    r"load\.state": 'IF(AND(?>0,?>?),"saturated",?)',
     r"serving\.transfer": "IF([inputs.disaggregated]>0,?*(1-?),0)",
     r"\w+\.by\.\w+": "?+?*?",
     r"\w+\.cheapest": "MIN({…})",

@@ -47,6 +47,8 @@ _ROWS: tuple[_Row, ...] = (
     _of(metrics.KV_CAPACITY_SEQUENCES),
     ("Request rate, requests/s", "request_rate", number),
     _of(metrics.LOAD),
+    ("Load is", "load_state", number),
+    ("Load lasts, s", "load_duration", number),
     _of(metrics.TTFT),
     ("TTFT, 80 % from", "range_80.ttft.p10", metrics.TTFT.text),
     ("to", "range_80.ttft.p90", metrics.TTFT.text),

@@ -56,8 +56,8 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
         if len(shown) > ROWS:
             shown = shown.iloc[[round(place * (len(shown) - 1) / (ROWS - 1)) for place in range(ROWS)]]
     if len(shown):
-        all_fit = set(shown["feasibility"]) == {"fits"}  # then the first line has said it
-        verdict = ("feasibility", "reasons") if everything and not all_fit else ()
+        said = set(shown["feasibility"]) == {"fits"} and set(shown["reasons"]) == {""}  # by the first line
+        verdict = ("feasibility", "reasons") if not said else ()
         numbers = range(len(parameters), len(parameters) + len(_METRICS))
         table = new_table(
             *parameters,
@@ -76,7 +76,7 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
 
 
 def _number(metric: Metric, value: float) -> str:
-    return number(None if isnan(value) else metric.shown(value), 4)
+    return metric.text(None) if isnan(value) else number(metric.shown(value), 4)
 
 
 def _plain(value: Any) -> str:

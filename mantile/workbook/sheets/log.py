@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mantile.equations.display import LETTERS, converted
+from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
-from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value, is_number, where
+from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -141,7 +141,7 @@ def _look(metric: Metric) -> style.Style:
 
 def _shown(book: EstimateBook, figure: Named) -> Node:
     """Times in ms; the cost in US dollars, as versions before this one state it."""
-    return where(is_number(figure), converted(figure, "s", "ms"), figure) if figure.unit == "s" else figure
+    return in_ms(figure) if figure.unit == "s" else figure
 
 
 def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:

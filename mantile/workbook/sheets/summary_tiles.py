@@ -22,8 +22,8 @@ from mantile.equations.metrics import (
     Metric,
     table_format,
 )
-from mantile.equations.summary import tiles
-from mantile.graph.quantity import Node, Quantity, if_known
+from mantile.equations.summary import all_tokens, tiles
+from mantile.graph.quantity import Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
@@ -149,7 +149,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 
 def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     equations = book.estimate.equations
-    total = if_known(equations.serving.total_tokens_per_s, equations.headlines[OUTPUT_TOKENS_PER_S])
+    total = all_tokens(equations)
     return (
         _metric(
             book,

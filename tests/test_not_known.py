@@ -1,0 +1,181 @@
+"""What cannot be and what nobody knows: no number of it anywhere, and the numbers back where it is mended."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Make
+from live import edit, few
+
+from mantile.cli import main
+from mantile.equations.metrics import DECODE_MBU, DECODE_MFU, INTERACTIVITY, METRICS, TPOT, TTFT, metrics_of
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.sweep import Digest, grid
+from mantile.graph.quantity import NOT_KNOWN, Quantity
+from mantile.library.scenario import parse_scenario
+from mantile.verify.verify import verify
+from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
+
+SMALL = {"model": "llama-3.1-8b", "tp": 1}
+FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "HEADS_NOT_DIVISIBLE": (SMALL | {"tp": 3}, {"tp": 2}),
+    "REPLICA_EXCEEDS_SYSTEM": (SMALL | {"tp": 16, "accelerator": "rtx-4090"}, {"tp": 8}),
+    "EP_WITHOUT_EXPERTS": (SMALL | {"tp": 2, "ep": 2}, {"ep": 1}),
+    "KV_HEADS_NOT_DIVISIBLE": (SMALL | {"tp": 6}, {"tp": 4}),
+    "CONTEXT_EXCEEDS_MODEL": (SMALL | {"input_tokens": 200_000, "concurrency": 1}, {"input_tokens": 500}),
+    "MEMORY_EXCEEDED": ({"tp": 1}, {"tp": 8}),
+    "NO_LINK_BETWEEN_WORKERS": (
+        SMALL | {"accelerator": "rtx-4090", "decode": {"tp": 1}},
+        {"accelerator": "h100-sxm"},
+    ),
+}
+"""Fields of plans that cannot be, by the reason; and those that mend them."""
+
+
+def faulty(code: str, seed: int) -> dict[str, Any]:
+    """A scenario with a fault and a workload of its own."""
+    made = random.Random(f"{code} {seed}")
+    load = {
+        "input_tokens": made.randint(1, 5000),
+        "output_tokens": made.choice((1, 2, 300)),
+        "concurrency": made.choice((1, 7, 64)),
+        "batching": made.choice(("continuous", "continuous", "static"))
+        if "decode" not in FAULTS[code][0]
+        else "continuous",
+    }
+    return load | FAULTS[code][0]
+
+
+def of_plan(made: Estimate) -> dict[str, Any]:
+    """The metrics of a plan as readers of its workbook see them, by attribute."""
+    figures, values = made.equations.figures, made.values()
+    return {metric.attribute: values[metric.of(figures)] for metric in metrics_of(figures) if metric.of_plan}
+
+
+def numbers_in(results: Any) -> list[float]:
+    """All numbers of nested results."""
+    if isinstance(results, dict):
+        return [number for part in results.values() for number in numbers_in(part)]
+    return [] if results is None else [float(results)]
+
+
+@pytest.mark.parametrize("code", FAULTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plan_that_cannot_be_has_no_number_and_has_them_back_once_mended(
+    code: str, seed: int, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In Python, JSON, on a terminal and in a sweep; the reason stands beside it."""
+    fields = faulty(code, seed)
+    made = make(**fields)
+    assert code in {check["code"] for check in made.to_dict()["checks"]["errors"]}
+    assert set(of_plan(made).values()) == {NOT_KNOWN}
+    results = made.to_dict()
+    for metric in METRICS:
+        if metric.of_plan and metric.key.partition(".")[0] in results:
+            assert getattr(made, metric.attribute) is None
+            assert not numbers_in(results[metric.key.partition(".")[0]]), metric.key
+    assert not numbers_in(results["range_80"])
+    table = next(grid(made.scenario, {"concurrency": [fields.get("concurrency", 16), 3]}).tables())
+    digest = Digest()
+    digest.add(table)
+    columns = [metric.column for metric in METRICS if metric.of_plan and metric.column in table]
+    assert table[columns].isna().all(axis=None)
+    assert digest.to_dict() | {"points": 0} == {"points": 0, "feasible": 0, "pareto": [], "best": {}}
+
+    mended = make(**fields | {"output_tokens": 20} | FAULTS[code][1])
+    unknown = [name for name, value in of_plan(mended).items() if isinstance(value, str)]
+    assert not unknown, unknown
+
+
+def test_a_single_output_token_has_no_time_per_further_token(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor what follows from it; all else is known, everywhere."""
+    asked = ["llama-3.1-8b", "--accelerator", "h100-sxm", "--isl", "500", "--osl", "1", "--concurrency", "4"]
+    made = make(model="llama-3.1-8b", tp=1, input_tokens=500, output_tokens=1, concurrency=4)
+    none = {name for name, value in of_plan(made).items() if value == NOT_KNOWN}
+    assert none == {metric.attribute for metric in (TPOT, INTERACTIVITY, DECODE_MFU, DECODE_MBU)}
+    assert made.tpot is None and made.e2e == pytest.approx(made.ttft)
+    for command in (
+        ["estimate", *asked],
+        ["sweep", *asked, "--over", "concurrency=4,8"],
+        ["explain", "metrics.tpot", *asked],
+        ["explain", "serving.tpot", *asked],
+    ):
+        monkeypatch.setattr(sys, "argv", ["mantile", *command])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, command
+    told = capsys.readouterr().out
+    assert NOT_KNOWN in told and "error" not in told
+
+
+def test_nobody_knows_a_price_that_is_not_stated(make: Make) -> None:
+    """All that costs is not known; power is, and nothing is 0."""
+    made = make(model="llama-3.1-8b", accelerator="groq-lpu-v1", tp=8, price_basis="rental")
+    values = made.values()
+    assert isinstance(values[made.figure("cost.price")], str)
+    costs = {name: value for name, value in of_plan(made).items() if "usd" in name}
+    assert len(costs) >= 6 and set(costs.values()) == {NOT_KNOWN}
+    for figure, value in values.items():
+        identifier = str(getattr(figure, "id", ""))
+        if re.fullmatch(r"cost\.(price|hourly|usd_\w+|tokens_per_usd|by\.rental)", identifier):
+            assert value == NOT_KNOWN, identifier
+
+
+def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp_path: Path) -> None:
+    """The base cannot be, and a variant can: Summary, Compare, Sweep, names; then TP is typed anew."""
+    scenario = parse_scenario(
+        {
+            "model": "llama-3.1-8b",
+            "accelerator": "h100-sxm",
+            "tp": 3,
+            "input_tokens": 500,
+            "output_tokens": 50,
+            "concurrency": 4,
+            "variants": [{"name": "two", "tp": 2}],
+            "sweep": {"tp": [2, 3, 4]},
+        },
+        "test",
+    )
+    made = estimate(scenario, library=few())
+    path = build_workbook(made, tmp_path / "faulty.xlsx")
+    assert not lint(path)
+    found = verify(path)
+    assert found.ok, found.to_dict()["mismatches"]
+    book = lay_out(made)
+    values = book.values(book.generated_inputs())
+    seen = {
+        figure.id: values[-1][figure.body]
+        for figure, address in book.addresses.items()
+        if address.sheet in ("Compare", "Sweep")
+        and isinstance(figure, Quantity)
+        and figure.body in values[-1]
+    }
+    assert seen["compare.ttft.0"] == NOT_KNOWN and isinstance(seen["compare.ttft.1"], float)
+    assert seen["compare.ttft.letter"] == "B" and seen["compare.won.2"] == 4 and seen["compare.won.1"] == 0
+    assert seen["sweep.point.2.ttft"] == NOT_KNOWN and seen["sweep.point.2.plan"] == "invalid"
+    assert isinstance(seen["sweep.point.1.ttft"], float) and isinstance(seen["sweep.point.3.usd"], float)
+    assert math.isnan(seen["sweep.point.2.tpot.charted"])
+
+    def type_tp(edited: Any) -> None:
+        sheet, cell = book.names["in_tp"].removeprefix("=").replace("$", "").replace("'", "").split("!")
+        edited[sheet][cell] = 2
+
+    mended = edit(path, tmp_path / "mended.xlsx", type_tp)
+    again = verify(mended)
+    assert again.ok, again.to_dict()["mismatches"]
+    inputs = book.generated_inputs()
+    inputs[0] = inputs[0] | {"inputs.tp": 2}
+    after = book.values(inputs)[0]
+    for metric in (TTFT, TPOT):
+        number = after[metric.of(made.equations.figures)]
+        assert number == values[1][metric.of(made.equations.figures)]
