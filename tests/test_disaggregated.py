@@ -220,7 +220,7 @@ PER_TOKEN = {
     "llama-3.1-8b": 32 * 2 * 8 * 128 * 2,
     "qwen3-235b-a22b": 94 * 2 * 4 * 128 * 2,
     "deepseek-r1": 61 * (512 + 64) * 2,
-    "deepseek-v3.2": 61 * (512 + 64 + 128) * 2,
+    "deepseek-v3.2": 61 * (1152 + 132),
 }
 PLANS: tuple[dict[str, int], ...] = (
     {},

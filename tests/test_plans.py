@@ -739,7 +739,7 @@ def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.D
     length = 1100
     facts = {fact: figure.value for fact, figure in model.ir.facts.items()}
     if model.kv_heads is None:  # latent and rotated key, and the indexer's key: the same on every TP rank
-        kept, copies = (512 + 64 + 128) * 61 * 2 * length, float(plan.tp)
+        kept, copies = ((512 + 64) * 2 + 132) * 61 * length, float(plan.tp)
     else:
         per_layer = 2 * model.kv_heads * facts["head_dim"] * 2
         full = {"gpt-oss-120b": 18, "nemotron-3-nano": 6}.get(name, facts.get("layers", 0))
