@@ -203,9 +203,17 @@ def host(phase: Phase, workers: Workers) -> Block:
     """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass."""
     memory, rate = workers.memory, workers.efficiency["host_bytes"]
     rows = Rows(f"{phase.id}.host", ", host memory")
-    weights = memory.host_weights * workers.inputs.pp
+    of_stage: Node = memory.host_weights
+    if phase.decode:
+        of_stage = of_stage + memory.host_kv * phase.requests / memory.batch
     moved = rows(
-        "bytes", "Bytes", "B", weights + memory.host_kv if phase.decode else weights, "of all stages"
+        "bytes",
+        "Bytes",
+        "B",
+        of_stage * workers.inputs.pp,
+        "of all stages; of the cache what the requests in the pass have there"
+        if phase.decode
+        else "of all stages",
     )
     slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, NO_LINK))
     limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
