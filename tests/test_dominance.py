@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 from conftest import Make, few_of
+from relations import datasheets
 
-from mantile.library.profile_facts import ProfileFact
 from mantile.library.profiles import Library
 
 METRICS = ("serving.ttft", "serving.tpot", "serving.output_tokens_per_s", "prefill.time")
@@ -16,25 +16,6 @@ MODELS = {"llama-3.1-8b": (1,), "llama-3.3-70b": (4, 8), "qwen3-30b-a3b": (1, 2)
 FRAMEWORKS = ("vllm", "sglang", "trtllm")
 CASES = 60
 SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
-
-
-def _known(fact: ProfileFact | None) -> float:
-    return 0.0 if fact is None or fact.value is None else float(fact.value)
-
-
-def _datasheets(library: Library) -> dict[str, np.ndarray]:
-    """Peaks, memory, bandwidth and links of chips that serving engines run on; 0 where nobody states it."""
-    return {
-        chip.id: np.array(
-            [
-                *map(_known, (chip.peak_bf16, chip.peak_fp8, chip.peak_fp4)),
-                *map(_known, (chip.memory_capacity, chip.memory_bandwidth)),
-                _known(library.usual_system(chip.id).link_bandwidth),
-            ]
-        )
-        for chip in library.accelerators
-        if chip.vendor in ("NVIDIA", "AMD") and chip.peak_bf16.value
-    }
 
 
 @pytest.mark.parametrize("framework", few_of(FRAMEWORKS, "sglang"))
@@ -45,7 +26,7 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
     What is left: kernels of MI300X and MI325X take longer to start than those of Hopper, as runs show.
     """
     dice = np.random.default_rng(3)
-    sheets = _datasheets(library)
+    sheets = datasheets(library)
     slower, compared = dict.fromkeys(METRICS, 0), dict.fromkeys(METRICS, 0)
     for model, widths in MODELS.items():
         made = make(model=model, framework=framework, tp=1)

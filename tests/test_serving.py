@@ -18,8 +18,8 @@ from mantile.equations import scheduler as schedulers
 from mantile.equations.framework import frameworks
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
+from mantile.equations.serving import decode_step, serving
 from mantile.equations.serving import prompt as alone
-from mantile.equations.serving import serving
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input
@@ -147,15 +147,16 @@ class Closed:
             parts=equations.prefill.parts | {OVERHEAD: self.overhead},
             blocks=(prompt, replace(blocks["host"], time=nothing)),
         )
-        side = equations.prefill_workers
+        side, step = equations.prefill_workers, replace(equations.decode, time=self.decode)
         served = serving(
             equations.ir,
             schedulers.scheduler(frameworks(made.library), side.inputs),
             side,
             side,
             prefill,
-            replace(equations.decode, time=self.decode),
+            step,
             equations.decoding,
+            decode_step(equations.ir, side, equations.decoding, step),
             alone(equations.ir, side, side, prefill),
         )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}

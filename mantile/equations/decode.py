@@ -12,7 +12,7 @@ from mantile.equations.inputs import Workload
 from mantile.equations.moe import coverage
 from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import AttentionSpan, ModelGraph
 
@@ -121,11 +121,11 @@ def microbatches(rows: Rows, inputs: Workload, running: Quantity) -> Quantity:
         "microbatches",
         "Micro-batches",
         "number",
-        where(
-            inputs.microbatches > 0,
-            inputs.microbatches,
-            minimum(inputs.pp, maximum(1, running / ONE_REQUEST)),
+        minimum(
+            where(all_of(inputs.pp > 1, inputs.microbatches > 0), inputs.microbatches, inputs.pp),
+            maximum(1, running / ONE_REQUEST),
         ),
+        "at most one for each request; one stage needs none",
     )
 
 

@@ -206,7 +206,10 @@ def host(phase: Phase, workers: Workers) -> Block:
     """
     memory, inputs, rate = workers.memory, workers.inputs, workers.efficiency["host_bytes"]
     rows = Rows(f"{phase.id}.host", ", host memory")
-    read: Node = memory.host_weights * inputs.pp
+    of_stage: Node = memory.host_weights
+    if phase.decode:
+        of_stage = of_stage + memory.host_kv * phase.requests / memory.batch
+    read: Node = of_stage * inputs.pp
     if phase.decode:
         swapped = rows(
             "swapped",
@@ -215,10 +218,12 @@ def host(phase: Phase, workers: Workers) -> Block:
             memory.swapped * inputs.pp * phase.rank_requests * TOKENS_PER_STEP / inputs.output_tokens,
             "a request is in as many steps as it has output tokens",
         )
-        read = read + memory.host_kv + swapped
+        read = read + swapped
     else:
         read = phase.in_all_passes(read)
-    moved = rows("bytes", "Bytes", "B", read, "of all stages")
+    moved = rows(
+        "bytes", "Bytes", "B", read, "of all stages; of the cache what the requests in the pass have there"
+    )
     slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, 0))
     limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
     time = rows("time", "Time", "s", moved * slope, called="time of the host memory")

@@ -23,7 +23,7 @@ from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
-from mantile.equations.serving import STATE, Prompt, Serving, prompt, serving
+from mantile.equations.serving import STATE, Prompt, Serving, decode_step, prompt, serving
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -166,10 +166,11 @@ def build_graph(
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
         decoding, decode_pass = apart.decoding, apart.step
+    paced = decode_step(ir, decode_workers, decoding, decode_pass)
     single_pass, steps = None, None
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)
-        steps = step_times(decode_workers, decoding, single_pass, decode_pass)
+        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced.step)
     served = serving(
         ir,
         turns,
@@ -178,6 +179,7 @@ def build_graph(
         prefill_pass,
         decode_pass,
         decoding,
+        paced,
         alone,
         size.experts,
         steps,

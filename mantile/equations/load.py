@@ -35,7 +35,6 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
-    floor,
     is_number,
     logarithm,
     maximum,
@@ -51,6 +50,7 @@ SECTION = "one replica; requests arrive at random and do not wait for one anothe
 ALL_SLOTS = "all_slots."
 """What ids of rows with all batch slots taken begin with; `ESTIMATE` of those at an estimate of the batch."""
 ESTIMATE = "estimate."
+_ESTIMATES = 3
 
 
 Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
@@ -163,13 +163,14 @@ class _Line:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -> StepTimes:
+def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, step: Quantity) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
         workers: those that decode.
         decoding: what a decode step works on.
         single: a decode step with one request; `full` with the batch of the Decode sheet.
+        step: seconds of that step, as fast as the fullest stage of a pipeline.
     """
     rows = Rows("load")
     memory, asked = workers.memory, workers.inputs.max_requests
@@ -190,9 +191,9 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass) -
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (full.time,),
+        (step, full.time),
     )
-    all_slots = at_all_slots.rewrite(full.time)
+    all_slots = at_all_slots.rewrite(step)
     experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
         single=single.time,
@@ -295,7 +296,8 @@ def arrivals(
         rate / maximum(1, prompts),
     )
     lines = _lines(rows, batch, full, steps)
-    token = _at_rate(rows, batch, lines, steps.most_decoding, worst, _Arriving(passed_on, delay, tokens))
+    arriving = _Arriving(passed_on, delay, tokens)
+    token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, worst, arriving)
     assert inputs.load_duration is not None
     waits = _waits(rows, prompts, occupied, load, inputs.load_duration)
     served = rows(
@@ -373,6 +375,7 @@ def _at_rate(
     batch: Quantity,
     lines: tuple[_Line, _Line],
     most: Quantity,
+    single: Quantity,
     worst: Quantity,
     arriving: _Arriving,
 ) -> _AtRate:
@@ -380,8 +383,20 @@ def _at_rate(
     below, above = lines
     tpot_below = _tpot(rows, "", "up to the batch", below, arriving)
     tpot_above = _tpot(rows, "_above", "beyond the batch", above, arriving)
-    fewer = arriving.rate * arriving.tokens * tpot_below <= batch
-    tpot = rows("tpot", "TPOT at this rate", "s", minimum(where(fewer, tpot_below, tpot_above), worst))
+    few = rows(
+        "decoding_below",
+        "Requests that decode, if up to the batch",
+        "request",
+        arriving.rate * arriving.tokens * tpot_below,
+        source="Little's law",
+    )
+    tpot = rows(
+        "tpot",
+        "TPOT at this rate",
+        "s",
+        maximum(single, minimum(where(few <= batch, tpot_below, tpot_above), worst)),
+        "no step is shorter than that of one request",
+    )
     decoding = rows(
         "decoding",
         "Requests that decode",
@@ -393,7 +408,12 @@ def _at_rate(
     step_above = rows("step_above", "Decode step, beyond the batch", "s", above.at(decoding))
     within = decoding <= batch
     step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
-    stall = rows("stall", "Prefill stall per token at this rate", "s", maximum(0, tpot - step))
+    stall = rows(
+        "stall",
+        "Prefill stall per token at this rate",
+        "s",
+        where(arriving.delay > 0, maximum(0, tpot - step), 0),
+    )
     return _AtRate(decoding, step, tpot, stall)
 
 
@@ -627,9 +647,10 @@ def concurrency(
     blocks.append(("At estimate 0", rows_made_again(at_most)))
     rows = Rows("load")
     filling = _filling(rows, "", inputs, load, line, delay)
-    decoding = _estimate(rows, load, "_1" if shares is not None else "", filling * alike)
+    dense = shares is None
+    decoding = _estimate(rows, load, "" if dense else "_1", filling * alike, last=dense)
     if shares is not None:
-        for number in (2, 3):
+        for number in range(2, _ESTIMATES + 1):
             again = GraphRewrite(
                 {batch: decoding},
                 (),
@@ -642,7 +663,7 @@ def concurrency(
             blocks.append((f"At estimate {number - 1}", rows_made_again(again)))
             rows = Rows("load")
             decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
-    default = _whole_requests(rows, load, decoding, time_before)
+    default = _requests_in_flight(rows, load, decoding, time_before)
     blocks.append(("Concurrency", rows.quantities()))
     return Concurrency(default, tuple(blocks))
 
@@ -704,14 +725,19 @@ def _filling(
     )
 
 
-def _estimate(rows: Rows, load: ArrivalRates, suffix: str, requests: Node) -> Quantity:
-    """Requests of a replica that decode, as far as there are slots."""
+def _estimate(rows: Rows, load: ArrivalRates, suffix: str, requests: Node, last: bool = False) -> Quantity:
+    """Requests of a replica that decode, as far as there are slots.
+
+    Args:
+        last: no step is worked out for them. A step has one request at least; on average there may be fewer.
+    """
     number = f", estimate {suffix[1:]}" if suffix else ""
+    in_slots = minimum(load.most_decoding, requests)
     return rows(
         f"estimate{suffix}",
         f"Requests of a replica that decode{number}",
         "request",
-        maximum(ONE_REQUEST, minimum(load.most_decoding, requests)),
+        in_slots if last else maximum(ONE_REQUEST, in_slots),
         source="Little's law",
     )
 
@@ -751,10 +777,10 @@ def _next_estimate(
         "1",
         maximum(SMALLEST, 1 - filling * experts.reading * growth / before),
     )
-    return _estimate(rows, load, f"_{number}", filling * fixed / kept)
+    return _estimate(rows, load, f"_{number}", filling * fixed / kept, last=number == _ESTIMATES)
 
 
-def _whole_requests(rows: Rows, load: ArrivalRates, decoding: Quantity, time_before: Node) -> Quantity:
+def _requests_in_flight(rows: Rows, load: ArrivalRates, decoding: Quantity, time_before: Node) -> Quantity:
     """The concurrency: requests that decode and those before their first token, at most all slots.
 
     Args:
@@ -769,16 +795,16 @@ def _whole_requests(rows: Rows, load: ArrivalRates, decoding: Quantity, time_bef
     )
     requests = rows(
         "batch_whole",
-        "Whole requests in flight, at most all slots",
+        "Requests in flight, at most all slots",
         "request",
-        maximum(1, floor(minimum(load.slots, in_flight * load.replicas))),
+        maximum(1, minimum(load.slots, in_flight * load.replicas)),
     )
     return rows(
         "concurrency",
         "Concurrency at the request rate",
         "request",
         where(is_number(requests), requests, 1),
-        "whole requests",
+        "on average",
     )
 
 

@@ -102,7 +102,11 @@ def requests(rows: Rows, workers: Workers) -> Quantity:
         "request",
         where(
             workers.ranks.continuous > 0,
-            minimum(workers.inputs.attention_dp * ONE_REQUEST, memory.requests),
+            minimum(
+                workers.inputs.attention_dp * ONE_REQUEST,
+                memory.allowed,
+                maximum(1, memory.capacity_sequences),
+            ),
             memory.batch,
         ),
         "continuous batching prefills one prompt for each attention group, static batching the whole batch",

@@ -99,6 +99,7 @@ class _Setting:
     decode: Pass
     scheduler: Scheduler
     decoding: Decoding
+    paced: DecodeStep
     prompt: Prompt
     experts: Quantity | None
 
@@ -141,6 +142,7 @@ def serving(
     prefill: Pass,
     decode: Pass,
     decoding: Decoding,
+    paced: DecodeStep,
     alone: Prompt,
     experts: Quantity | None = None,
     steps: StepTimes | None = None,
@@ -150,7 +152,7 @@ def serving(
     Args:
         decode_workers: the same as the prefill workers where none are described apart.
         turns: how prompts get their turn.
-        decoding: what a decode step works on.
+        decoding: what a decode step works on; `paced` its time.
         alone: a prompt by itself.
         experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
@@ -163,6 +165,7 @@ def serving(
         decode=decode,
         scheduler=turns,
         decoding=decoding,
+        paced=paced,
         prompt=alone,
         experts=experts,
     )
@@ -229,7 +232,7 @@ def _load(setting: _Setting, loop: _ClosedLoop, steps: StepTimes) -> tuple[Arriv
         steps,
         setting.interleaved * setting.efficiency["interference"],
         loop.prompts.delay * (1 + setting.memory.redone),
-        setting.prompt.service * (1 + setting.interleaved * setting.memory.redone),
+        setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled
@@ -491,7 +494,8 @@ def closed_loop(setting: _Setting) -> _ClosedLoop:
     """Decode step and prefill stall of a full batch."""
     rows = Rows("serving")
     others = prompts(rows, setting)
-    step = decode_step(rows, setting)
+    step = setting.paced.step
+    rows.add(*setting.paced.rows)
     together = rows(
         "together",
         "Requests start together",
@@ -582,7 +586,7 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         "prompt_delay",
         "Time a prompt delays the others",
         "s",
-        added + where(stops > 0, stages.launches * stages.share / together, 0),
+        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
         "decode stops for it and its launches, or carries it in a step",
     )
     return _Prompts(
@@ -595,17 +599,26 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
     )
 
 
-def decode_step(rows: Rows, setting: _Setting) -> Quantity:
-    """Seconds of a decode step; a pipeline is as fast as its fullest stage."""
-    pp, step_time = setting.decode_workers.inputs.pp, setting.decode.time
+@dataclass(frozen=True)
+class DecodeStep:
+    """Seconds of a decode step, and the rows that it follows from."""
+
+    step: Quantity
+    rows: tuple[Quantity, ...]
+
+
+def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
+    """Seconds of a decode step; a pipeline is as fast as its fullest stage.
+
+    Args:
+        workers: those that decode.
+        decoding: what a step works on; `decode` its pass.
+    """
+    rows, pp, step_time = Rows("serving"), workers.inputs.pp, decode.time
     stage = rows(
-        "decode_stage",
-        "Time of the fullest decode stage",
-        "s",
-        _stage_time(setting.decode, setting.decode_workers, setting.ir),
-        _FULLEST,
+        "decode_stage", "Time of the fullest decode stage", "s", _stage_time(decode, workers, ir), _FULLEST
     )
-    of_stage = setting.decoding.microbatches * stage
+    of_stage = decoding.microbatches * stage
     step = rows("decode_step", "Decode step", "s", where(pp > 1, maximum(step_time, of_stage), step_time))
     rows(
         "bubble",
@@ -614,7 +627,7 @@ def decode_step(rows: Rows, setting: _Setting) -> Quantity:
         where(pp > 1, 1 - of_stage / step, 0),
         "the pipeline's bubble",
     )
-    return step
+    return DecodeStep(step, rows.quantities())
 
 
 @dataclass(frozen=True)
@@ -926,7 +939,7 @@ def _step_with(setting: _Setting, loop: _ClosedLoop, prompts: Quantity) -> Node:
     """Seconds of a step with prompts: theirs alone where decode stops for them, else what they add to it."""
     return where(
         setting.scheduler.first > 0,
-        loop.prompts.delay * maximum(1, prompts),
+        loop.prompts.delay * prompts,
         loop.step + setting.efficiency["interference"] * loop.prompts.added * prompts,
     )
 
@@ -957,7 +970,7 @@ def batch_slots(
 ) -> _Slots:
     """The time in the batch and, by Little's law, the wait for a place in it, and for a prefill worker."""
     rows, memory = Rows("serving"), setting.memory
-    share, burst_wait = burst(rows, setting, loop, first, waits)
+    share, burst_wait = burst(rows, setting, loop, first, waits, load)
     in_batch = rows(
         "service_time",
         "Time in the batch",
@@ -1159,10 +1172,16 @@ def ttft(first: _Base, waits: _Waits, slots: _Slots) -> _Ttft:
 
 
 def burst(
-    rows: Rows, setting: _Setting, loop: _ClosedLoop, first: _Base, waits: _Waits
+    rows: Rows,
+    setting: _Setting,
+    loop: _ClosedLoop,
+    first: _Base,
+    waits: _Waits,
+    load: Arrivals | None,
 ) -> tuple[Quantity, Quantity]:
     """The share of the warm-up burst of a benchmark, in which all requests come at once, and what it adds."""
     per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
+    in_loop = setting.interleaved if load is None else setting.interleaved * (1 - load.open)
     prompts = rows(
         "burst_prompts",
         "Prompts in a step of the warm-up burst",
@@ -1203,8 +1222,8 @@ def burst(
         "first_share",
         "Share of the warm-up burst",
         "1",
-        where(per_slot > 0, setting.interleaved / maximum(1, per_slot), 0),
-        "of the requests of a benchmark; a service in steady state has none",
+        where(per_slot > 0, in_loop / maximum(1, per_slot), 0),
+        "of the requests of a benchmark; a service in steady state has none, and none comes at a rate",
     )
     wait = rows(
         "burst_wait",

@@ -106,6 +106,11 @@ _CLIENT = (
     "a batch of equal lengths is taken to be synchronous where its requests start together, as in a "
     "benchmark, and half where nobody says so; 0.7.0 took it so everywhere"
 )
+_COMPARED = (
+    "one stage has no micro-batches, a step reads the cache on the host of its own requests, no more prompts "
+    "are prefilled together than are let in, no warm-up burst comes at a rate, and requests in flight are a "
+    "mean: neighbouring deployments could not be compared; 0.7.0 had none of it"
+)
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
@@ -191,6 +196,11 @@ _OWNING = {
     rf"{_OF_OWNING.format('capital')}\+{_OF_OWNING.format('electricity')},0\)",
     r"cost\.by\.owned": r"=IF\((\[(?:[\w.]+\.)?hardware\.price_owned\])>0,\1,"
     rf"{_OF_OWNING.format('own')}\)",
+}
+_OLD_COMPARED = {
+    r"prefill\.requests": "IF([inputs.continuous]>0,"
+    "MIN([inputs.attention_dp]*[constant.one_request],[memory.requests]),[memory.batch])",
+    r"decode\.host\.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
 }
 _VARIANTS = {
     **{
@@ -406,6 +416,28 @@ CHANGES: tuple[Change, ...] = (
         ids=r"serving\.base",
         formula=r"=SUM\(\{\[serving\.first_token\],.*,\[serving\.held_back\](?:,\[serving\.transfer\])?\}\)",
         why=_SCHEDULE,
+    ),
+    *(
+        Change(since=(0, 8), ids=identifier, formula=_pattern(formula), why=_COMPARED)
+        for identifier, formula in _OLD_COMPARED.items()
+    ),
+    Change(
+        since=(0, 8),
+        ids=r"serving\.first_share",
+        formula=r"=IF\(\[inputs\.prompts_per_slot\]>0,\[inputs\.continuous\](?:\*\(1-\[inputs\.disaggregated\]\))?"
+        r"/MAX\(1,\[inputs\.prompts_per_slot\]\),0\)",
+        why=_COMPARED,
+    ),
+    *(
+        Change(since=(0, 8), ids=identifier, formula=formula, why=_COMPARED)
+        for identifier, formula in (
+            (
+                r"load\.tpot",
+                r"=MIN\(IF\(.*<=.*,\[load\.tpot_below\],\[load\.tpot_above\]\),\[load\.worst\]\)",
+            ),
+            (r"load\.estimate(?:_3)?", r"=MAX\(\[constant\.one_request\],MIN\(\[load\.most\w*\],.*\)\)"),
+            (r"load\.batch_whole", r"=MAX\(1,INT\(MIN\(\[load\.seats\],.*\)\)\)"),
+        )
     ),
     Change(
         since=(0, 8),
