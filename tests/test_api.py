@@ -125,7 +125,9 @@ def test_what_nobody_knows_or_cannot_be_is_none(impossible: mt.Estimate) -> None
     assert impossible.tpot is impossible.ttft_p95 is impossible.usd_per_hour is None
     assert impossible.memory_per_accelerator > impossible.memory_capacity  # type: ignore[operator]
     assert "MEMORY_EXCEEDED" in repr(impossible) and "MEMORY_EXCEEDED" in impossible._repr_html_()
-    unpriced = mt.estimate(**FIELDS | {"accelerator": "m3-ultra", "tp": 1, "price_basis": "rental"})
+    unpriced = mt.estimate(
+        **FIELDS | {"accelerator": "m3-ultra", "framework": "mlx", "tp": 1, "price_basis": "rental"}
+    )
     assert unpriced.usd_per_hour is None and unpriced.tpot is not None
     assert unpriced.to_dict()["usd_per_million_tokens"] == dict.fromkeys(("output", "input", "blended"))
 

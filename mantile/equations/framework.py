@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from mantile.graph.quantity import Input, Node, Section, defined, index, join, match, span, sum_where
 from mantile.library.profiles import SIXTEEN_BIT, Library
 
-PADS, QUANTISED = "pads", "quantised"
+MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
 
 @dataclass(frozen=True)
 class Pairs:
     """What frameworks run on and do, as framework/what, and a 1 to count each.
 
-    framework/maker: runs on chips of the maker; framework/maker/pads: pads heads there; framework/format:
+    framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks run on chips of the
+    maker; framework/maker/pads: pads heads there; framework/format:
     multiplies in a format below 16 bit; framework/quantised/int8: multiplies in int8 what is only stored in
     less than 16 bit.
     """
@@ -36,7 +37,15 @@ class Pairs:
 
 def pairs(library: Library) -> Pairs:
     """The pairs of all frameworks."""
-    said: dict[str, str] = {}
+    said = {
+        f"{MAKER}/{vendor}": "what runs on chips of the maker is stated"
+        for vendor in dict.fromkeys(
+            (
+                *(vendor for framework in library.frameworks for vendor in framework.vendors),
+                *(chip.vendor for chip in library.accelerators if chip.own_software),
+            )
+        )
+    }
     for framework in library.frameworks:
         start = framework.id
         said |= {f"{start}/{vendor}": "framework/maker of the chip" for vendor in framework.vendors}

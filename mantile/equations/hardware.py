@@ -17,6 +17,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    as_node,
     equal,
     index,
     is_number,
@@ -293,7 +294,8 @@ def _framework_runs(
         "hardware.framework_runs",
         "The framework runs on chips of this maker",
         "flag",
-        pairs.holds(inputs.framework, vendor),
+        where(pairs.holds(as_node(framework.MAKER), vendor) > 0, pairs.holds(inputs.framework, vendor), 1),
+        "of a maker that no framework names nobody knows it",
     )
     pads = Quantity(
         "hardware.framework_pads",

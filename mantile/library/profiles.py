@@ -40,7 +40,7 @@ class Accelerator(Profile):
 
     `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
     host, per direction; None where memory is one. `memory_visible` is what it may use of a memory that it
-    shares with the CPU; None: all of it.
+    shares with the CPU; None: all of it. `own_software`: it runs its maker's programs only.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Accelerator(Profile):
     generation: str
     year: int | None = None
     system: str | None = None
+    own_software: bool = False
     peak_fp32: ProfileFact | None = None
     peak_tf32: ProfileFact | None = None
     peak_bf16: ProfileFact
