@@ -331,7 +331,7 @@ TPOT = ("Calibration", "measured.tpot", 8)
             {TPOT: 9, ("Serving", "serving.e2e", 8): 1.5},
             r"Serving!H\d+ \(serving\.e2e\): holds '1\.5' instead of",
         ),
-        ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 0 to "),
+        ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 1e-09 to "),
         (
             {TPOT: 9, ("Hardware", "system.hgx-h100.pair_bandwidth", 7): 50},
             r"Hardware!G\d+ \(system\.hgx-h100\.pair_bandwidth\): .* where topology is mesh",

@@ -559,7 +559,7 @@ def headlines(
                 metric,
                 Quantity(
                     metric.shown_id,
-                    number.label,
+                    number.label if number.id.startswith(("serving.", "cost.")) else metric.label,
                     metric.unit,
                     where(all_of(*needs), number, NOT_KNOWN),
                     "there is none without a second token" if metric.of_decode else "",

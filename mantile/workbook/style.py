@@ -25,7 +25,7 @@ BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEX
 TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK, "control": FACTOR_EDGE}
 
 _AIR = "_)_)"
-_SECONDS = r'[>=100000]"never";0.000\ 000\ 0'  # a time that stands for what cannot be
+_SECONDS = r"0.000\ 000\ 0"
 _ENGINEERING = "##0.00E+0;-##0.00E+0;0"
 _WHOLE = "#,##0"
 _BY_UNIT = {

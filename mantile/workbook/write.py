@@ -206,7 +206,9 @@ class _Writer:
         drawn.set_x_axis(self._recoloured(chart.x_axis))
         drawn.set_y_axis(self._recoloured(chart.y_axis))
         if chart.kind["type"] in ("line", "scatter"):
-            drawn.show_na_as_empty_cell()  # no point, and no line to it
+            drawn.show_na_as_empty_cell()  # no point where nobody knows a result
+        if chart.kind["type"] == "line":
+            drawn.show_blanks_as("span")  # XlsxWriter cannot say "gap", and LibreOffice then draws 0
         drawn.set_legend(self._recoloured(chart.legend))
         drawn.set_size({"width": chart.size[0], "height": chart.size[1]})
         x, y, width, height = chart.plot
