@@ -18,10 +18,9 @@ MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 class Pairs:
     """What frameworks run on and do, as framework/what, and a 1 to count each.
 
-    framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks run on chips of the
-    maker; framework/maker/pads: pads heads there; framework/format:
-    multiplies in a format below 16 bit; framework/quantised/int8: multiplies in int8 what is only stored in
-    less than 16 bit.
+    framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks do;
+    framework/maker/pads: pads heads there; framework/format: multiplies in a format below 16 bit;
+    framework/quantised/int8: multiplies in int8 what is only stored in less than 16 bit.
     """
 
     names: tuple[Input, ...]

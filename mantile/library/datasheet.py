@@ -46,6 +46,7 @@ vendor: null
 generation: null
 version: "1"  # raise it with every changed fact
 # year: 2026
+# own_software: true  # it runs programs of its maker alone: the frameworks listed here are then refused
 # system: my-server  # my-server.yaml beside this file, as `mantile hardware show hgx-h100` shows one;
 #                    # without a system the accelerator works alone
 """
