@@ -77,7 +77,12 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
 # host_bandwidth leads to the memory of the host, per direction: half of what is stated for both directions.
 # Leave it out where accelerator and host share one memory.
 """,
-        {"memory_capacity": "", "memory_bandwidth": "", "host_bandwidth": "per direction"},
+        {
+            "memory_capacity": "",
+            "memory_visible": "what it may use of a memory that it shares with the CPU; all of it if left out",
+            "memory_bandwidth": "",
+            "host_bandwidth": "per direction",
+        },
     ),
     (
         """
