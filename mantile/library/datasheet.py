@@ -79,7 +79,7 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
 """,
         {
             "memory_capacity": "",
-            "memory_visible": "what it may use of a memory that it shares with the CPU; all of it if left out",
+            "memory_visible": "of a memory shared with the CPU; all of it if left out",
             "memory_bandwidth": "",
             "host_bandwidth": "per direction",
         },
