@@ -515,7 +515,10 @@ def test_what_no_profile_can_hold_is_refused() -> None:
 
 
 def test_throughput_counts_where_nothing_else_says_it() -> None:
-    """It follows from mean TTFT and TPOT; runs that report it alone are fitted to it."""
+    """It follows from mean TTFT and TPOT; runs that report it alone are fitted to it.
+
+    Median TTFT counts where no mean is measured.
+    """
     figure = "output_tokens_per_s_per_accelerator"
     alone = [run.model_copy(update={"metrics": Metrics(**{figure: 100.0})}) for run in asked(4)]
     assert set(calibrate(match_runs(alone)).before) == {figure}
@@ -524,7 +527,9 @@ def test_throughput_counts_where_nothing_else_says_it() -> None:
         for run in asked(4)
     ]
     made = calibrate(match_runs(both))
-    assert set(made.before) == {"tpot_s", "ttft_s", "ttft_p50_s"}
+    assert set(made.before) == {"tpot_s", "ttft_s"}
+    medians = [run.model_copy(update={"metrics": Metrics(tpot_s=0.1, ttft_p50_s=0.5)}) for run in asked(4)]
+    assert set(calibrate(match_runs(medians)).before) == {"tpot_s", "ttft_p50_s"}
     assert {run.metric for run in made.predicted} == set(made.before)
 
 

@@ -433,7 +433,7 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
         ({"precision": "fp8 block"}, {"weights_dtype": "fp8-block"}),
         ({"precision": "nvfp4 (modelopt)"}, {"weights_dtype": "nvfp4"}),
         ({"precision": "bitsandbytes nf4"}, {"weights_dtype": "nf4"}),
-        ({"precision": "Q4_K_M"}, {"weights_dtype": "q4_k_m", "head_dtype": "q4_k_m"}),
+        ({"precision": "Q4_K_M"}, {"weights_dtype": "q4_k_m", "head_dtype": "q6_k"}),
         ({"model": "meta-llama/Llama-4-Scout-17B-16E-Instruct"}, {"model": "llama-4-scout"}),
         ({"model": "mistralai/Mixtral-8x7B-Instruct-v0.1"}, {"model": "mixtral-8x7b"}),
         ({"model": "zai-org/GLM-4.7"}, {"model": "glm-4.7-fp8"}),
@@ -636,7 +636,7 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
         "llama.cpp",
     )
     assert any("has the shapes of llama-3.1-8b" in note for note in generated.assumptions)
-    assert (generated.weights_dtype, generated.head_dtype, generated.concurrency) == ("q4_k_m", "q4_k_m", 1)
+    assert (generated.weights_dtype, generated.head_dtype, generated.concurrency) == ("q4_k_m", "q6_k", 1)
     assert (generated.input_tokens, generated.output_tokens) == (1, 1024)
     assert generated.metrics.given() == {"tpot_s": pytest.approx(1 / 127.7)}
     assert (prompt.input_tokens, prompt.output_tokens) == (512, 1)
