@@ -75,10 +75,11 @@ Table = dict[tuple[str, str], Line]
 
 
 def above(left: Array, right: Array) -> Array:
-    """By how much one side is above the other, relative; infinite where one is no number."""
+    """By how much one side is above the other, relative; infinite where one alone is a number."""
     with np.errstate(all="ignore"):
         over = np.where(left == right, 0.0, np.where(right > 0, left / right - 1, np.inf))
-    return np.where(np.isfinite(left) & np.isfinite(right), over, np.inf)
+    neither = np.isnan(left) & np.isnan(right)  # not known on either side
+    return np.where(neither, 0.0, np.where(np.isfinite(left) & np.isfinite(right), over, np.inf))
 
 
 class _Neighbours:

@@ -549,8 +549,7 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
 # How often the ranks of a stage hold a tensor, by the end of its name, as Megatron, vLLM and SGLang split it;
 # and its bits.
 #   heads, kv: over TP, KV heads copied beyond their number
-#   columns: over all ranks
-#   shared: columns of shared experts
+#   columns, shared: of dense FFNs and of shared experts; over all ranks, or over TP where tokens are sent
 #   expert: over EP, columns over what remains
 #   result: of an expert, but not split by columns
 #   every: whole on every rank
@@ -611,7 +610,7 @@ class Plan:
         return {
             "heads": self.groups,
             "kv": self.groups * max(1, self.tp / (kv_heads or 1)),
-            "columns": 1,
+            "columns": self.groups if self.sends else 1,
             "expert": 1,
             "result": self.stage / self.ep,
             "shared": self.groups if self.sends else 1,
@@ -828,7 +827,7 @@ def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> N
         often = {
             "heads": again,
             "kv": again * every_kv,
-            "columns": 1,
+            "columns": again if plan.sends else 1,
             "expert": chosen,
             "shared": again if plan.sends else 1,
             "every": plan.tp * again,
