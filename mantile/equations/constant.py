@@ -76,40 +76,6 @@ MOST_LOAD = _constant(
     "most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8"
 )
 P95 = _constant(
-    "one_in_twenty",
-    "Share beyond p95",
-    "1",
-    0.05,
-    "share of requests that wait longer than the 95th percentile",
-    "0.05",
-)
-BEYOND_P50 = _constant(
-    "half_left",
-    "Share beyond the median",
-    "1",
-    0.5,
-    "share of requests that wait longer than the median",
-    "0.5",
-)
-MOST_REQUESTS = _constant(
-    "most_requests",
-    "Most requests in flight",
-    "request",
-    1_000_000,
-    "a limit of the Concurrency cell",
-    "1,000,000",
-)
-MOST_LOAD = _constant(
-    "most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8"
-)
-MOST_GROWTH = _constant(
-    "most_growth",
-    "Largest growth of a step",
-    "1",
-    0.9,
-    "a step that grows faster with the batch is saturated",
-)
-P95 = _constant(
     "nineteen_in_twenty",
     "Share up to p95",
     "1",

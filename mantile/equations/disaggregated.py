@@ -227,7 +227,14 @@ def _line(rows: Rows, batch: Quantity, single: Pass, full: Quantity, experts: Ro
         "s",
         maximum(0, further) / maximum(1, batch / ONE_REQUEST - 1),
     )
-    return _Line(rows("fixed", f"Step time without requests in decode{apart}", "s", first - slope), slope)
+    fixed = rows(
+        "fixed",
+        f"Step time without requests in decode{apart}",
+        "s",
+        maximum(0, first - slope),
+        "0 where many requests take more than as many steps of one, such as those with a cache on the host",
+    )
+    return _Line(fixed, slope)
 
 
 def _tangent(

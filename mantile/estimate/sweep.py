@@ -31,7 +31,7 @@ from mantile.equations.metrics import (
 from mantile.estimate.estimate import require_override
 from mantile.estimate.results import headline, is_possible
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Named
+from mantile.graph.quantity import Input, Named
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
@@ -133,7 +133,7 @@ class Grid:
             arrays: dict[str, Array | _Coded] = {}
             values = again(given)
             arrays |= {
-                name: _numbers(values[node]) if name in results else _coded(values[node])
+                name: _numbers(values[node]) if name in results else _coded(_plain(node, values[node]))
                 for name, node in figures.items()
             }
             arrays["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
@@ -216,6 +216,11 @@ def _blocks(shape: tuple[int, ...]) -> tuple[Iterator[_Block], int]:
     cut = [slice(start, start + step) for start in range(0, shape[first_uncut - 1], step)]
     blocks = ((*front, *(slice(None) for _ in shape[first_uncut:])) for front in product(*outer, cut))
     return blocks, first_uncut
+
+
+def _plain(figure: Named, value: Any) -> Any:
+    """Values as a scenario file holds them: whole numbers of some inputs, also where they follow a mean."""
+    return np.floor(value) if isinstance(figure, Input) and figure.integer else value
 
 
 def _coded(value: Any) -> Array | _Coded:
