@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
 DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
+UNKNOWN = re.compile(r"network\.|metrics\.|cost\.|.*\.by\.|.*\.cheapest$")
+"""What may be a text: ways that no link allows, results of a plan that cannot be, prices that nobody states."""
 
 
 def dtypes(library: Library, role: str) -> list[str]:
@@ -119,7 +122,7 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
         return found
 
     for quantity in made.equations.quantities():
-        if values[quantity].dtype != object:
+        if values[quantity].dtype != object and not UNKNOWN.match(quantity.id):
             assert np.isfinite(values[quantity]).all(), quantity.id
     tiny = 1e-12
     assert (figure("serving.ttft") >= figure("floor.ttft") * (1 - tiny)).all()
@@ -283,7 +286,9 @@ def test_better_hardware_never_makes_anything_slower(
         figure = made.figure(name)
         if name == "serving.ttft":
             more = after[share] > before[share]
-            faster = after[figure] <= before[figure] * (1 + np.where(more, 0.02, 1e-12))
+            burst = after[made.figure("serving.burst_wait")] > 0  # its steps are as full as those that serve
+            tolerance = np.where(more, np.where(burst, 0.15, 0.02), 1e-12)
+            faster = after[figure] <= before[figure] * (1 + tolerance)
             assert (after[figure] <= before[figure] * (1 + 1e-12)).mean() > 0.95
         else:
             faster = after[figure] <= before[figure] * (1 + 1e-12)

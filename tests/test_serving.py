@@ -157,7 +157,7 @@ class Closed:
             step,
             equations.decoding,
             decode_step(equations.ir, side, equations.decoding, step),
-            alone(equations.ir, side, side, prefill),
+            alone(equations.ir, frameworks(made.library), side, side, prefill),
         )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
         self.outputs = {
