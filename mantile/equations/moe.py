@@ -33,6 +33,8 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
     per_token, count = routed[0].per_token, routed[0].count
     ranks = workers.plan.experts
     assert ranks is not None
+    if not isinstance(tokens, Quantity):
+        tokens = rows("pass_tokens", "Tokens in one pass", "token", tokens)
     missed = 1 - per_token / count
     draws = minimum(
         (tokens / ONE_TOKEN) ** workers.efficiency["routing_spread"], SATURATED * count / per_token
