@@ -29,7 +29,7 @@ PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <=
 DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
 UNKNOWN = re.compile(r"network\.|metrics\.|cost\.|.*\.by\.|.*\.cheapest$")
-"""What may be a text: ways that no link allows, results of a plan that cannot be, prices that nobody states."""
+"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states."""
 
 
 def dtypes(library: Library, role: str) -> list[str]:
