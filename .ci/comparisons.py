@@ -1,6 +1,6 @@
 """Predictions that can be compared: random deployments, and neighbours of each that differ in one thing.
 
-    python .ci/comparisons.py --cases 23000            some six million comparisons, about ten minutes
+    python .ci/comparisons.py --cases 23000            some six million comparisons, in minutes
     python .ci/comparisons.py --only "more requests"   relations with these words in their name
 
 Which of two neighbours is better is known without a measurement: more bandwidth is never slower. The table

@@ -443,7 +443,7 @@ def of_spelling(library: Library) -> list[Relation]:
         Relation("the usual system by its name", by(usual, "system", "accelerator"), **exact),
         Relation("the scheduler by its name", by(schedulers, "scheduler", "framework"), **exact),
         Relation("KV admission by its name", by(admissions, "kv_admission", "framework"), **exact),
-        Relation("a limit that no batch reaches", unlimited, ALIKE, tolerance=1e-5),
+        Relation("a limit that no batch reaches", unlimited, ALIKE, tolerance=0.001),
         Relation(
             "sequence parallelism on one rank", **alone("tp", "sequence_parallel", "off", "on"), **exact
         ),

@@ -231,8 +231,8 @@ def _line(rows: Rows, batch: Quantity, single: Pass, full: Quantity, experts: Ro
         "fixed",
         f"Step time without requests in decode{apart}",
         "s",
-        maximum(0, first - slope),
-        "0 where many requests take more than as many steps of one, such as those with a cache on the host",
+        maximum(SMALLEST * single.time, first - slope),
+        "next to none where requests take longer than as many steps of one, as with a cache on the host",
     )
     return _Line(fixed, slope)
 
