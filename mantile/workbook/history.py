@@ -407,6 +407,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 8),
+        ids=r"load\.stall",
+        formula=r"=MAX\(0,\[load\.tpot\]-\[load\.\w+\]\)",
+        why=_SCHEDULE,
+    ),
+    Change(
+        since=(0, 8),
         ids=r"serving\.first_step",
         formula=r"=\[inputs\.continuous\]\*\[efficiency\.step_lag\]\*\[serving\.(?:decode_step|step_in_use)\]",
         why=_SCHEDULE,
