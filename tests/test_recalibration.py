@@ -89,7 +89,6 @@ def typed(made: Estimate, workbook: Path) -> Path:
         for column, value in enumerate(tpot):
             _cell(book, "Calibration", "measured.tpot", 8 + column).value = value
         _cell(book, "Calibration", "measured.ttft").value = float(made.results()["ttft_s"]) * 1e3 * LATER
-        _cell(book, "Calibration", "measured.output_tokens_per_s").value = 0  # as good as empty
 
     return edit(workbook, workbook.with_name("typed.xlsx"), change)
 
@@ -150,7 +149,6 @@ def test_typed_values_are_compared(typed: Path, typed_file: File) -> None:
     assert {edit["id"] for edit in report.inputs} == {
         "measured.tpot",
         "measured.ttft",
-        "measured.output_tokens_per_s",
     }
     base, busy = _figures(typed_file, 0), _figures(typed_file, 1)
     assert base["measured.ratio.tpot"] == pytest.approx(1 / SLOWER) == busy["measured.ratio.tpot"]
