@@ -134,3 +134,13 @@ def test_a_parking_place_changes_nothing_where_memory_suffices(make: Make) -> No
         for room in (0, 0.5, 1, 20)
     ]
     assert again == sorted(again, reverse=True) and again[0] > again[1] > again[2] > again[3] == 0
+
+
+def test_a_rate_on_a_plan_without_room_has_a_number_in_every_cell(make: Make) -> None:
+    """Weights fill the memory of the decode workers: that does not fit, and nothing is an error value."""
+    usable = [{"id": "decode.efficiency.memory_usable", "value": 0.5, "reason": "test"}]
+    made = make(model="gpt-oss-120b", tp=1, concurrency=None, request_rate=5, decode={}, overrides=usable)
+    values = made.values()
+    figures = [values[figure] for figure in made.equations.quantities()]
+    assert not [value for value in figures if not isinstance(value, str) and not np.isfinite(value)]
+    assert made.results()["ttft_s"] is None

@@ -178,7 +178,7 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, s
         "most",
         "Most requests in a batch",
         "request",
-        minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences)),
+        maximum(1, minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences))),
     )
     all_run = {memory.batch: most, memory.allowed: most}
     at_most = GraphRewrite(all_run, (), ALL_SLOTS, ", all slots taken", (decoding.most,))
@@ -413,6 +413,7 @@ def _at_rate(
         "Prefill stall per token at this rate",
         "s",
         where(arriving.delay > 0, maximum(0, tpot - step), 0),
+        "none where prompts delay no step",
     )
     return _AtRate(decoding, step, tpot, stall)
 

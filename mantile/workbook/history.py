@@ -125,6 +125,9 @@ _OLD = {
     "load.left": "MAX([constant.smallest],1-[load.rate]*[load.work]/[constant.one_request])",
     "load.prompts": "[load.rate]*[serving.prefill_service]/[constant.one_request]",
     "load.open": "IF([inputs.request_rate]>0,1,0)",
+    "load.most": "MIN([memory.capacity_sequences],"
+    "IF([inputs.max_requests]>0,[inputs.max_requests],[memory.capacity_sequences]))",
+    "load.stall": "MAX(0,[load.tpot]-[load.step])",
     "load.served": "MIN([inputs.request_rate],[load.limit]*[inputs.dp])",
     "load.wait": "MIN([constant.never],[constant.half]*[load.prompts]*[serving.prefill_service]/[load.free])",
     "load.wait_p50": "MIN([constant.never],[load.drain]*MAX(0,LN(MAX([constant.smallest],"
