@@ -6,16 +6,16 @@ id behind "memory"                                              function
 .layer_weights.KIND .layer_kv.KIND                              memory.by_kind
 .embedding_weights .head_weights .vision_weights                memory.end_weights
   .first_weights
-.admission .held_share .sequence_length .held_length .to_grow   memory.admission
-.cached_tokens                                                  memory.cached_tokens
-.kv_bytes_per_token .kv_bytes_per_request.MODULE                memory.kv_bytes
+.admission .held_share .sequence_length .held_length            memory.admission
+.cached_tokens .tokens_to_come                                  memory.cached_tokens
+.kv_bytes_per_token .kv_bytes_per_request.MODULE .kv_to_come    memory.kv_bytes
 .state_values .conv_channels .layer_state                       memory.state
 .stage_weights .stage_kv .all_weights .kv_bytes_per_request     memory.stages
 .mixer_width .ffn_width                                         memory.widths
 .requests .activation_width .activations .logits_per_request    memory.working
   .reserve
 .host_weights .weights .usable .kv_room .kv_growth              memory.capacity
-  .rank_sequences .capacity_sequences .allowed .batch
+  .cache_room .request_held .request_end .rank_sequences .capacity_sequences .allowed .batch
 .output_ratio .kv_pressure .stopped .redone .swapped            memory.redone
   .parked_places .parked_share
 .seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
@@ -151,7 +151,7 @@ def memory(
     caches = kv_bytes(ir, inputs, formats, plan, held)
     on_stages = stages(inputs, plan.stages, stored, caches)
     extra = working(ir, inputs, ranks, known, efficiency, plan)
-    room = capacity(inputs, hardware, efficiency, on_stages, extra, held)
+    room = capacity(ir, inputs, hardware, efficiency, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room)
     return Memory(
         stage_weights=on_stages.weights,
@@ -329,12 +329,14 @@ class Caches:
         growing: what grows with the length of a request.
         states: what does not, by module.
         per_token: bytes of a token in all layers.
+        to_come: bytes, in all layers, that a running request gets until its end.
         layers: bytes of a request in a layer of each kind.
     """
 
     growing: tuple[Cache, ...]
     states: Mapping[str, State]
     per_token: Quantity
+    to_come: Node
     layers: Mapping[Input, Quantity]
     section: Section
 
@@ -345,12 +347,12 @@ class _Held:
 
     Args:
         share: of the output; 1 where room is kept for all of it.
-        length: prompt and that share; `to_grow`, against it, from there to the end.
+        length: prompt and that share; `full` at the end of a request.
     """
 
     share: Quantity
     length: Quantity
-    to_grow: Quantity
+    full: Quantity
     section: Section
 
 
@@ -391,15 +393,14 @@ def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> _Held:
         inputs.input_tokens + share * inputs.output_tokens,
         called="tokens with room",
     )
-    to_grow = rows("to_grow", "Growth of a request from there to its end", "1", full / length - 1)
-    return _Held(share, length, to_grow, rows.section("KV admission", "when a request gets its place"))
+    return _Held(share, length, full, rows.section("KV admission", "when a request gets its place"))
 
 
 def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, held: _Held) -> Caches:
     """The caches of one request."""
     rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
     kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    tokens = cached_tokens(rows, inputs, held.length, [span for _, span in kept.values()])
+    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()])
     caches: list[Cache] = []
     states_of: dict[str, State] = {}
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
@@ -428,11 +429,21 @@ def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding,
         called="KV bytes per token",
     )
     rows.add(*states.rows, *per_request.rows)
+    grown = [
+        rows(
+            _of_limit("kv_to_come", limit),
+            f"KV bytes that a request still gets{_limit_words(limit)}",
+            "B/request",
+            left * sum_of([cache.in_layers for cache in caches if _limit(kept[cache.module.id][1]) is limit]),
+            "in all layers, on a rank",
+        )
+        for limit, left in to_come.items()
+    ]
     layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
     section = rows.section(
         "KV cache of a request", "of a layer and rank; states of recurrent layers included"
     )
-    return Caches(tuple(caches), states_of, per_token, layers, section)
+    return Caches(tuple(caches), states_of, per_token, sum_of(grown or [as_node(0)]), layers, section)
 
 
 def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
@@ -451,18 +462,41 @@ def _limit(span: AttentionSpan) -> Input | None:
 
 
 def cached_tokens(
-    rows: Rows, inputs: Workload, length: Quantity, spans: Iterable[AttentionSpan]
-) -> dict[Input | None, Quantity]:
-    """Tokens that a rank keeps of a request, by how many attention looks back."""
-    return {
+    rows: Rows, inputs: Workload, held: _Held, spans: Iterable[AttentionSpan]
+) -> tuple[dict[Input | None, Quantity], dict[Input | None, Quantity]]:
+    """Tokens that a rank keeps of a request, and those it still gets, by how many attention looks back."""
+    limits = dict.fromkeys(map(_limit, spans))
+
+    def _within(length: Quantity, limit: Input | None) -> Node:
+        return length if limit is None else where(limit > 0, minimum(length, limit), length)
+
+    kept = {
         limit: rows(
-            "cached_tokens" if limit is None else f"cached_tokens.{limit.id.removeprefix('model.')}",
-            f"Tokens a rank keeps of a request{'' if limit is None else f', {limit.label.lower()}'}",
+            _of_limit("cached_tokens", limit),
+            f"Tokens a rank keeps of a request{_limit_words(limit)}",
             "token/request",
-            (length if limit is None else where(limit > 0, minimum(length, limit), length)) / inputs.cp,
+            _within(held.length, limit) / inputs.cp,
         )
-        for limit in dict.fromkeys(map(_limit, spans))
+        for limit in limits
     }
+    to_come = {
+        limit: rows(
+            _of_limit("tokens_to_come", limit),
+            f"Tokens it keeps at the end beside them{_limit_words(limit)}",
+            "token/request",
+            _within(held.full, limit) / inputs.cp - kept[limit],
+        )
+        for limit in limits
+    }
+    return kept, to_come
+
+
+def _of_limit(name: str, limit: Input | None) -> str:
+    return name if limit is None else f"{name}.{limit.id.removeprefix('model.')}"
+
+
+def _limit_words(limit: Input | None) -> str:
+    return "" if limit is None else f", {limit.label.lower()}"
 
 
 def _cache(rows: Rows, module: Module, channels: Node, formats: Formats, plan: Sharding) -> Cache:
@@ -694,12 +728,15 @@ class _Capacity:
 
 
 def capacity(
+    ir: ModelGraph,
     inputs: Workload,
     hardware: Hardware,
     efficiency: Efficiency,
     on_stages: _OnStages,
     extra: _Working,
     held: _Held,
+    caches: Caches,
+    assigned: Stages,
 ) -> _Capacity:
     """How many sequences the room beside weights and working memory holds."""
     rows = Rows("memory")
@@ -719,18 +756,28 @@ def capacity(
         "kv_growth",
         "Room for one request to grow to its end",
         "B",
-        ONE_REQUEST * on_stages.per_request * held.to_grow,
-        "the oldest one always ends",
+        ONE_REQUEST * caches.to_come * assigned.fullest / ir.total_layers,
+        "on the fullest stage; the oldest one always ends",
+    )
+    cache_room = rows(
+        "cache_room", "Room for caches and logits", "B", room + inputs.offload_kv * GIGA, "host memory too"
+    )
+    of_request = rows(
+        "request_held", "Room of a running request", "B/request", on_stages.per_request + logits
+    )
+    at_end = rows(
+        "request_end", "Room of a request at its end", "B/request", of_request + growth / ONE_REQUEST
     )
     of_rank = rows(
         "rank_sequences",
         "KV capacity of a rank in sequences",
         "request",
         minimum(
-            maximum(0, room + inputs.offload_kv * GIGA - growth) / (on_stages.per_request + logits),
+            minimum(ONE_REQUEST, cache_room / at_end)
+            + maximum(0, cache_room - ONE_REQUEST * at_end) / of_request,
             room / logits,
         ),
-        "a KV cache may lie on the host, logits may not",
+        "one to its end, others as they are; a KV cache may lie on the host, logits may not",
     )
     sequences = rows(
         "capacity_sequences",
