@@ -464,6 +464,7 @@ class _Prompts:
         others: requests in the batch beside one.
         added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others.
         per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
+        most: prompts in the fullest step there can be; `in_full_step` seconds by which they lengthen it.
     """
 
     others: Quantity
@@ -472,6 +473,8 @@ class _Prompts:
     per_step: Quantity
     per_token: Quantity
     in_step: Quantity
+    most: Quantity
+    in_full_step: Quantity
 
 
 @dataclass(frozen=True)
@@ -572,7 +575,7 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         maximum(minimum(1, per_step), in_step),
         "a part of one where the token budget is smaller than a prompt",
     )
-    step = mixed_step(setting.prefill, setting.decode, together, stops)
+    step = mixed_step(Rows("mixed"), setting.prefill, setting.decode, together, stops)
     rows.add(*step.rows)
     added = rows(
         "prefill_added",
@@ -589,6 +592,15 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
         "decode stops for it and its launches, or carries it in a step",
     )
+    most = rows(
+        "prompts_at_most",
+        "Most prompts in a step",
+        "1",
+        minimum(per_step, setting.memory.batch / ONE_REQUEST),
+        "as many as there are, and as the token budget allows",
+    )
+    full = mixed_step(Rows("mixed.full", ", full step"), setting.prefill, setting.decode, most, stops)
+    rows.add(*full.rows)
     return _Prompts(
         others=others,
         added=added,
@@ -596,6 +608,8 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         per_step=per_step,
         per_token=per_token,
         in_step=in_step,
+        most=most,
+        in_full_step=full.added,
     )
 
 
@@ -837,11 +851,12 @@ class _Waits:
 
     Args:
         generation: seconds from the first token to the last.
-        saturation: wait where prompts fill every step.
+        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step.
         mean, p50, p95: waits behind prompts.
     """
 
     generation: Quantity
+    full_step: Quantity
     saturation: Quantity
     mean: Quantity
     p50: Node
@@ -861,7 +876,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
     share = rows(
         "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.tpot
     )
-    limit, line = saturation(rows, setting, loop, generation, load)
+    full_step, limit, line = saturation(rows, setting, loop, generation, load)
 
     def wait(statistic: str, label: str, before: Node) -> Quantity:
         form = rows(
@@ -891,6 +906,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
     )
     return _Waits(
         generation=generation,
+        full_step=full_step,
         saturation=limit,
         mean=behind_prompts,
         p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
@@ -901,17 +917,29 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
 
 def saturation(
     rows: Rows, setting: _Setting, loop: _ClosedLoop, generation: Quantity, load: Arrivals | None
-) -> tuple[Quantity, Quantity]:
-    """The wait where prompts fill every step, and the prefills of all others, which no wait exceeds."""
+) -> tuple[Quantity, Quantity, Quantity]:
+    """A step full of prompts, the wait where they fill every step, and the prefills of all others.
+
+    No wait exceeds the last.
+    """
     stops = setting.scheduler.first
+    prompts, stages = loop.prompts, setting.prompt.stages
     full_step = rows(
-        "full_step", "Step full of prompts", "s", _step_with(setting, loop, loop.prompts.per_step)
+        "full_step",
+        "Step full of prompts",
+        "s",
+        where(
+            stops > 0,
+            (prompts.in_full_step + stages.launches * minimum(1, prompts.most)) * stages.share,
+            loop.step + setting.efficiency["interference"] * prompts.in_full_step * stages.share,
+        ),
+        "theirs alone where decode stops for them",
     )
     service = rows(
         "saturated",
         "Service time of a prompt in full steps",
         "s",
-        where(stops > 0, loop.prompts.delay, full_step / loop.prompts.per_step),
+        full_step / prompts.most,
     )
     applies = setting.interleaved * (1 - loop.synchronous)
     if load is not None:
@@ -932,16 +960,7 @@ def saturation(
         loop.prompts.others * service,
         "no wait behind prompts is longer; in a synchronous batch they are the queue",
     )
-    return limit, line
-
-
-def _step_with(setting: _Setting, loop: _ClosedLoop, prompts: Quantity) -> Node:
-    """Seconds of a step with prompts: theirs alone where decode stops for them, else what they add to it."""
-    return where(
-        setting.scheduler.first > 0,
-        loop.prompts.delay * prompts,
-        loop.step + setting.efficiency["interference"] * loop.prompts.added * prompts,
-    )
+    return full_step, limit, line
 
 
 @dataclass(frozen=True)
@@ -1182,23 +1201,11 @@ def burst(
     """The share of the warm-up burst of a benchmark, in which all requests come at once, and what it adds."""
     per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
     in_loop = setting.interleaved if load is None else setting.interleaved * (1 - load.open)
-    prompts = rows(
-        "burst_prompts",
-        "Prompts in a step of the warm-up burst",
-        "1",
-        minimum(loop.prompts.per_step, batch),
-    )
-    step = rows(
-        "burst_step",
-        "Step of the warm-up burst",
-        "s",
-        _step_with(setting, loop, prompts),
-    )
     steps = rows(
         "burst_steps",
         "Steps before a prompt of the warm-up burst",
         "1",
-        HALF * (batch / prompts + 1),
+        HALF * (batch / loop.prompts.most + 1),
         "all requests come at once",
     )
     cold: Node = setting.efficiency["cold_start"]
@@ -1216,7 +1223,7 @@ def burst(
         "burst",
         "TTFT of the warm-up burst",
         "s",
-        maximum(first.base, setting.prompt.handling + step * steps + loop.step) + cold,
+        maximum(first.base, setting.prompt.handling + waits.full_step * steps + loop.step) + cold,
     )
     share = rows(
         "first_share",

@@ -311,10 +311,10 @@ def _without_defaults(
     given = left | {edit["id"]: edit["found"] for edit in edits if edit not in defaults.values()}
     values = file.book.estimate.program.run(given)
     for figure, edit in defaults.items():
-        if _is_default(figure, edit["found"], values[figure]):
-            typed.pop(figure.id)
+        if figure is file.book.estimate.equations.inputs.concurrency and _is_searched(file, typed):
             stated.pop(figure.id)
-        elif figure is file.book.estimate.equations.inputs.concurrency and _is_searched(file, typed):
+        elif _is_default(figure, edit["found"], values[figure]):
+            typed.pop(figure.id)
             stated.pop(figure.id)
     return list(stated.values())
 
