@@ -261,10 +261,10 @@ def served(
     held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
     base = e["first_token"] + alone + min(1, others) * e["step_lag"] * step + held
 
-    def full(prompts: float) -> float:
-        return float(delay * max(1, prompts) if first else step + e["interference"] * prompts * delay)
-
-    each = delay if first else full(places) / places
+    together = min(places, batch)
+    added = at("mixed.full.added")
+    full = added + launches * chunks * min(1, together) if first else step + e["interference"] * added
+    each = full / together
     limit = 0 if locked else max(0, batch * each - rest)
 
     def wait(statistic: str, before: float) -> float:
@@ -275,8 +275,7 @@ def served(
         )
 
     queue = max(wait("mean", 0.5), limit - base)
-    together = min(places, batch)
-    burst = max(base, e["first_token"] + full(together) * (batch / together + 1) / 2 + step) + e["cold_start"]
+    burst = max(base, e["first_token"] + full * (batch / together + 1) / 2 + step) + e["cold_start"]
     in_burst = 1 / max(1, waves) if waves else 0
     late = in_burst * (burst - base - queue)
     held_slot = base + queue + late + rest

@@ -479,6 +479,11 @@ WORKLOADS: dict[str, tuple[Any, ...]] = {
 }
 
 
+def _signed(figure: Quantity) -> bool:
+    """Whether it is half of what one time exceeds another by, which may be less: a step to a wait."""
+    return figure.label.startswith("Half of ")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "apart"),
@@ -496,7 +501,7 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
     made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
     wrong: dict[str, object] = {}
     judged = 0
-    for _ in range(250):
+    for _ in range(300):
         asked: dict[str, Any] = {field: dice.choice(choices) for field, choices in WORKLOADS.items()}
         for prefix in ("", "decode_") if apart else ("",):
             system = dice.choice([system for system in made.library.systems if system.domains or not apart])
@@ -533,7 +538,9 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
             figure.id
             for figure in made.equations.quantities()
             if not isinstance(values[figure], str)
-            and not (isfinite(values[figure]) and (figure.unit != "s" or values[figure] >= 0))
+            and not (
+                isfinite(values[figure]) and (figure.unit != "s" or values[figure] >= 0 or _signed(figure))
+            )
         ]
         if problems:
             wrong.setdefault(problems[0], (problems[:4], asked))

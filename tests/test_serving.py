@@ -316,20 +316,27 @@ def grid(**domains: tuple[Any, ...]) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_more_requests_never_make_anything_faster(make: Make, model: str, scheduler: str) -> None:
-    """TTFT and TPOT over concurrency, of a service and of a benchmark; within memory and beyond it."""
+    """TTFT and TPOT over concurrency, of a service and of a benchmark; within memory and beyond it.
+
+    Where prompts fill every step and more of them are prefilled again, fewer requests decode in a step, so
+    that a token may come up to 1 % earlier; requests end later all the same.
+    """
     made, many = make(model=model), np.arange(1, 3000)
     for waves in (0, 1, 10):
         for budget in (512, 8192, 32_768):
             found = swept(
                 made,
-                ("ttft", "tpot", "ttft_p50", "ttft_p95", "e2e"),
+                ("ttft", "tpot", "ttft_p50", "ttft_p95", "e2e", "memory.redone"),
                 concurrency=many,
                 scheduler=scheduler,
                 prompts_per_slot=waves,
                 token_budget=budget,
             )
+            again = np.diff(found.pop("memory.redone")) > 0
             for name, values in found.items():
-                assert (np.diff(values) >= -1e-12 * values[1:]).all(), (name, waves, budget)
+                never = np.diff(values) >= -1e-12 * values[1:]
+                assert (never | again if name == "tpot" else never).all(), (name, waves, budget)
+            assert found["tpot"][again.argmax() :].min() >= 0.99 * found["tpot"][again.argmax()]
             assert found["ttft"][-1] > 2 * found["ttft"][0]
 
 

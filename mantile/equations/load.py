@@ -636,8 +636,15 @@ def concurrency(
     line, shares = _arrival_line(rows, load, steps), steps.experts
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
     most = _estimate(rows, load, "_0", _filling(rows, "_0", inputs, load, line, longest) * alike)
+    asked = rows(
+        "in_flight_0",
+        "Requests in flight, estimate 0",
+        "request",
+        minimum(load.slots, most * load.replicas),
+        "of all replicas",
+    )
     at_most = GraphRewrite(
-        {batch: most, memory.batch: most, inputs.concurrency: load.slots},
+        {batch: most, memory.batch: most, inputs.concurrency: asked},
         (),
         f"{ESTIMATE}1.",
         ", estimate 0",

@@ -15,7 +15,8 @@ id behind "memory"                                              function
 .requests .activation_width .activations .logits_per_request    memory.working
   .reserve
 .host_weights .weights .usable .kv_room .kv_growth              memory.capacity
-  .cache_room .request_held .request_end .rank_sequences .capacity_sequences .allowed .batch
+  .cache_room .request_held .request_end .oldest
+  .rank_sequences .capacity_sequences .allowed .batch
 .output_ratio .kv_pressure .stopped .redone .swapped            memory.redone
   .parked_places .parked_share
 .seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
@@ -768,16 +769,22 @@ def capacity(
     at_end = rows(
         "request_end", "Room of a request at its end", "B/request", of_request + growth / ONE_REQUEST
     )
+    oldest = rows(
+        "oldest",
+        "Requests with room to their end",
+        "request",
+        minimum(ONE_REQUEST, cache_room / at_end),
+        "the oldest one",
+    )
     of_rank = rows(
         "rank_sequences",
         "KV capacity of a rank in sequences",
         "request",
         minimum(
-            minimum(ONE_REQUEST, cache_room / at_end)
-            + maximum(0, cache_room - ONE_REQUEST * at_end) / of_request,
+            oldest + maximum(0, cache_room - ONE_REQUEST * at_end) / of_request,
             room / logits,
         ),
-        "one to its end, others as they are; a KV cache may lie on the host, logits may not",
+        "others with what they have now; a KV cache may lie on the host, logits may not",
     )
     sequences = rows(
         "capacity_sequences",

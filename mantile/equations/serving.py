@@ -341,7 +341,7 @@ def prompt(
 def operations(rows: Rows, prefill: Pass) -> Quantity:
     """Operations of a prefill pass, those of all layers."""
     counts = Counter(block.module.layers for block in prefill.blocks if block.module is not None)
-    in_pass: list[Node] = []
+    of_groups: list[Node] = []
     for number, (layers, count) in enumerate(counts.items(), start=1):
         once = defined(
             f"serving.operations.{number}",
@@ -351,8 +351,14 @@ def operations(rows: Rows, prefill: Pass) -> Quantity:
             "of the list of modules",
         )
         rows.add(once)
-        in_pass.append(once if layers is None else once * layers)
-    return rows("operations", "Operations of a prefill pass", "1", sum_of(in_pass or [as_node(0)]))
+        of_groups.append(
+            once
+            if layers is None
+            else rows(
+                f"operations_of.{number}", f"Operations of all layers, group {number}", "1", once * layers
+            )
+        )
+    return rows("operations", "Operations of a prefill pass", "1", sum_of(of_groups))
 
 
 def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, prefill: Pass) -> Pipeline:
@@ -924,14 +930,21 @@ def saturation(
     """
     stops = setting.scheduler.first
     prompts, stages = loop.prompts, setting.prompt.stages
+    added = rows(
+        "full_added",
+        "Time that prompts add to a full step",
+        "s",
+        prompts.in_full_step * stages.share,
+        "on the fullest stage",
+    )
     full_step = rows(
         "full_step",
         "Step full of prompts",
         "s",
         where(
             stops > 0,
-            (prompts.in_full_step + stages.launches * minimum(1, prompts.most)) * stages.share,
-            loop.step + setting.efficiency["interference"] * prompts.in_full_step * stages.share,
+            added + stages.launches * minimum(1, prompts.most) * stages.share,
+            loop.step + setting.efficiency["interference"] * added,
         ),
         "theirs alone where decode stops for them",
     )

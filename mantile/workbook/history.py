@@ -145,6 +145,8 @@ _OLD = {
     "+[serving.decode_step])+[efficiency.cold_start]",
     "serving.burst_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.burst_prompts]),"
     "[serving.decode_step]+[serving.prefill_added]*[serving.burst_prompts])",
+    "serving.burst_steps": "[constant.half]*([memory.batch]/[constant.one_request]"
+    "/[serving.burst_prompts]+1)",
     "serving.burst_wait": "IF([serving.first_share]>0,"
     "[serving.first_share]*([serving.burst]-[serving.ttft_steady]),0)",
     "serving.full_step": "IF([scheduler.first]>0,[serving.prefill_service]*MAX(1,[serving.prompts_per_step]),"
