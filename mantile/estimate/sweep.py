@@ -58,7 +58,7 @@ BLOCK = 16_384  # points that a core works on at a time
 FRAME = 2**18  # points of a table, about
 ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
-LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "weights_dtype")
+LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "framework", "weights_dtype")
 FRONT = (
     INTERACTIVITY.column,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column,

@@ -55,8 +55,9 @@ def columns(
     columns = []
     for number, case in enumerate((scenario, *scenario.variants)):
         given = _given(case)
-        engine = str((defaults | asked | given)["framework"])
-        values = defaults | _published(model, scenario, engine, library) | asked | given
+        base = {field: value for field, value in asked.items() if f"inputs.{field}" not in case.without}
+        engine = str((defaults | base | given)["framework"])
+        values = defaults | _published(model, scenario, engine, library) | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"

@@ -227,8 +227,11 @@ def _fields(
     values = estimate.program.run(typed)
     for _ in range(_ROUNDS):
         for field, value in wrong.items():
-            typed_value = int(value) if named[field].integer else value
-            if field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
+            figure = named[field]
+            typed_value = int(value) if figure.integer else value
+            if figure.follows is not None and figure.id not in typed and not field.startswith(DECODE):
+                case["without"] = [*case.get("without", []), figure.id]  # the base states it, this follows
+            elif field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
                 case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): typed_value}
                 case.setdefault("serving", typed["inputs.serving"])
             else:

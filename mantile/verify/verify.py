@@ -334,6 +334,8 @@ def scale_of(node: Node, values: dict[Node, Any]) -> float:
 
 def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     """Relative difference; infinite where one is a text, an error or missing and the other is not."""
+    if _error(expected):
+        return 0.0 if _error(actual) else math.inf
     if isinstance(expected, str):
         return 0.0 if str("" if actual is None else actual) == expected else math.inf
     value = _number(expected)

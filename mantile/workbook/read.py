@@ -311,8 +311,9 @@ def _without_defaults(
     given = left | {edit["id"]: edit["found"] for edit in edits if edit not in defaults.values()}
     values = file.book.estimate.program.run(given)
     for figure, edit in defaults.items():
-        if figure is file.book.estimate.equations.inputs.concurrency and _is_searched(file, typed):
-            stated.pop(figure.id)
+        if figure is file.book.estimate.equations.inputs.concurrency:
+            if _is_searched(file, typed):
+                stated.pop(figure.id)
         elif _is_default(figure, edit["found"], values[figure]):
             typed.pop(figure.id)
             stated.pop(figure.id)
@@ -320,17 +321,16 @@ def _without_defaults(
 
 
 def _is_searched(file: File, typed: Mapping[str, Any]) -> bool:
-    """Whether a concurrency is within one of the requests in flight at its request rate.
+    """Whether a concurrency is the whole number nearest to the requests in flight at its request rate.
 
-    0.6.0 searched for their whole number, by its own equations, and wrote it down; one that somebody typed is
-    another.
+    0.6.0 searched for that number, by its own equations, and wrote it down; one that somebody typed is another.
     """
     equations = file.book.estimate.equations
     load = equations.serving.load
     if load is None or load.in_flight is None:
         return False
     in_flight = file.book.estimate.program.run(typed)[load.in_flight]
-    return bool(abs(in_flight - typed[equations.inputs.concurrency.id]) < 1)
+    return bool(round(in_flight) == typed[equations.inputs.concurrency.id])
 
 
 def followed_inputs(
