@@ -79,7 +79,7 @@ _OF_PROMPTS = {
     r"hardware\.\w+\.path": rf'=IF\({_ID}>0,"in "&{_ID},{_ID}&" held, multiplied in "&{_ID}\)',
     r"memory\.activations": rf"=\[inputs\.token_budget\]\*{_ID}\*\[constant\.result_bytes\]",
     r"memory\.usable": rf"={_ID}\*\[(?:\w+\.)?hardware\.memory_capacity\]",
-    r"prefill\.\w+\.launch_time": r"=(?:\[constant\.\w+\]\*)?\[efficiency\.[\w.]+\]",
+    r"prefill\.[\w.]+\.launch_time": r"=(?:\[constant\.\w+\]\*)?\[efficiency\.[\w.]+\]",
     r"prefill\.\w+\.weight_bytes": rf"=(?:{_ID}\*)+\[hardware\.\w+\.bytes\]",
     r"prefill\.coverage": r"=1-.*\(\[prefill\.tokens\]/\[constant\.one_token\]\)\^.*",
     r"prefill\.host\.bytes": rf"=\[memory\.host_weights\]\*{_ID}",
@@ -251,7 +251,7 @@ _WORDS = {
     r"cost\.power": "? | ?+?*?",
     r"cost\.joules_per_output_token": "?/?",
     r"cost\.tokens_per_kwh": "IF(?>0,?*?*?/?,0)",
-    r"cost\.provisioned_power": "?*?*? | ?*?*?+?*?*?*?",
+    r"cost\.provisioned_power": "?*?*? | ?*?*?+?*?*?*? | ?*?*?+?*(?*?*?)",
     r"cost\.tokens_per_(?:provisioned_watt|usd)": "IF(?>0,…/?,0)",
     r"cost\.usd_per_hour": "? | ?+?*?",
     r"cost\.usd_per_million_\w+": "?/(?*?)*?",
@@ -281,6 +281,56 @@ def _pattern(formula: str) -> str:
     )
 
 
+_AT_RATE = (
+    "at a request rate the requests that decode are apart from the batch, and what a prompt costs is worked "
+    "out with all slots taken; 0.7.0 took the batch for both"
+)
+_LOAD_OF_0_7 = {
+    "decode.microbatches": "IF([inputs.microbatches]>0,[inputs.microbatches],"
+    "MIN([inputs.pp],MAX(1,[load.most]/[constant.one_request])))",
+    "decode.requests": "MAX(1,[load.most]/[decode.microbatches])",
+    "prefill.requests": "IF([inputs.continuous]>0,"
+    "MIN([inputs.attention_dp]*[constant.one_request],[memory.requests]),[load.most])",
+    "prefill.pass.host": "[prefill.host.time]",
+    "load.full_step": "[decode.time]",
+    "load.slope": "MAX(0,[serving.decode_step]-[decode.time])/MAX(1,[memory.batch]/[constant.one_request]-1)",
+    "load.slope_above": "MAX(0,[decode.time]-[serving.decode_step])"
+    "/MAX(1,([load.most]-[memory.batch])/[constant.one_request])",
+    "load.fixed": "[serving.decode_step]-[load.slope]*([memory.batch]/[constant.one_request])",
+    "load.fixed_above": "[serving.decode_step]-[load.slope_above]*([memory.batch]/[constant.one_request])",
+    "load.left_above": "MAX([constant.smallest],1-[load.rate]*[load.work_above]/[constant.one_request])",
+    "load.step": "IF([load.decoding]<=[memory.batch],[load.step_below],[load.step_above])",
+    "load.line": "MAX(0,[decode.time]-[decode.time])/MAX(1,[load.most]/[constant.one_request]-1)",
+    "load.line_left": "MAX([constant.smallest],1-[load.rate]*([load.delay]"
+    "+[inputs.output_tokens]/[constant.tokens_per_step]*[load.line])/[constant.one_request])",
+    "load.batch_in_flight": "[load.estimate]+[load.rate]*([load.wait]+[serving.prefill_through])",
+    "load.prompts": "[load.rate]*[serving.prefill_service]/[constant.one_request]",
+    "load.delay": "[inputs.continuous]*[value]*[serving.prompt_delay]",
+    "serving.prefill_chunk": "([serving.prefill_stage]-[serving.prefill_fixed])/[serving.prefill_chunks]"
+    "+[serving.prefill_fixed]",
+    "serving.prefill_through": "IF([inputs.pp]>1,MIN([prefill.time],"
+    "([serving.prefill_chunks]+[inputs.pp]-1)*[serving.prefill_chunk]),[prefill.time])",
+    "serving.prefill_added": "[serving.prefill_service]*(1-[prefill.bound.overhead]/[prefill.time])",
+}
+_SLOTS_OF_0_7 = {
+    r"prefill\.[\w.]+\.layer_time": r"=\[prefill\.[\w.]+\.launch_time\]\+(?:MAX\([\w.,\[\]]+\)|\[[\w.]+\])",
+    r"prefill\.[\w.]+\.bytes": r"=\[prefill\.[\w.]+\.weight_bytes\]\+\[[\w.]+\.rank_tokens\]"
+    r"\*\([\w.*+\[\]]+\)",
+    r"prefill\.overhead\.[\w.]+": r"=\[prefill\.[\w.]+\.launch_time\](?:\*\[model\.\w+\])?",
+}
+
+
+def _in_any_case(formula: str) -> str:
+    """A regular expression of a formula whose figures may be copies: with all slots taken, or of a case."""
+    parts = re.split(r"(\[[\w.]+\])", f"={formula}")
+    return "".join(
+        rf"\[(?:(?:[\w.]+\.)?{re.escape(part[1:-1])}|[\w.]*value)\]"
+        if part.startswith("[")
+        else re.escape(part)
+        for part in parts
+    )
+
+
 _OF_PASS = r"(?:prefill|decode)\."
 _OLD_WIDE = {
     r"plan\.ffn": r"=ROUNDUP\(\[model\.ffn_size\]/\[plan\.stage_ranks\],0\)",
@@ -305,7 +355,7 @@ CHANGES: tuple[Change, ...] = (
     *(Change(since=(0, 8), ids=ids, formula=formula, why=_WIDE) for ids, formula in _OLD_WIDE.items()),
     Change(
         since=(0, 8),
-        ids=_OF_PASS + r"\w+\.compute_time",
+        ids=_OF_PASS + r"[\w.]+\.compute_time",
         formula=r"=\[[\w.]+\.flops\]/\[(?:decode\.)?efficiency\.rate\.attention_flops\]",
         why=_FP8_CACHE,
     ),
@@ -458,7 +508,12 @@ CHANGES: tuple[Change, ...] = (
         why="the routed experts have a row of their own, of which each token takes its share",
     ),
     *(Change(since=(0, 8), ids=ids, formula=body, why=_IN_PARTS) for ids, body in _OF_PROMPTS.items()),
-    Change(since=(0, 7), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
+    *(
+        Change(since=(0, 8), ids=re.escape(identifier), formula=_in_any_case(formula), why=_AT_RATE)
+        for identifier, formula in _LOAD_OF_0_7.items()
+    ),
+    *(Change(since=(0, 8), ids=ids, formula=body, why=_AT_RATE) for ids, body in _SLOTS_OF_0_7.items()),
+    Change(since=(0, 8), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
 )
 
 

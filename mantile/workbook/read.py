@@ -323,7 +323,8 @@ def _without_defaults(
 def _is_searched(file: File, typed: Mapping[str, Any]) -> bool:
     """Whether a concurrency is the whole number nearest to the requests in flight at its request rate.
 
-    0.6.0 searched for that number, by its own equations, and wrote it down; one that somebody typed is another.
+    0.6.0 searched for that number, by its own equations, and wrote it down; one that somebody typed is
+    another.
     """
     equations = file.book.estimate.equations
     load = equations.serving.load
