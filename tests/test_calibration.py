@@ -764,7 +764,9 @@ def test_public_runs_are_predicted_as_well_as_we_say(
 ) -> None:
     """Aggregated runs: nearly all answered.
 
-    Mean TPOT within 8 %, throughput 10.5 %, TTFT 16 % in half of them, 11 % where a median was measured.
+    Mean TPOT within 8 %, throughput 10.5 %; mean TTFT within 29 %, 17 % in half of them, 12.5 % where a
+    median was measured. With factors for each accelerator and framework, which 0.7.0 had, half were within 16 and
+    11 %, but the mean TTFT within 34 % only, and chips without runs looked faster than all others.
     """
     found = reconcile(public, ["mode=aggregated"])
     assert found.rows > 2000 and len(found.table) >= 0.99 * found.rows
@@ -781,7 +783,8 @@ def test_public_runs_are_predicted_as_well_as_we_say(
     assert metrics["tpot"]["n"] == len(found.table) and p50.sum() > 300
     assert metrics["tpot"]["mape"] <= 0.08 and metrics["tpot"]["median"] <= 0.06
     assert metrics["throughput"]["mape"] <= 0.105 and metrics["throughput"]["median"] <= 0.06
-    assert metrics["ttft"]["median"] <= 0.16 and metrics["ttft_p50"]["median"] <= 0.11
+    assert metrics["ttft"]["mape"] <= 0.29 and metrics["ttft"]["median"] <= 0.17
+    assert metrics["ttft_p50"]["median"] <= 0.125
 
 
 @pytest.mark.exhaustive
