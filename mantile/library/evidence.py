@@ -10,8 +10,8 @@ from mantile.library.documents import Strict
 
 EVIDENCE_LEVELS = {
     "unseen": "no serving runs of the framework on chips of this maker",
-    "framework": "serving runs of the framework, of another chip of the maker, kind of model or format",
-    "pair": "serving runs of framework and accelerator, with this kind of model and format",
+    "framework": "serving runs of the framework on other chips, models or formats",
+    "pair": "serving runs of this chip, framework, kind of model and format",
     "apart": "disaggregated serving: TPOT measured, the rest not",
 }
 """How much was measured that bears on a case, from the least to the most. The last holds for all
