@@ -765,8 +765,8 @@ def test_public_runs_are_predicted_as_well_as_we_say(
     """Aggregated runs: nearly all answered.
 
     Mean TPOT within 8 %, throughput 10.5 %; mean TTFT within 29 %, 17 % in half of them, 12.5 % where a
-    median was measured. With factors for each accelerator and framework, which 0.7.0 had, half were within 16 and
-    11 %, but the mean TTFT within 34 % only, and chips without runs looked faster than all others.
+    median was measured. With factors for each accelerator and framework, which 0.7.0 had, half were within
+    16 and 11 %, but the mean TTFT within 34 % only, and chips without runs looked faster than all others.
     """
     found = reconcile(public, ["mode=aggregated"])
     assert found.rows > 2000 and len(found.table) >= 0.99 * found.rows

@@ -30,16 +30,19 @@ class MixedStep:
     rows: tuple[Quantity, ...]
 
 
-def mixed_step(rows: Rows, prefill: Pass, decode: Pass, prompts: Node, stops: Node) -> MixedStep:
+def mixed_step(
+    prefill: Pass, decode: Pass, prompts: Node, stops: Node, *, is_full: bool = False
+) -> MixedStep:
     """The time that prompts add to a step.
 
     Args:
-        rows: an empty block.
         prefill: the pass of a prompt for each attention group.
         decode: the step of the running requests.
         prompts: in a step that carries any.
         stops: 1 where decode stops for prompts, so that they read the weights for themselves.
+        is_full: whether it holds as many prompts as there can be.
     """
+    rows = Rows("mixed.full", ", full step") if is_full else Rows("mixed")
     share = rows(
         "share",
         "Prompts in a step, against those of a prefill pass",

@@ -581,7 +581,7 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         maximum(minimum(1, per_step), in_step),
         "a part of one where the token budget is smaller than a prompt",
     )
-    step = mixed_step(Rows("mixed"), setting.prefill, setting.decode, together, stops)
+    step = mixed_step(setting.prefill, setting.decode, together, stops)
     rows.add(*step.rows)
     added = rows(
         "prefill_added",
@@ -605,7 +605,7 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         minimum(per_step, setting.memory.batch / ONE_REQUEST),
         "as many as there are, and as the token budget allows",
     )
-    full = mixed_step(Rows("mixed.full", ", full step"), setting.prefill, setting.decode, most, stops)
+    full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
     rows.add(*full.rows)
     return _Prompts(
         others=others,
