@@ -638,7 +638,7 @@ def laws(d: Deployments) -> Iterator[Law]:
     f, one = d.figures, np.ones(len(d))
     yield Law("TTFT >= prefill", f["serving.prefill"] + f["serving.first_token"], f[TTFT])
     if not d.apart:
-        steps = f["serving.burst_step"] * f["serving.burst_steps"] * (f["scheduler.first"] > 0)
+        steps = f["serving.full_step"] * f["serving.burst_steps"] * (f["scheduler.first"] > 0)
         yield Law(
             "warm-up burst <= all prompts in turn", steps, f["memory.batch"] * f["serving.prompt_delay"]
         )

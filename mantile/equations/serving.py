@@ -358,7 +358,7 @@ def operations(rows: Rows, prefill: Pass) -> Quantity:
                 f"operations_of.{number}", f"Operations of all layers, group {number}", "1", once * layers
             )
         )
-    return rows("operations", "Operations of a prefill pass", "1", sum_of(of_groups))
+    return rows("operations", "Operations of a prefill pass", "1", sum_of(of_groups or [as_node(0)]))
 
 
 def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, prefill: Pass) -> Pipeline:
@@ -574,11 +574,18 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         where(stops > 0, per_token, minimum(per_token, per_step)),
         "steps that carry prompts hold a limited number",
     )
+    most = rows(
+        "prompts_at_most",
+        "Most prompts in a step",
+        "1",
+        minimum(per_step, setting.memory.batch / ONE_REQUEST),
+        "as many as there are, and as the token budget allows",
+    )
     together = rows(
         "prompts_together",
         "Prompts in a step that carries any",
         "1",
-        maximum(minimum(1, per_step), in_step),
+        minimum(most, maximum(minimum(1, per_step), in_step)),
         "a part of one where the token budget is smaller than a prompt",
     )
     step = mixed_step(setting.prefill, setting.decode, together, stops)
@@ -597,13 +604,6 @@ def prompts(rows: Rows, setting: _Setting) -> _Prompts:
         "s",
         added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
         "decode stops for it and its launches, or carries it in a step",
-    )
-    most = rows(
-        "prompts_at_most",
-        "Most prompts in a step",
-        "1",
-        minimum(per_step, setting.memory.batch / ONE_REQUEST),
-        "as many as there are, and as the token budget allows",
     )
     full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
     rows.add(*full.rows)
