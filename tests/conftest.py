@@ -159,9 +159,10 @@ Attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Ma
 
 
 NOT_TRACED = {
-    *("test_accelerators", "test_architectures", "test_arrivals", "test_calibration", "test_cost"),
+    *("test_accelerators", "test_architectures", "test_arrivals", "test_calibration", "test_capacity"),
+    *("test_comparable", "test_consumer", "test_cost", "test_disaggregated", "test_dominance"),
     *("test_equations", "test_floors", "test_fuzz", "test_mutations", "test_overrides", "test_plans"),
-    *("test_sensitivity", "test_serving", "test_units"),
+    *("test_sensitivity", "test_serving", "test_units", "test_wide_experts"),
 }
 """Tests that run for long and run hardly a line that others do not: coverage is not taken while they run."""
 

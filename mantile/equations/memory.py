@@ -330,14 +330,14 @@ class Caches:
         growing: what grows with the length of a request.
         states: what does not, by module.
         per_token: bytes of a token in all layers.
-        to_come: bytes, in all layers, that a running request gets until its end.
+        to_come: bytes, in all layers, that a running request gets until its end; None where nothing grows.
         layers: bytes of a request in a layer of each kind.
     """
 
     growing: tuple[Cache, ...]
     states: Mapping[str, State]
     per_token: Quantity
-    to_come: Node
+    to_come: Node | None
     layers: Mapping[Input, Quantity]
     section: Section
 
@@ -444,7 +444,7 @@ def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding,
     section = rows.section(
         "KV cache of a request", "of a layer and rank; states of recurrent layers included"
     )
-    return Caches(tuple(caches), states_of, per_token, sum_of(grown or [as_node(0)]), layers, section)
+    return Caches(tuple(caches), states_of, per_token, sum_of(grown) if grown else None, layers, section)
 
 
 def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
@@ -757,7 +757,9 @@ def capacity(
         "kv_growth",
         "Room for one request to grow to its end",
         "B",
-        ONE_REQUEST * caches.to_come * assigned.fullest / ir.total_layers,
+        as_node(0)
+        if caches.to_come is None
+        else ONE_REQUEST * caches.to_come * assigned.fullest / ir.total_layers,
         "on the fullest stage; the oldest one always ends",
     )
     cache_room = rows(
