@@ -229,7 +229,7 @@ def _fields(
         for field, value in wrong.items():
             figure = named[field]
             typed_value = int(value) if figure.integer else value
-            if figure.follows is not None and figure.id not in typed and not field.startswith(DECODE):
+            if figure is estimate.equations.inputs.concurrency and figure.id not in typed:
                 case["without"] = [*case.get("without", []), figure.id]  # the base states it, this follows
             elif field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
                 case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): typed_value}
