@@ -937,13 +937,20 @@ def saturation(
         prompts.in_full_step * stages.share,
         "on the fullest stage",
     )
+    launches = rows(
+        "full_launches",
+        "Launches of a full step",
+        "s",
+        stages.launches * minimum(1, prompts.most) * stages.share,
+        "where decode stops for prompts",
+    )
     full_step = rows(
         "full_step",
         "Step full of prompts",
         "s",
         where(
             stops > 0,
-            added + stages.launches * minimum(1, prompts.most) * stages.share,
+            added + launches,
             loop.step + setting.efficiency["interference"] * added,
         ),
         "theirs alone where decode stops for them",
