@@ -101,12 +101,32 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         "weight_bytes", "Weight bytes", "B", phase.in_all_passes(touched * parameters * formats.bytes)
     )
     sent = where(plan.experts.ranks.sends_tokens > 0, efficiency["moe_sent"], 1)
-    rate = rows("rate", "FLOP/s reached", "FLOP/s", efficiency["moe_flops"] * sent)
+    row_bytes = rows(
+        "row_bytes",
+        "Bytes of a row in and out",
+        "B/token",
+        inputs * formats.activation_bytes + outputs * RESULT_BYTES,
+        called="bytes of a row",
+    )
+    product = rows(
+        "row_product",
+        "Product of a row",
+        "s/token",
+        FLOPS_PER_MAC * parameters / ONE_TOKEN / (efficiency["moe_flops"] * sent),
+    )
+    moved = rows("row_moved", "Row moved in and out", "s/token", row_bytes / efficiency["streaming"])
+    rate = rows(
+        "rate",
+        "FLOP/s reached",
+        "FLOP/s",
+        efficiency["moe_flops"] * sent * product / (product + moved),
+        "rows of a tile are few: no product hides that they are moved",
+    )
     work = Work(
         launch=phase.in_all_passes(HALF * efficiency["moe_launch_time"]),
         flops=FLOPS_PER_MAC * routed * parameters * efficiency["expert_imbalance"],
         rate=rate,
-        traffic=weights + routed * (inputs * formats.activation_bytes + outputs * RESULT_BYTES),
+        traffic=weights + routed * row_bytes,
         bandwidth=efficiency["moe_bytes"],
         reads=weights,
     )

@@ -14,7 +14,7 @@ from mantile.equations.factors import KINDS
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import EARLY, Workload
-from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, equal, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
 _LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
@@ -148,12 +148,23 @@ class _Rates:
     def experts(self) -> None:
         """Grouped products of experts, slower in early engines."""
         assert self.inputs.engine_release is not None
+        format_in_use = self.formats.classes["experts"].kernel_format
+        one_scale = Quantity(
+            "efficiency.moe_one_scale",
+            "Weights of experts have one scale, or none",
+            "flag",
+            maximum(*(equal(format_in_use, name) for name in ("bf16", "fp8"))),
+        )
         slower = Quantity(
             "efficiency.moe_slower",
             "Expert kernels against current ones",
             "1",
-            where(equal(self.inputs.engine_release, EARLY), self.factors["moe_early"], 1),
+            where(
+                all_of(equal(self.inputs.engine_release, EARLY), one_scale <= 0), self.factors["moe_early"], 1
+            ),
+            "kernels for scales by block were new; others were not",
         )
+        self.scales.append(one_scale)
         self.scales.append(slower)
         self.rate(
             "moe_launch_time",
