@@ -17,7 +17,6 @@ from mantile.equations.constant import (
     HALF,
     ONE_REQUEST,
     P95,
-    QUARTER,
     SMALLEST,
     TOKENS_PER_STEP,
 )
@@ -180,7 +179,7 @@ def serving(
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
-    total = throughput(setting, slots, request.e2e, load)
+    total = throughput(setting, waits, slots, request.e2e, load)
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -858,12 +857,14 @@ class _Waits:
     Args:
         generation: seconds from the first token to the last.
         full_step: seconds of a step full of prompts; `saturation` wait where they fill every step.
+        line: prefills of all others.
         mean, p50, p95: waits behind prompts.
     """
 
     generation: Quantity
     full_step: Quantity
     saturation: Quantity
+    line: Quantity
     mean: Quantity
     p50: Node
     p95: Node
@@ -914,6 +915,7 @@ def queue(setting: _Setting, loop: _ClosedLoop, token: _Tpot, first: _Base, load
         generation=generation,
         full_step=full_step,
         saturation=limit,
+        line=line,
         mean=behind_prompts,
         p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
         p95=p95 if load is None else where(load.open > 0, load.wait_p95, p95),
@@ -1346,17 +1348,51 @@ class _Throughput:
     section: Section
 
 
-def throughput(setting: _Setting, slots: _Slots, end_to_end: Quantity, load: Arrivals | None) -> _Throughput:
-    """Requests and tokens per second."""
-    inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
-    rows = Rows("serving")
-    end = rows(
+def last_ends(rows: Rows, setting: _Setting, waits: _Waits, end_to_end: Quantity) -> Quantity:
+    """Mean load of a benchmark: its requests start together and end apart.
+
+    The last of them ends half of that spread after the mean: n requests one after the other take n x the time
+    of one, all of them that and half of the spread.
+    """
+    per_slot, spread = setting.inputs.prompts_per_slot, setting.inputs.length_range_ratio
+    count = rows("slot_prompts", "Requests of a benchmark one after the other", "1", maximum(1, per_slot))
+    lengths = rows(
+        "ends_lengths",
+        "Spread of the ends from outputs of unequal length",
+        "s",
+        waits.generation * count**HALF * spread / (1 - HALF * spread),
+        "of lengths drawn evenly, one draw after the other",
+    )
+    staggered = rows(
+        "ends_prompts",
+        "Spread of the ends from prompts one after the other",
+        "s",
+        setting.interleaved * waits.line,
+        "requests that came at once",
+    )
+    apart = rows(
+        "ends_apart",
+        "Spread of the ends",
+        "s",
+        maximum(staggered, minimum(end_to_end, staggered + lengths)),
+        "no longer than a request, unless its prompts alone are",
+    )
+    return rows(
         "ramp",
         "Mean load of a benchmark",
         "1",
-        where(inputs.prompts_per_slot > 0, 1 - QUARTER / maximum(1, inputs.prompts_per_slot), 1),
+        where(per_slot > 0, 1 / (1 + HALF * apart / (count * end_to_end)), 1),
         "requests run out at its end",
     )
+
+
+def throughput(
+    setting: _Setting, waits: _Waits, slots: _Slots, end_to_end: Quantity, load: Arrivals | None
+) -> _Throughput:
+    """Requests and tokens per second."""
+    inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
+    rows = Rows("serving")
+    end = last_ends(rows, setting, waits, end_to_end)
     memory = setting.memory
     loaded = rows(
         "in_flight_share",
