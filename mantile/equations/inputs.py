@@ -19,7 +19,7 @@ from mantile.library.scenario import DEFAULT_SYSTEM, INPUT_NAMES, SAME, SCENARIO
 CONTINUOUS = "continuous"
 DISAGGREGATED = "disaggregated"
 ON = "on"
-CURRENT, EARLY = "current", "before 2025-12"
+CURRENT, LAST, EARLY = "current", "2025-12 to 2026-04", "before 2025-12"
 BASES = SCENARIO_FIELDS["price_basis"].choices
 
 _NOTES = {

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from mantile.equations.factors import KINDS
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware
-from mantile.equations.inputs import EARLY, Workload
-from mantile.graph.quantity import Node, Quantity, Section, all_of, equal, maximum, minimum, span, where
+from mantile.equations.inputs import CURRENT, EARLY, Workload
+from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
 _LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
@@ -51,6 +51,8 @@ def rates(
         by_user: by name and the class of matrices or group of ranks that uses it.
     """
     rows = _Rates(factors, by_user, inputs, hardware, formats)
+    if inputs.engine_release is not None:
+        rows.release(inputs.engine_release)
     rows.gemm()
     if "moe_launch" in factors:
         rows.experts()
@@ -98,6 +100,8 @@ class _Rates:
         self.fractions: list[Quantity] = []
         self.rates = Rows("efficiency.rate")
         self.by_name: dict[str, Quantity] = {}
+        self.launches: Node = factors["launch_scale"]
+        self.newer: Quantity | None = None
 
     def rate(self, name: str, label: str, unit: str, body: Node) -> None:
         """Add a time or a rate."""
@@ -115,6 +119,24 @@ class _Rates:
         """The classes of matrices or groups of ranks that use a factor, and the factor of each."""
         return [(user, quantity) for (name, user), quantity in self.by_user.items() if name == factor]
 
+    def release(self, engine_release: Node) -> None:
+        """Launches as the release of the engine has them."""
+        newer = Quantity(
+            "efficiency.launch_release",
+            "Launches against those of earlier engines",
+            "1",
+            where(equal(engine_release, CURRENT), self.factors["launch_current"], 1),
+        )
+        launches = Quantity(
+            "efficiency.launch_in_use",
+            "Launch overhead scale of the release",
+            "1",
+            self.factors["launch_scale"] * newer,
+        )
+        self.scales += [newer, launches]
+        self.newer, self.launches = newer, launches
+        self.rate("small_kernel", "Small kernel time", "s", self.factors["small_kernel"] * newer)
+
     def gemm(self) -> None:
         """Matrix products, by class of matrices."""
         for name, factor in self.users("gemm_launch"):
@@ -122,7 +144,7 @@ class _Rates:
                 f"gemm_launch_time.{name}",
                 f"GEMM launch time, {CLASSES[name]}",
                 "s",
-                factor * self.factors["launch_scale"],
+                factor * self.launches,
             )
         for name, factor in self.users("gemm_compute"):
             share = self.fraction(f"gemm_compute.{name}", f"GEMM compute, {CLASSES[name]}", factor)
@@ -147,30 +169,19 @@ class _Rates:
 
     def experts(self) -> None:
         """Grouped products of experts, slower in early engines."""
-        assert self.inputs.engine_release is not None
-        format_in_use = self.formats.classes["experts"].kernel_format
-        one_scale = Quantity(
-            "efficiency.moe_one_scale",
-            "Weights of experts have one scale, or none",
-            "flag",
-            maximum(*(equal(format_in_use, name) for name in ("bf16", "fp8"))),
-        )
+        assert self.inputs.engine_release is not None and self.newer is not None
         slower = Quantity(
             "efficiency.moe_slower",
             "Expert kernels against current ones",
             "1",
-            where(
-                all_of(equal(self.inputs.engine_release, EARLY), one_scale <= 0), self.factors["moe_early"], 1
-            ),
-            "kernels for scales by block were new; others were not",
+            where(equal(self.inputs.engine_release, EARLY), self.factors["moe_early"], 1),
         )
-        self.scales.append(one_scale)
         self.scales.append(slower)
         self.rate(
             "moe_launch_time",
             "Expert launch time",
             "s",
-            self.factors["moe_launch"] * self.factors["moe_launch_scale"] * slower,
+            self.factors["moe_launch"] * self.factors["moe_launch_scale"] * self.newer * slower,
         )
         compute = self.fraction("moe_compute", "expert compute", self.factors["moe_compute"] / slower)
         peak = self.formats.classes["experts"].linear_peak
@@ -211,7 +222,7 @@ class _Rates:
                 "attention_launch_time",
                 "Attention launch time",
                 "s",
-                self.factors["attention_launch"] * self.factors["launch_scale"],
+                self.factors["attention_launch"] * self.launches,
             )
         if "attention_decode" in self.factors:
             decode = self.fraction(
@@ -232,7 +243,7 @@ class _Rates:
             "latent_launch_time",
             "Latent attention launch time",
             "s",
-            self.factors["latent_launch"] * self.factors["launch_scale"],
+            self.factors["latent_launch"] * self.launches,
         )
         self.rate("latent_read", "Latent bandwidth reached", "B/s", decode * self.bandwidth)
         compute = self.fraction("latent_compute", "latent attention compute", self.factors["latent_compute"])
@@ -245,7 +256,7 @@ class _Rates:
             "state_launch_time",
             "State update launch time",
             "s",
-            self.factors["state_launch"] * self.factors["launch_scale"],
+            self.factors["state_launch"] * self.launches,
         )
         share = self.fraction("state_bandwidth", "state update", self.factors["state_bandwidth"])
         self.rate("state_bytes", "State bandwidth reached", "B/s", share * self.bandwidth)

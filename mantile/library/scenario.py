@@ -434,9 +434,9 @@ class Inputs(Deployment):
         most=MOST_REQUESTS,
         aliases=("max_num_seqs", "max_batch_size"),
     )
-    engine_release: Literal["current", "before 2025-12"] | None = field(
+    engine_release: Literal["current", "2025-12 to 2026-04", "before 2025-12"] | None = field(
         "Engine release",
-        "before 2025-12: its kernels for experts were slower",
+        "current: since May 2026, with shorter launches; before 2025-12: kernels for experts were slower",
         default="current",
         former=("release",),
         needs="experts",

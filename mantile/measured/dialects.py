@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mantile.equations.inputs import EARLY, LAST
 from mantile.library.documents import validate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator
@@ -35,6 +36,7 @@ Raises:
 """
 
 EARLY_ENGINES = "2025-12"  # before it, kernels for experts were slower
+CURRENT_ENGINES = "2026-05"  # since then, launches are shorter
 NO_SPECULATION = (None, "", "none", "none_assumed", "none_inferred")
 EARLY_BUILDS = "2024-06"  # llama.cpp before it: no CUDA graphs, no flash attention by default
 
@@ -104,12 +106,16 @@ def serving(record: Record, name: str) -> Iterable[Run]:
 
 
 def _release(record: Record, model: str, notes: list[str]) -> Record:
-    """The release of the engine, which matters for kernels of experts alone."""
-    day = str(record.get("measured_on") or "")
-    if not day or day[:7] >= EARLY_ENGINES or not architecture_of(model).value("experts"):
+    """The release of the engine, which matters in models with experts alone."""
+    month = str(record.get("measured_on") or "")[:7]
+    if month >= CURRENT_ENGINES or not architecture_of(model).value("experts"):
         return {}
-    notes.append(f"engines of runs before {EARLY_ENGINES} are early releases")
-    return {"engine_release": f"before {EARLY_ENGINES}"}
+    if month and month < EARLY_ENGINES:
+        notes.append(f"engines of runs before {EARLY_ENGINES} are early releases")
+        return {"engine_release": EARLY}
+    if not month:
+        notes.append(f"without a date: engines are taken to be older than {CURRENT_ENGINES}")
+    return {"engine_release": LAST}
 
 
 def _deployment(

@@ -61,6 +61,7 @@ _STATEMENTS = {
     "moe_widening": "Grouped products widen weights that they do not multiply in no faster than this",
     "moe_launch_scale": "Expert kernels launched from a graph cost this share of their measured overhead",
     "moe_bandwidth_scale": "Experts in a serving run are streamed at this multiple of the measured rate",
+    "launch_current": "Launches of engines since May 2026 take this share of those of engines before",
     "moe_early": "Kernels for experts took this many times longer in engines before December 2025",
     "routing_spread": "Routing touches as many experts as uniform routing of tokens to this power",
     "expert_imbalance": "The busiest rank's experts do this multiple of the mean work",
