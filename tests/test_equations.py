@@ -284,6 +284,11 @@ def served(
     ttft = base + queue + late + seat
     p50 = max(base + wait("benchmark" if waves else "p50", 0.5), limit) + seat
     p95 = max(p50, ttft, max(base + wait("p95", 0.95), limit) + seat)
+    times, spread = max(1, waves), 0.0 if alike else 0.2
+    in_slot, prompts = times * (ttft + rest), times * others * each
+    longer = min((ttft + rest) / 2, rest * times**0.5 * spread / (2 - spread))
+    over = prompts / times / 2 + longer - (outputs - 1) * (tpot - step)
+    load = min(1, in_slot / max(prompts, in_slot + over)) if waves else 1
     return {
         "tpot": tpot,
         "ttft": ttft,
@@ -293,7 +298,7 @@ def served(
         "e2e_p50": p50 + rest,
         "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
         "burst": burst,
-        "requests_per_s": requests / (held_slot + slot) * (1 - 0.25 / max(1, waves) if waves else 1),
+        "requests_per_s": requests / (held_slot + slot) * load,
     }
 
 
@@ -606,6 +611,7 @@ def test_a_model_needs_only_the_factors_of_what_it_computes(make: Make) -> None:
         "moe_widening",
         "moe_bandwidth_scale",
         "moe_early",
+        "launch_current",
         "routing_spread",
         "expert_imbalance",
         "expert_cold_start",

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mantile.floors
-from mantile.equations.inputs import BASES, CURRENT, EARLY
+from mantile.equations.inputs import BASES, CURRENT, EARLY, LAST
 from mantile.estimate.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
@@ -82,7 +82,7 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.concurrency": spread(4_096),
         "inputs.token_budget": generator.choice([512, 2048, 8192, 32_768], count),
         "inputs.max_requests": np.where(generator.random(count) < 0.7, 0, spread(4_096)),
-        "inputs.engine_release": generator.choice([CURRENT, EARLY], count),
+        "inputs.engine_release": generator.choice([CURRENT, LAST, EARLY], count),
         "inputs.prompts_per_slot": generator.choice([0, 0.3, 1, 10, 1000], count),
         "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
         "inputs.kv_admission": generator.choice([DEFAULT, *ADMISSIONS], count),
@@ -146,9 +146,9 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
     fits = (figure("memory.seats") > 1) & (figure("memory.kv_room") > 0)
     assert (figure("memory.used")[fits] <= figure("memory.usable")[fits] * (1 + tiny)).all()
     waits = figure("serving.slot_wait") > 0  # in the warm-up burst for half as long
-    ramp = np.where(
-        inputs["inputs.prompts_per_slot"] > 0, 1 - 0.25 / np.maximum(1, inputs["inputs.prompts_per_slot"]), 1
-    )  # requests run out at the end of a benchmark
+    ramp = figure("serving.ramp")  # requests run out at the end of a benchmark
+    assert ((ramp > 0.5 * (1 - tiny)) & (ramp <= 1)).all()
+    assert (ramp[inputs["inputs.prompts_per_slot"] == 0] == 1).all()
     np.testing.assert_allclose(
         figure("serving.requests_per_s") * figure("serving.e2e") * np.where(waits, 0, 1),
         inputs["inputs.concurrency"] * ramp * np.where(waits, 0, 1),

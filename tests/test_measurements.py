@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from mantile.estimate.estimate import estimate
+from mantile.graph.evaluate import Program
 from mantile.library.documents import load
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
@@ -456,11 +457,16 @@ def test_words_for_formats_and_machines(
 
 
 def test_engines_of_their_time(tmp_path: Path) -> None:
-    """Runs before December 2025 of models with experts are of early releases; no others."""
+    """Of models with experts: before December 2025 early releases, since May 2026 current ones.
+
+    Those between them are neither; so are those without a date.
+    """
     gpt = {"model": "openai/gpt-oss-120b", "precision": "fp4"}
     assert served(tmp_path, **gpt, measured_on="2025-11-30").engine_release == "before 2025-12"
-    assert served(tmp_path, **gpt, measured_on="2025-12-01").engine_release is None
-    assert served(tmp_path, **gpt, measured_on="").engine_release is None
+    assert served(tmp_path, **gpt, measured_on="2025-12-01").engine_release == "2025-12 to 2026-04"
+    assert served(tmp_path, **gpt, measured_on="2026-04-30").engine_release == "2025-12 to 2026-04"
+    assert served(tmp_path, **gpt, measured_on="2026-05-01").engine_release is None
+    assert served(tmp_path, **gpt, measured_on="").engine_release == "2025-12 to 2026-04"
     assert served(tmp_path, measured_on="2025-11-30").engine_release is None
 
 
@@ -707,9 +713,12 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     reasons = {broken.id: broken.reason for broken in found.rejected}
     assert "unknown model" in reasons["r3"] and "the plan is not possible" in reasons["r2"]
     first = found.table.iloc[0]
-    assert first["throughput_measured"] == pytest.approx((1 - 0.25 / 10) * 16 * 461 / (0.21 + 460 * 0.0147))
     assert first["tpot_ratio"] == pytest.approx(first["tpot_predicted"] / 0.0147)
     (batch,) = match_runs(runs[:1]).batches
+    ramp = batch.equations.figures["serving.ramp"]
+    loaded = float(np.max(Program([ramp]).sweep(batch.inputs)[ramp]))
+    assert 0.9 < loaded < 1  # 10 prompts a slot
+    assert first["throughput_measured"] == pytest.approx(loaded * 16 * 461 / (0.21 + 460 * 0.0147))
     predicted = batch.predict()
     assert first["tpot_predicted"] == pytest.approx(float(predicted[batch.outputs()["tpot_s"]][0]), rel=1e-12)
     assert math.isnan(found.table.iloc[1]["ttft_ratio"]) and math.isnan(found.table.iloc[2]["tpot_ratio"])

@@ -108,19 +108,17 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         inputs * formats.activation_bytes + outputs * RESULT_BYTES,
         called="bytes of a row",
     )
-    product = rows(
-        "row_product",
-        "Product of a row",
-        "s/token",
-        FLOPS_PER_MAC * parameters / ONE_TOKEN / (efficiency["moe_flops"] * sent),
+    fastest = efficiency["moe_flops"] * sent
+    multiplied = rows(
+        "row_product", "Product of a row", "s", FLOPS_PER_MAC * ONE_TOKEN * parameters / fastest
     )
-    moved = rows("row_moved", "Row moved in and out", "s/token", row_bytes / efficiency["streaming"])
+    moved = rows("row_moved", "Row moved in and out", "s", ONE_TOKEN * row_bytes / efficiency["streaming"])
     rate = rows(
         "rate",
         "FLOP/s reached",
         "FLOP/s",
-        efficiency["moe_flops"] * sent * product / (product + moved),
-        "rows of a tile are few: no product hides that they are moved",
+        fastest * multiplied / (multiplied + moved),
+        "a tile has few rows: no product hides that they are moved",
     )
     work = Work(
         launch=phase.in_all_passes(HALF * efficiency["moe_launch_time"]),

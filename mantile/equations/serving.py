@@ -179,7 +179,7 @@ def serving(
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
-    total = throughput(setting, waits, slots, request.e2e, load)
+    total = throughput(setting, token, waits, slots, request.e2e, load)
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -1348,51 +1348,65 @@ class _Throughput:
     section: Section
 
 
-def last_ends(rows: Rows, setting: _Setting, waits: _Waits, end_to_end: Quantity) -> Quantity:
+def last_ends(rows: Rows, setting: _Setting, token: _Tpot, waits: _Waits, end_to_end: Quantity) -> Quantity:
     """Mean load of a benchmark: its requests start together and end apart.
 
-    The last of them ends half of that spread after the mean: n requests one after the other take n x the time
-    of one, all of them that and half of the spread.
+    n requests one after the other take n x the time of one. The last of all ends later by as much as its
+    prompts are through after the mean and its outputs are longer, and sooner by what no prompt interrupts it.
     """
     per_slot, spread = setting.inputs.prompts_per_slot, setting.inputs.length_range_ratio
     count = rows("slot_prompts", "Requests of a benchmark one after the other", "1", maximum(1, per_slot))
-    lengths = rows(
-        "ends_lengths",
-        "Spread of the ends from outputs of unequal length",
+    one_by_one = rows(
+        "slot_line",
+        "Prompts of a benchmark one by one",
         "s",
-        waits.generation * count**HALF * spread / (1 - HALF * spread),
+        count * setting.interleaved * waits.line,
+        "no benchmark is shorter",
+    )
+    longest = rows(
+        "length_excess",
+        "Longest output of a benchmark against the mean, less 1",
+        "1",
+        count**HALF * HALF * spread / (1 - HALF * spread),
         "of lengths drawn evenly, one draw after the other",
     )
-    staggered = rows(
-        "ends_prompts",
-        "Spread of the ends from prompts one after the other",
+    longer = rows(
+        "ends_lengths",
+        "Longest outputs behind the mean",
         "s",
-        setting.interleaved * waits.line,
-        "requests that came at once",
+        minimum(HALF * end_to_end, longest * waits.generation),
+        "no more than half of a request",
     )
-    apart = rows(
-        "ends_apart",
-        "Spread of the ends",
+    last = rows(
+        "ends_last",
+        "Last end behind the mean end",
         "s",
-        maximum(staggered, minimum(end_to_end, staggered + lengths)),
-        "no longer than a request, unless its prompts alone are",
+        HALF * one_by_one / count
+        + longer
+        - (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.stall,
+        "its prompt comes last, its outputs are longest, and no prompt interrupts it",
     )
+    all_of_them = rows("all_requests", "Time of a benchmark's requests in a slot", "s", count * end_to_end)
     return rows(
         "ramp",
         "Mean load of a benchmark",
         "1",
-        where(per_slot > 0, 1 / (1 + HALF * apart / (count * end_to_end)), 1),
+        where(
+            per_slot > 0,
+            minimum(1, all_of_them / maximum(one_by_one, all_of_them + last)),
+            1,
+        ),
         "requests run out at its end",
     )
 
 
 def throughput(
-    setting: _Setting, waits: _Waits, slots: _Slots, end_to_end: Quantity, load: Arrivals | None
+    setting: _Setting, token: _Tpot, waits: _Waits, slots: _Slots, end_to_end: Quantity, load: Arrivals | None
 ) -> _Throughput:
     """Requests and tokens per second."""
     inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
     rows = Rows("serving")
-    end = last_ends(rows, setting, waits, end_to_end)
+    end = last_ends(rows, setting, token, waits, end_to_end)
     memory = setting.memory
     loaded = rows(
         "in_flight_share",

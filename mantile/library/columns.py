@@ -7,7 +7,7 @@ from typing import Any
 
 from mantile.library.architecture import Model
 from mantile.library.documents import Strict
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
 from mantile.library.scenario import (
@@ -62,6 +62,7 @@ def columns(
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
         _require_use(given, model, where)
+        _require_known(case.without, scenario.overrides, where)
         _check(values, library, where)
         columns.append(
             Column(
@@ -75,6 +76,17 @@ def columns(
             )
         )
     return tuple(columns)
+
+
+def _require_known(without: Iterable[str], overrides: Iterable[Override], where: str) -> None:
+    """What a variant does not follow is an input, or an override of the base."""
+    known = [*(override.id for override in overrides), *(f"inputs.{name}" for name in INPUT_NAMES)]
+    for identifier in without:
+        if identifier not in known:
+            raise InputError(
+                f"{where}: without: the base has no input or override {identifier!r}; "
+                f"{near(identifier, known)}"
+            )
 
 
 def _require_use(given: Iterable[str], model: Model, where: str) -> None:

@@ -544,8 +544,8 @@ class Case(Inputs):
     """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
-    aggregated. `without` are ids of overrides, and of inputs, of the base that a variant
-    does not follow, such as inputs.concurrency where a request rate decides it.
+    aggregated. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
+    as inputs.concurrency where a request rate decides it.
     """
 
     name: Text | None = None

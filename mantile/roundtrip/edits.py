@@ -192,7 +192,11 @@ def _overrides(
 ) -> None:
     """Override cells of a column. Those of the base hold for a variant unless it says otherwise."""
     mine = list(case.get("overrides", []))
-    without = [identifier for identifier in case.get("without", []) if identifier in base]
+    without = [
+        identifier
+        for identifier in case.get("without", [])
+        if identifier in base or identifier.startswith("inputs.")
+    ]
     for identifier, value in typed.items():
         name = identifier.removesuffix(OVERRIDE)
         if name == identifier or identifier in file.book.own_inputs or file.inputs[identifier].shared:

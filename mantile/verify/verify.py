@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -375,8 +376,12 @@ def _size(value: Any) -> float:
     return abs(float(value))
 
 
+_ERROR = re.compile(r"#[A-Z0/_]+[!?]?|Err:\d+")
+"""Error values as engines and files write them, such as #DIV/0! or #N/A."""
+
+
 def _error(value: Any) -> bool:
-    return type(value).__name__ in ("XlError",) or str(value).startswith("#")
+    return type(value).__name__ in ("XlError",) or _ERROR.fullmatch(str(value)) is not None
 
 
 def _json(value: Any) -> Any:

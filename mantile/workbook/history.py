@@ -351,7 +351,44 @@ _OLD_WIDE = {
     _OF_PASS + r"(?:time|bound\.memory)": rf"=SUM\(\{{(?:\[{_OF_PASS}[\w.]+\],?)+\}}\)",
 }
 
+_LEVELS = (
+    "no serving runs of the framework",
+    "serving runs of the framework on other accelerators",
+    "serving runs of framework and accelerator",
+    "decode apart: TPOT measured, the rest not",
+    "no serving runs of the framework on chips of this maker",
+    "serving runs of the framework, of another chip of the maker, kind of model or format",
+    "serving runs of framework and accelerator, with this kind of model and format",
+    "disaggregated serving: TPOT measured, the rest not",
+)
+"""The words of 0.6.0 and 0.7.0 for how much was measured."""
+_ROWS = (
+    "rows that an expert works on are moved before and after its products, which hide little of it; 0.8.0 "
+    "took the longer of both"
+)
+_RELEASES = "launches follow from the release of the engine; 0.8.0 had one figure for all since December 2025"
+_ENDS = (
+    "how long requests of a benchmark run out follows from prompts one by one and outputs of unequal length; "
+    "0.8.0 took a quarter of a request"
+)
+_EFFICIENCY = r"\[(?:[\w.]+\.)?efficiency\."
+_OF_0_8 = {
+    r"serving\.ramp": r"=IF\(\[inputs\.prompts_per_slot\]>0,1-\[constant\.quarter\]"
+    r"/MAX\(1,\[inputs\.prompts_per_slot\]\),1\)",
+    _OF_PASS + r"experts_\w+\.rate": rf"={_EFFICIENCY}rate\.moe_flops\](?:\*.*)?",
+    _OF_PASS + r"experts_\w+\.bytes": r"=\[[\w.]+\.weight_bytes\]\+\[[\w.]+\.rows\]\*\([\w.*+\[\]]+\)",
+    r"efficiency\.rate\.\w+_launch_time(?:\.\w+)?": rf"={_EFFICIENCY}\w+_launch(?:\.\w+)?\]"
+    rf"\*{_EFFICIENCY}(?:moe_)?launch_scale\](?:\*{_EFFICIENCY}moe_slower\])?",
+    r"(?:prefill|decode|vision)\.[\w.]+\.launch_time": rf"=.*{_EFFICIENCY}small_kernel\].*",
+}
+"""Formulas of 0.8.0 by the ids of their rows, as regular expressions both."""
+_WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
+
 CHANGES: tuple[Change, ...] = (
+    *(
+        Change(since=(0, 9), ids=ids, formula=formula, why=why)
+        for (ids, formula), why in zip(_OF_0_8.items(), _WHY_0_9, strict=True)
+    ),
     *(Change(since=(0, 8), ids=ids, formula=formula, why=_WIDE) for ids, formula in _OLD_WIDE.items()),
     Change(
         since=(0, 8),
@@ -513,7 +550,12 @@ CHANGES: tuple[Change, ...] = (
         for identifier, formula in _LOAD_OF_0_7.items()
     ),
     *(Change(since=(0, 8), ids=ids, formula=body, why=_AT_RATE) for ids, body in _SLOTS_OF_0_7.items()),
-    Change(since=(0, 8), ids=r"evidence\.name\.\d+", formula="[^=].*", why="a text, in the field's words"),
+    Change(
+        since=(0, 8),
+        ids=r"evidence\.name\.\d+",
+        formula="|".join(re.escape(words.replace(" ", "")) for words in _LEVELS),
+        why="a text, in the field's words",
+    ),
 )
 
 
