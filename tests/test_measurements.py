@@ -718,7 +718,8 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     ramp = batch.equations.figures["serving.ramp"]
     loaded = float(np.max(Program([ramp]).sweep(batch.inputs)[ramp]))
     assert 0.9 < loaded < 1  # 10 prompts a slot
-    assert first["throughput_measured"] == pytest.approx(loaded * 16 * 461 / (0.21 + 460 * 0.0147))
+    in_flight = loaded * 16  # of the run's own times, which are near those predicted
+    assert first["throughput_measured"] == pytest.approx(in_flight * 461 / (0.21 + 460 * 0.0147), rel=2e-3)
     predicted = batch.predict()
     assert first["tpot_predicted"] == pytest.approx(float(predicted[batch.outputs()["tpot_s"]][0]), rel=1e-12)
     assert math.isnan(found.table.iloc[1]["ttft_ratio"]) and math.isnan(found.table.iloc[2]["tpot_ratio"])

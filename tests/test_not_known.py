@@ -131,6 +131,7 @@ def test_nobody_knows_a_price_that_is_not_stated(make: Make) -> None:
             assert value == NOT_KNOWN, identifier
 
 
+@pytest.mark.exhaustive
 def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp_path: Path) -> None:
     """The base cannot be, and a variant can: Summary, Compare, Sweep, names; then TP is typed anew."""
     scenario = parse_scenario(

@@ -27,7 +27,7 @@ from mantile.library.version import __version__
 
 # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart; 3 had other names of
 # five fields.
-FORMAT = 5
+FORMAT = 6
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 SUFFIXES = (".json", ".yaml", ".yml")
