@@ -424,6 +424,7 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
         ),
         ({"precision": "fp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}),
         ({"precision": "mxfp4", "model": "openai/gpt-oss-120b"}, {"weights_dtype": None}),
+        ({"precision": "fp8", "model": "openai/gpt-oss-20b"}, {"weights_dtype": None}),
         ({"precision": "fp8", "model": "mixtral-8x7b", "framework": "trtllm"}, {"weights_dtype": "fp8"}),
         ({"precision": "int8"}, {"weights_dtype": "int8"}),
         ({"precision": "W8A8"}, {"weights_dtype": "int8"}),

@@ -121,6 +121,9 @@ def weight_formats(
     stored = architecture_of(model).choices["weights_dtype"].value
     mixture = bool(architecture_of(model).value("experts"))
     kind = _format_of(word)
+    if kind == "fp8" and stored == "mxfp4":
+        notes.append("fp8 of a model that is released in mxfp4: its weights as they are released")
+        return {}
     by_block = stored == "fp8-block" or (mixture and framework != "trtllm")
     if kind == "fp8" and (by_block or "block" in experts):
         if "block" not in experts:
