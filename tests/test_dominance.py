@@ -6,7 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from conftest import Make, few_of
+from conftest import Make
 from relations import datasheets
 
 from mantile.library.profiles import Library
@@ -18,7 +18,8 @@ CASES = 60
 SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
 
 
-@pytest.mark.parametrize("framework", few_of(FRAMEWORKS, "sglang"))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, framework: str) -> None:
     """TTFT, TPOT, tokens per second and prefill on random workloads. TPOT is compared where as many requests
     run at once: more memory runs more of them, and each then more slowly.

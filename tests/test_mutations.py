@@ -17,7 +17,6 @@ from typing import Any
 
 import openpyxl
 import pytest
-from conftest import few_of
 from live import few
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
@@ -261,9 +260,8 @@ def _edited(file: File) -> list[dict[str, Any]]:
     return texts.formulas + texts.overwritten
 
 
-@pytest.mark.parametrize(
-    ("name", "of_each"), few_of([("dense", FEW), *((name, OF_EACH) for name in WORKBOOKS)], ("dense", FEW))
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("name", "of_each"), [("dense", FEW), *((name, OF_EACH) for name in WORKBOOKS)])
 def test_every_mutation_is_named(opened: Callable[[str], File], name: str, of_each: int) -> None:
     """Each by itself: its cell, its id, what was generated and what was found; nothing else is reported."""
     file = opened(name)
