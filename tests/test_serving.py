@@ -18,8 +18,9 @@ from mantile.equations import scheduler as schedulers
 from mantile.equations.framework import frameworks
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
-from mantile.equations.serving import decode_step, serving
-from mantile.equations.serving import prompt as alone
+from mantile.equations.serving import serving
+from mantile.equations.serving.alone import prompt as alone
+from mantile.equations.serving.stages import decode_step
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input

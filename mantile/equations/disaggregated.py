@@ -15,7 +15,8 @@ from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
 from mantile.equations.moe import coverage_growth
-from mantile.equations.serving import Prompt, half_excess, wait_in_loop
+from mantile.equations.serving.alone import Prompt
+from mantile.equations.serving.prefill_wait import half_excess, wait_in_loop
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, ancestors, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite

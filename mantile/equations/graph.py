@@ -23,7 +23,9 @@ from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
-from mantile.equations.serving import STATE, Prompt, Serving, decode_step, prompt, serving
+from mantile.equations.serving import STATE, Serving, serving
+from mantile.equations.serving.alone import Prompt, prompt
+from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors

@@ -1,0 +1,195 @@
+"""A full batch in which the next request follows each that ends: decode step, prompts of others, TPOT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.load import Arrivals
+from mantile.equations.mixed import mixed_step
+from mantile.equations.serving.setting import Setting
+from mantile.graph.quantity import Quantity, Section, all_of, maximum, minimum, where
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What prompts of other requests cost a request of a full batch.
+
+    Args:
+        others: requests in the batch beside one.
+        added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others.
+        per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
+        most: prompts in the fullest step there can be; `in_full_step` seconds by which they lengthen it.
+    """
+
+    others: Quantity
+    added: Quantity
+    delay: Quantity
+    per_step: Quantity
+    per_token: Quantity
+    in_step: Quantity
+    most: Quantity
+    in_full_step: Quantity
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """A full batch, in which the next request follows each that ends.
+
+    Args:
+        synchronous: 1 where all requests of the batch start and end together, half where they may.
+        step, stall: seconds of a decode step, and lost to prompts per token.
+    """
+
+    prompts: Prompts
+    synchronous: Quantity
+    step: Quantity
+    stall: Quantity
+    section: Section
+
+
+def closed_loop(setting: Setting) -> ClosedLoop:
+    """Decode step and prefill stall of a full batch."""
+    rows = Rows("serving")
+    others = prompts(rows, setting)
+    step = setting.paced.step
+    rows.add(*setting.paced.rows)
+    together = rows(
+        "together",
+        "Requests start together",
+        "flag",
+        where(setting.inputs.prompts_per_slot > 0, 1, 0),
+        "those of a benchmark; of a service nobody says it",
+    )
+    synchronous = rows(
+        "lockstep",
+        "Share of a synchronous batch",
+        "1",
+        setting.interleaved
+        * where(
+            all_of(setting.scheduler.first > 0, setting.inputs.length_range_ratio <= 0),
+            HALF * (1 + together),
+            0,
+        ),
+        "of equal lengths: requests that start together end, and are prefilled, together; half where that "
+        "is not known",
+    )
+    stall = rows(
+        "stall",
+        "Prefill stall per token",
+        "s",
+        setting.interleaved
+        * setting.efficiency["interference"]
+        * others.in_step
+        * others.delay
+        * (1 - HALF * synchronous),
+        "in a synchronous batch prompts before one's own do not count",
+    )
+    return ClosedLoop(
+        prompts=others,
+        synchronous=synchronous,
+        step=step,
+        stall=stall,
+        section=rows.section("Time per output token", "of a closed loop"),
+    )
+
+
+def prompts(rows: Rows, setting: Setting) -> Prompts:
+    """Prompts of the other requests of the batch: what each costs, and how many there are."""
+    inputs, stops, stages = setting.inputs, setting.scheduler.first, setting.prompt.stages
+    others = rows(
+        "others", "Other requests in the batch", "1", maximum(0, setting.memory.batch / ONE_REQUEST - 1)
+    )
+    per_step = rows(
+        "prompts_per_step",
+        "Prompts in a full step",
+        "1",
+        setting.prefill_workers.memory.step_tokens / (inputs.input_tokens * ONE_REQUEST),
+    )
+    per_token = rows(
+        "prompts_per_token",
+        "Prompts of others per token of a request",
+        "1",
+        (others + setting.memory.batch / ONE_REQUEST * setting.memory.redone)
+        * TOKENS_PER_STEP
+        / inputs.output_tokens,
+        "each of them prefills once while the request lives, and all again that lose their places",
+        source="closed loop",
+    )
+    in_step = rows(
+        "prompts_in_step",
+        "Prompts of others in a step",
+        "1",
+        where(stops > 0, per_token, minimum(per_token, per_step)),
+        "steps that carry prompts hold a limited number",
+    )
+    most = rows(
+        "prompts_at_most",
+        "Most prompts in a step",
+        "1",
+        minimum(per_step, setting.memory.batch / ONE_REQUEST),
+        "as many as there are, and as the token budget allows",
+    )
+    together = rows(
+        "prompts_together",
+        "Prompts in a step that carries any",
+        "1",
+        minimum(most, maximum(minimum(1, per_step), in_step)),
+        "a part of one where the token budget is smaller than a prompt",
+    )
+    step = mixed_step(setting.prefill, setting.decode, together, stops)
+    rows.add(*step.rows)
+    added = rows(
+        "prefill_added",
+        "Time a prompt adds to a step that runs anyway",
+        "s",
+        step.added * stages.share / together,
+        "weights are read once in a step, launches are paid by it",
+        called="prefill time in a step that runs anyway",
+    )
+    delay = rows(
+        "prompt_delay",
+        "Time a prompt delays the others",
+        "s",
+        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
+        "decode stops for it and its launches, or carries it in a step",
+    )
+    full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
+    rows.add(*full.rows)
+    return Prompts(
+        others=others,
+        added=added,
+        delay=delay,
+        per_step=per_step,
+        per_token=per_token,
+        in_step=in_step,
+        most=most,
+        in_full_step=full.added,
+    )
+
+
+@dataclass(frozen=True)
+class Tpot:
+    """Decode step, prefill stall and their sum as they are in use: of a closed loop, or at a request rate."""
+
+    step: Quantity
+    stall: Quantity
+    tpot: Quantity
+    section: Section
+
+
+def tpot(loop: ClosedLoop, load: Arrivals | None) -> Tpot:
+    """TPOT: the mean gap between tokens of one request."""
+    rows = Rows("serving")
+    step, stall = loop.step, loop.stall
+    if load is not None:
+        step = rows("step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step))
+        stall = rows("stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall))
+    total = rows("tpot", "Time per output token, TPOT", "s", step + stall, called="TPOT")
+    return Tpot(
+        step=step,
+        stall=stall,
+        tpot=total,
+        section=rows.section("TPOT", "mean gap between tokens of one request", Section.SUBTOTAL),
+    )

@@ -1,0 +1,102 @@
+"""One request as its user sees it: TTFT, end to end, percentiles, interactivity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import TOKENS_PER_STEP
+from mantile.equations.serving.first import Base
+from mantile.equations.serving.loop import Tpot
+from mantile.equations.serving.setting import Setting
+from mantile.equations.serving.slots import Slots
+from mantile.equations.serving.waits import Waits
+from mantile.graph.quantity import Quantity, Section, maximum, sum_of
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class Ttft:
+    """Mean TTFT."""
+
+    ttft: Quantity
+    section: Section
+
+
+def ttft(first: Base, waits: Waits, slots: Slots) -> Ttft:
+    """Mean time from arrival to the first token."""
+    rows = Rows("serving")
+    steady = rows("ttft_steady", "TTFT in steady state", "s", sum_of([first.base, waits.mean, *slots.waits]))
+    total = rows("ttft", "Time to first token, TTFT", "s", steady + slots.burst_wait, "mean", called="TTFT")
+    return Ttft(
+        ttft=total,
+        section=rows.section("Time to first token", "mean, from arrival", Section.SUBTOTAL),
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as its user sees it: seconds, and tokens per second."""
+
+    e2e: Quantity
+    ttft_p50: Quantity
+    ttft_p95: Quantity
+    e2e_p50: Quantity
+    e2e_p95: Quantity
+    interactivity: Quantity
+    section: Section
+
+
+def e2e(setting: Setting, token: Tpot, first: Base, waits: Waits, slots: Slots, start: Ttft) -> Request:
+    """End to end, percentiles of TTFT and of end to end, interactivity."""
+    rows = Rows("serving")
+    others = "other waits as in the mean"
+    mean = rows("e2e", "End to end", "s", start.ttft + waits.generation)
+    ttft_p50 = rows(
+        "ttft_p50",
+        "TTFT, median",
+        "s",
+        maximum(first.base + waits.p50, waits.saturation) + slots.p50,
+        others,
+        called="median TTFT",
+    )
+    tail = rows(
+        "ttft_tail",
+        "TTFT with the p95 of waits",
+        "s",
+        maximum(first.base + waits.p95, waits.saturation) + slots.p95,
+    )
+    ttft_p95 = rows(
+        "ttft_p95",
+        "TTFT, p95",
+        "s",
+        maximum(tail, ttft_p50, start.ttft),
+        others,
+        called="p95 TTFT",
+    )
+    e2e_p50 = rows("e2e_p50", "End to end, median", "s", ttft_p50 + waits.generation, "of a mean output")
+    e2e_p95 = rows(
+        "e2e_p95",
+        "End to end, p95",
+        "s",
+        maximum(ttft_p95 + waits.generation, ttft_p50 + setting.inputs.p95_output_ratio * waits.generation),
+        "a late first token, or a long output",
+    )
+    interactivity = rows(
+        "interactivity",
+        "Interactivity",
+        "token/request/s",
+        TOKENS_PER_STEP / token.tpot,
+        "tokens per second that one user sees",
+    )
+    return Request(
+        e2e=mean,
+        ttft_p50=ttft_p50,
+        ttft_p95=ttft_p95,
+        e2e_p50=e2e_p50,
+        e2e_p95=e2e_p95,
+        interactivity=interactivity,
+        section=rows.section(
+            "One request",
+            "as its user sees it; half of the requests, or 1 in 20, see more than median and p95",
+        ),
+    )

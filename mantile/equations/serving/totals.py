@@ -1,0 +1,144 @@
+"""Requests and tokens per second of the deployment, and how a benchmark runs out of requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import HALF, TOKENS_PER_STEP
+from mantile.equations.load import Arrivals
+from mantile.equations.serving.loop import Tpot
+from mantile.equations.serving.setting import Setting
+from mantile.equations.serving.slots import Slots
+from mantile.equations.serving.waits import Waits
+from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, where
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Requests and tokens per second of the deployment, and the requests in flight at a request rate."""
+
+    requests: Quantity
+    in_flight: Quantity | None
+    output: Quantity
+    accelerators: Quantity
+    output_per_accelerator: Quantity
+    tokens: Quantity
+    section: Section
+
+
+def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_end: Quantity) -> Quantity:
+    """Mean load of a benchmark: its requests start together and end apart.
+
+    n requests one after the other take n x the time of one. The last of all ends later by as much as its
+    prompts are through after the mean and its outputs are longer, and sooner by what no prompt interrupts it.
+    """
+    per_slot, spread = setting.inputs.prompts_per_slot, setting.inputs.length_range_ratio
+    count = rows("slot_prompts", "Requests of a benchmark one after the other", "1", maximum(1, per_slot))
+    one_by_one = rows(
+        "slot_line",
+        "Prompts of a benchmark one by one",
+        "s",
+        count * setting.interleaved * waits.line,
+        "no benchmark is shorter",
+    )
+    longest = rows(
+        "length_excess",
+        "Longest output of a benchmark against the mean, less 1",
+        "1",
+        count**HALF * HALF * spread / (1 - HALF * spread),
+        "of lengths drawn evenly, one draw after the other",
+    )
+    longer = rows(
+        "ends_lengths",
+        "Longest outputs behind the mean",
+        "s",
+        minimum(HALF * end_to_end, longest * waits.generation),
+        "no more than half of a request",
+    )
+    last = rows(
+        "ends_last",
+        "Last end behind the mean end",
+        "s",
+        HALF * one_by_one / count
+        + longer
+        - (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.stall,
+        "its prompt comes last, its outputs are longest, and no prompt interrupts it",
+    )
+    all_of_them = rows("all_requests", "Time of a benchmark's requests in a slot", "s", count * end_to_end)
+    return rows(
+        "ramp",
+        "Mean load of a benchmark",
+        "1",
+        where(
+            per_slot > 0,
+            minimum(1, all_of_them / maximum(one_by_one, all_of_them + last)),
+            1,
+        ),
+        "requests run out at its end",
+    )
+
+
+def throughput(
+    setting: Setting, token: Tpot, waits: Waits, slots: Slots, end_to_end: Quantity, load: Arrivals | None
+) -> Throughput:
+    """Requests and tokens per second."""
+    inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
+    rows = Rows("serving")
+    end = last_ends(rows, setting, token, waits, end_to_end)
+    memory = setting.memory
+    loaded = rows(
+        "in_flight_share",
+        "Share of the requests that is in flight",
+        "1",
+        end * (1 - HALF * slots.burst_share * (1 - memory.batch / memory.requests)),
+        "in the warm-up burst requests wait for a slot half as long",
+    )
+    in_loop = loaded * inputs.concurrency / end_to_end
+    requests = rows(
+        "requests_per_s",
+        "Requests per second",
+        "request/s",
+        in_loop if load is None else where(load.open > 0, load.served, in_loop),
+        source="Little's law",
+    )
+    in_flight = None
+    if load is not None:
+        in_flight = Rows("load")(
+            "in_flight",
+            "Requests in flight",
+            "request",
+            where(load.open > 0, load.served * end_to_end, inputs.concurrency),
+            "of all replicas",
+            source="Little's law",
+        )
+        rows.add(in_flight)
+    output = rows(
+        "output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens
+    )
+    count: Node = deployment
+    if setting.disaggregated is not None:
+        count = deployment + setting.disaggregated * setting.decode_workers.ranks.deployment
+    accelerators = rows(
+        "accelerators", "Accelerators in use", "accelerator", count, called="accelerators in use"
+    )
+    return Throughput(
+        requests=requests,
+        in_flight=in_flight,
+        output=output,
+        accelerators=accelerators,
+        output_per_accelerator=rows(
+            "output_tokens_per_s_per_accelerator",
+            "Output tokens per second and accelerator",
+            "token/s/accelerator",
+            output / accelerators,
+            called="output tokens per accelerator",
+        ),
+        tokens=rows(
+            "total_tokens_per_s",
+            "Input and output tokens per second",
+            "token/s",
+            requests * (inputs.input_tokens + inputs.output_tokens),
+        ),
+        section=rows.section("Throughput", "whole deployment, all replicas"),
+    )

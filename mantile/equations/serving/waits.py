@@ -1,0 +1,148 @@
+"""What a request waits behind prompts of others, and where prompts fill every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import HALF, ONE_REQUEST, P95, TOKENS_PER_STEP
+from mantile.equations.load import Arrivals
+from mantile.equations.serving.first import Base
+from mantile.equations.serving.loop import ClosedLoop, Tpot
+from mantile.equations.serving.setting import Setting
+from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, where
+from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Seconds that a request waits behind prompts of others, in its place of the batch.
+
+    Args:
+        generation: seconds from the first token to the last.
+        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step.
+        line: prefills of all others.
+        mean, p50, p95: waits behind prompts.
+    """
+
+    generation: Quantity
+    full_step: Quantity
+    saturation: Quantity
+    line: Quantity
+    mean: Quantity
+    p50: Node
+    p95: Node
+    section: Section
+
+
+def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Arrivals | None) -> Waits:
+    """Waits behind other prompts."""
+    rows = Rows("serving")
+    generation = rows(
+        "generation",
+        "Generation after the first token",
+        "s",
+        (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.tpot,
+    )
+    share = rows(
+        "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.tpot
+    )
+    full_step, limit, line = saturation(rows, setting, loop, generation, load)
+
+    def wait(statistic: str, label: str, before: Node) -> Quantity:
+        form = rows(
+            f"form_{statistic}",
+            f"{label}, closed form",
+            "s",
+            setting.scheduler.wait(statistic, setting.prompt.prefill, share, loop.prompts.others),
+        )
+        queued = loop.synchronous * before * line + (1 - loop.synchronous) * form
+        factor = setting.efficiency["queueing"]
+        return rows(f"wait_{statistic}", label, "s", minimum(factor * queued, line))
+
+    mean = wait("mean", "Mean wait behind prompts", HALF)
+    p50 = wait("p50", "Median wait behind prompts", HALF)
+    p95 = wait("p95", "p95 wait behind prompts", P95)
+    in_benchmark = wait("benchmark", "Median wait behind prompts in a benchmark", HALF)
+    in_use = rows(
+        "wait_half", "Median wait in use", "s", where(setting.inputs.prompts_per_slot > 0, in_benchmark, p50)
+    )
+    in_loop: Node = maximum(mean, limit - first.base)
+    behind_prompts = rows(
+        "queue",
+        "Wait behind other prompts",
+        "s",
+        in_loop if load is None else where(load.open > 0, load.wait, in_loop),
+        "the mean; where prompts fill every step, what is left of that wait",
+    )
+    return Waits(
+        generation=generation,
+        full_step=full_step,
+        saturation=limit,
+        line=line,
+        mean=behind_prompts,
+        p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
+        p95=p95 if load is None else where(load.open > 0, load.wait_p95, p95),
+        section=rows.section("Waits", "behind prompts of other requests"),
+    )
+
+
+def saturation(
+    rows: Rows, setting: Setting, loop: ClosedLoop, generation: Quantity, load: Arrivals | None
+) -> tuple[Quantity, Quantity, Quantity]:
+    """A step full of prompts, the wait where they fill every step, and the prefills of all others.
+
+    No wait exceeds the last.
+    """
+    stops = setting.scheduler.first
+    prompts, stages = loop.prompts, setting.prompt.stages
+    added = rows(
+        "full_added",
+        "Time that prompts add to a full step",
+        "s",
+        prompts.in_full_step * stages.share,
+        "on the fullest stage",
+    )
+    launches = rows(
+        "full_launches",
+        "Launches of a full step",
+        "s",
+        stages.launches * minimum(1, prompts.most) * stages.share,
+        "where decode stops for prompts",
+    )
+    full_step = rows(
+        "full_step",
+        "Step full of prompts",
+        "s",
+        where(
+            stops > 0,
+            added + launches,
+            loop.step + setting.efficiency["interference"] * added,
+        ),
+        "theirs alone where decode stops for them",
+    )
+    service = rows(
+        "saturated",
+        "Service time of a prompt in full steps",
+        "s",
+        full_step / prompts.most,
+    )
+    applies = setting.interleaved * (1 - loop.synchronous)
+    if load is not None:
+        applies = applies * (1 - load.open)
+    may_fill = rows("fills", "Prompts may fill every step", "1", applies, "with others, at any time")
+    limit = rows(
+        "saturation",
+        "Wait where prompts fill every step",
+        "s",
+        may_fill
+        * maximum(0, setting.memory.batch / ONE_REQUEST * service * (1 + setting.memory.redone) - generation),
+        "the token budget cannot keep up",
+    )
+    line = rows(
+        "line",
+        "Prefills of all others",
+        "s",
+        loop.prompts.others * service,
+        "no wait behind prompts is longer; in a synchronous batch they are the queue",
+    )
+    return full_step, limit, line
