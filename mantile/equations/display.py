@@ -16,7 +16,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     is_number,
-    text,
+    rounded,
     where,
 )
 
@@ -30,12 +30,7 @@ _DIVIDED = {
     ("W", "kW"): KILO,
 }
 _USUAL = {"s": "us", "B": "GB", "B/s": "GB/s"}
-_TEXT_FORMS = {
-    "us": "0.0",
-    "GB": "0.0",
-    "GB/s": "0",
-    **dict.fromkeys(("1", "USD/h", "USD/kWh", "request/s"), "0.00"),
-}
+_DIGITS = {"us": 1, "GB": 1, **dict.fromkeys(("1", "USD/h", "USD/kWh", "request/s"), 2)}
 
 
 @dataclass(frozen=True)
@@ -158,7 +153,7 @@ def usual(value: Node, unit: str) -> Node:
 
 def usual_text(value: Node, unit: str) -> Node:
     """A number in its usual unit as text, with the digits that are read of it."""
-    return text(value, _TEXT_FORMS.get(unit, "#,##0"))
+    return rounded(value, _DIGITS.get(unit, 0))
 
 
 def in_ms(figure: Named) -> Node:
@@ -169,11 +164,3 @@ def in_ms(figure: Named) -> Node:
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     """Words with a figure in them, where somebody knows it."""
     return where(is_number(figure), words, otherwise)
-
-
-def grouped(value: Node, form: str = "#,##0", small: str = "0") -> Node:
-    """A number in a text with its thousands apart.
-
-    Below 1 such a format shows a bare comma in other engines, so there it is `small`.
-    """
-    return where(value >= 1, text(value, form), text(value, small))

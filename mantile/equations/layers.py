@@ -11,7 +11,6 @@ from itertools import count
 
 from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constant import MICRO, MILLI
-from mantile.equations.display import grouped
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.plan import scope
@@ -25,6 +24,7 @@ from mantile.graph.quantity import (
     join,
     match,
     maximum,
+    rounded,
     span,
     sum_range,
     text,
@@ -162,7 +162,7 @@ def _step(graph: EstimateGraph, number: int, layer: Layer, phase: Pass) -> Layer
 
 
 def _pass_title(phase: str, time: Quantity) -> Quantity:
-    title = join(f"{phase.capitalize()}, a whole pass: ", text(time, "0.0"), " ms")
+    title = join(f"{phase.capitalize()}, a whole pass: ", rounded(time, 1), " ms")
     return Quantity(f"layers.title.pass.{phase}", "Title", "1", title)
 
 
@@ -171,11 +171,11 @@ def _layer_title(number: int, phase: str, kind: str, steps: Sequence[Step], tota
     times, names = span([step.time for step in steps]), span([step.name for step in steps])
     title = join(
         f"{phase.capitalize()}: {kind} takes ",
-        grouped(total),
+        text(total, "0"),
         " us, the longest step (",
         index(names, match(maximum(times), times)),
         ") ",
-        grouped(maximum(times), "#,##0.0", "0.0"),
+        rounded(maximum(times), 1),
         " us",
     )
     return Quantity(f"layers.title.{number}.{phase}", "Title", "1", title)

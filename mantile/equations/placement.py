@@ -26,6 +26,7 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     remainder,
+    rounded,
     span,
     sum_of,
     text,
@@ -135,7 +136,7 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
         " × replicas ",
         text(inputs.dp, "0"),
         "; ",
-        text(in_unit(workers.memory.used, "GB"), "0.0"),
+        rounded(in_unit(workers.memory.used, "GB"), 1),
         " GB used on the fullest accelerator",
     )
     return Quantity(f"{prefix}.title", "Title", "1", body)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE, Verdict
-from mantile.equations.display import converted, grouped, in_scenario, in_unit, told
+from mantile.equations.display import converted, in_scenario, in_unit, told
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -36,6 +36,8 @@ from mantile.graph.quantity import (
     minimum,
     nth_largest,
     number_of,
+    percent,
+    rounded,
     span,
     text,
     where,
@@ -178,7 +180,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     inputs = graph.inputs
     ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
     per_user = told(speed, join(", ", text(speed, "0"), " tokens/s per user"), "")
-    first = _text("first", "First token, ms", grouped(converted(number_of(ttft), "s", "ms")))
+    first = _text("first", "First token, ms", text(converted(number_of(ttft), "s", "ms"), "0"))
     to_first = told(ttft, join(first, " ms to first token"), _NOT_POSSIBLE)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
     why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
@@ -186,11 +188,11 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         why.append(where(overload, ", overloaded", ""))
     answer = join(f"{model} on ", _machines(graph), ": ", speeds, *why)
     workload = join(
-        text(inputs.input_tokens, "#,##0"),
+        text(inputs.input_tokens, "0"),
         " tokens in, ",
-        text(inputs.output_tokens, "#,##0"),
+        text(inputs.output_tokens, "0"),
         " out, ",
-        text(inputs.concurrency, "#,##0"),
+        text(inputs.concurrency, "0"),
         " concurrent requests · ",
     )
     asked = _text("workload", "Workload", workload)
@@ -219,16 +221,16 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
     memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
-    used, usable = text(memory.used / memory.usable, "0%"), text(memory.usable / capacity, "0.0%")
-    in_gb = text(in_unit(capacity, "GB"), "0.0")
-    accelerators = text(serving.accelerators, "#,##0")
+    used, usable = text(memory.used / memory.usable, "0%"), percent(memory.usable / capacity, 1)
+    in_gb = rounded(in_unit(capacity, "GB"), 1)
+    accelerators = text(serving.accelerators, "0")
     return {
         "fits": _tile(
             "fits",
             join(graph.checks.reason, where(graph.checks.possible > 0, join(": ", used, " of usable"), "")),
             join("usable: ", usable, " of ", in_gb, " GB"),
         ),
-        "memory": _tile("memory_used", join("KV cache ", text(in_unit(memory.kv, "GB"), "0.0"), " GB")),
+        "memory": _tile("memory_used", join("KV cache ", rounded(in_unit(memory.kv, "GB"), 1), " GB")),
         "ttft": _ranged(graph, TTFT, "ttft", _floor(graph, TTFT)),
         "tpot": _ranged(graph, TPOT, "tpot", _floor(graph, TPOT)),
         "e2e": _tile(
@@ -242,13 +244,13 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             graph,
             OUTPUT_TOKENS_PER_S,
             "throughput",
-            join("whole deployment, ", text(inputs.concurrency, "#,##0"), " requests in flight"),
+            join("whole deployment, ", text(inputs.concurrency, "0"), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
         "cost": _tile(
             "cost", join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%"))
         ),
-        "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", text(inputs.pue, "0.00"))),
+        "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", rounded(inputs.pue, 2))),
     }
 
 
@@ -291,11 +293,11 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
         ("reserve", in_unit(memory.outside, "GB")),
     )
     title = join(
-        text(in_unit(memory.used, "GB"), "0.0"),
+        rounded(in_unit(memory.used, "GB"), 1),
         " of ",
-        text(in_unit(capacity, "GB"), "0.0"),
+        rounded(in_unit(capacity, "GB"), 1),
         " GB used: room for ",
-        grouped(memory.capacity_sequences),
+        text(memory.capacity_sequences, "0"),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))
@@ -317,7 +319,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
     words = join(
         "Prefill, " if name == "prefill" else "Decode step, ",
-        text(in_unit(phase.time, "ms"), "0.0"),
+        rounded(in_unit(phase.time, "ms"), 1),
         " ms: ",
         index(span(names), first),
         " and ",
@@ -341,9 +343,9 @@ def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
     peak, bandwidth = graph.decode.peak, hardware.memory_bandwidth
     title = join(
         "Peak ",
-        grouped(in_unit(peak, "TFLOP/s")),
+        text(in_unit(peak, "TFLOP/s"), "0"),
         " TFLOP/s, memory ",
-        grouped(in_unit(bandwidth, "GB/s")),
+        text(in_unit(bandwidth, "GB/s"), "0"),
         " GB/s",
     )
     left, right = (
@@ -438,8 +440,9 @@ def _ranged(graph: EstimateGraph, metric: Metric, name: str, definition: Node) -
 def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
     """The range of a result that holds 80 % of runs, in words."""
     low, _, high = graph.evidence.bands[name]
-    unit, form = metric.display_unit, _plain_form(metric) if metric.large_digits else "#,##0"
-    ends = [grouped(in_unit(end, unit), form, "0.00") for end in (low, high)]
+    unit = metric.display_unit
+    values = [in_unit(end, unit) for end in (low, high)]
+    ends = [where(value >= 1, rounded(value, metric.large_digits), rounded(value, 2)) for value in values]
     interval = join("80 %: ", ends[0], " to ", ends[1])
     return interval if unit == metric.unit else join(interval, f" {unit}")
 
@@ -451,7 +454,7 @@ def _floor(graph: EstimateGraph, metric: Metric) -> Node:
     overload, duration = _overload(graph), graph.inputs.load_duration
     if metric is not TTFT or overload is None or duration is None:
         return words
-    grows = join("overloaded: the queue grows; mean over a load of ", text(duration, "#,##0"), " s")
+    grows = join("overloaded: the queue grows; mean over a load of ", text(duration, "0"), " s")
     return where(overload, grows, words)
 
 
@@ -463,11 +466,7 @@ def _overload(graph: EstimateGraph) -> Node | None:
 
 def _in_headline(metric: Metric, figure: Named) -> Node:
     """A value of a metric as the number of a headline."""
-    return text(converted(figure, figure.unit, metric.display_unit), _plain_form(metric))
-
-
-def _plain_form(metric: Metric) -> str:
-    return f"0.{'0' * metric.large_digits}".removesuffix(".")
+    return rounded(converted(figure, figure.unit, metric.display_unit), metric.large_digits)
 
 
 def _above_floors(graph: EstimateGraph) -> Node:
@@ -476,7 +475,7 @@ def _above_floors(graph: EstimateGraph) -> Node:
     for metric in (TTFT, TPOT):
         figure = graph.headlines[metric]
         share = figure / graph.figures[f"floor.{metric.attribute}"]
-        times.append(told(figure, join(text(share, "0.0"), " ×")))
+        times.append(told(figure, join(rounded(share, 1), " ×")))
     return join("Above the independent floor: TTFT ", times[0], ", TPOT ", times[1])
 
 
@@ -509,7 +508,7 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
 
 def _memory_part(name: str, amount: Node) -> MemoryPart:
     part = Quantity(f"summary.memory.{name}", name, "GB", amount)
-    label = _text(f"memory.{name}.label", f"Label, {name}", join(f"{name} ", text(part, "0.0")))
+    label = _text(f"memory.{name}.label", f"Label, {name}", join(f"{name} ", rounded(part, 1)))
     return MemoryPart(name, part, label)
 
 
@@ -538,7 +537,7 @@ def _ranked_group(
     entry = Quantity(f"summary.{name}.entry.{rank}", "Entry", "number", largest)
     group = Quantity(f"summary.{name}.sorted.{rank}", "Group", "1", index(span(names), entry))
     spent = index(span(keys), entry)
-    label = join(group, "   ", text(converted(spent, "s", "ms"), "0.00"))
+    label = join(group, "   ", rounded(converted(spent, "s", "ms"), 2))
     shown = all_of(possible, spent > TOLERANCE)
     return RankedGroup(
         rank=place,

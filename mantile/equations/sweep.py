@@ -38,7 +38,7 @@ from mantile.graph.quantity import (
     join,
     minimum,
     number_of,
-    text,
+    rounded,
     where,
 )
 
@@ -227,7 +227,7 @@ def _charted(point: str, results: Mapping[str, Quantity]) -> dict[str, Quantity]
 def _name(point: str, outer: Input, value: Node) -> Quantity:
     """The value of the second input, after which a curve is called; it may be typed over."""
     if not isinstance(outer.value, str):
-        value = text(value, "0" if outer.integer else "0.00")
+        value = rounded(value, 0 if outer.integer else 2)
     return Quantity(f"sweep.{point}.name", "Curve", "1", join(f"{outer.label} ", value))
 
 

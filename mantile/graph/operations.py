@@ -301,7 +301,11 @@ def _round_up(value: Any, _digits: int) -> Any:
 
 
 def format_text(value: float, form: str) -> str:
-    """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does."""
+    """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does.
+
+    Formulas have "0" and "0%" alone: decimals and thousands look otherwise where programs speak another
+    language. See `rounded_text`.
+    """
     if not math.isfinite(value):
         return "#N/A"
     if abs(value) >= 1e20:  # beyond anything a text should show, and beyond Decimal's default precision
@@ -319,6 +323,32 @@ def _text(value: Any, form: str) -> Any:
     if _is_text(value):
         return value
     return format_text(value, form) if np.ndim(value) == 0 else np.vectorize(format_text)(value, form)
+
+
+def rounded_text(value: float, digits: float) -> str:
+    """A number with at most so many decimals, as a formula joins it to a text: without zeros at its end."""
+    if not math.isfinite(value):
+        return "#N/A"
+    if abs(value) >= 1e15:  # beyond the digits of a number
+        return f"{value:.14E}"
+    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
+    whole, _, decimals = f"{rounded:f}".partition(".")
+    decimals = decimals.rstrip("0")
+    shown = f"{whole}.{decimals}" if decimals else whole
+    return "0" if shown == "-0" else shown
+
+
+def _rounded(value: Any, digits: Any) -> Any:
+    if np.ndim(value) == 0:
+        return rounded_text(float(value), digits) if not _is_text(value) else math.nan
+    return np.vectorize(rounded_text, otypes=[str])(value, digits)
+
+
+def _percent(value: Any, digits: Any) -> Any:
+    shown = _rounded(np.multiply(value, 100) if not _is_text(value) else value, digits)
+    return (
+        f"{shown}%" if isinstance(shown, str) else shown if np.ndim(shown) == 0 else np.char.add(shown, "%")
+    )
 
 
 def _join(left: Any, right: Any) -> Any:
@@ -383,6 +413,8 @@ _TABLE = (
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
+    Operation("rounded",       _rounded,                   "ROUND({0},{1})",      "{0}",                                ATOM,       "truth"),
+    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})&"%"', "{0}",                           ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
 # ruff: enable[E501]

@@ -450,8 +450,23 @@ def nth_largest(members: Span, rank: Operand) -> Apply:
 
 
 def text(operand: Operand, form: str) -> Apply:
-    """A number as text in one of the formats of `operations.format_text`."""
+    """A number as text, in the format "0" or "0%", which mean the same in every language of Excel."""
+    if form not in ("0", "0%"):
+        raise ValueError(f"{form!r} looks otherwise in other languages; expected 0 or 0%, or `rounded`")
     return apply("text", operand, form)
+
+
+def rounded(operand: Operand, digits: int) -> Apply:
+    """A number in a text with at most so many decimals, behind the sign for them of the reader's language.
+
+    It stands in a `join`.
+    """
+    return apply("rounded", operand, Literal(digits))
+
+
+def percent(operand: Operand, digits: int) -> Apply:
+    """A share in a text, as a percentage with at most so many decimals. It stands in a `join`."""
+    return apply("percent", operand, Literal(digits))
 
 
 def join(*parts: Operand) -> Apply:

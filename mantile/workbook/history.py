@@ -382,6 +382,10 @@ _OF_0_8 = {
     r"(?:prefill|decode|vision)\.[\w.]+\.launch_time": rf"=.*{_EFFICIENCY}small_kernel\].*",
 }
 """Formulas of 0.8.0 by the ids of their rows, as regular expressions both."""
+_LANGUAGE = (
+    "texts take numbers in a way that means the same in every language of Excel; 0.8.0 had formats with a sign "
+    "for decimals or thousands"
+)
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
 CHANGES: tuple[Change, ...] = (
@@ -390,6 +394,12 @@ CHANGES: tuple[Change, ...] = (
         for (ids, formula), why in zip(_OF_0_8.items(), _WHY_0_9, strict=True)
     ),
     *(Change(since=(0, 8), ids=ids, formula=formula, why=_WIDE) for ids, formula in _OLD_WIDE.items()),
+    Change(
+        since=(0, 9),
+        ids=r"(?:summary|layers\.title|placement|sensitivity\.label|sweep|compare)\..+",
+        formula=r"=.*TEXT\(.+,\"(?:#,##0(?:\.0+)?|0\.0+%?)\"\).*",
+        why=_LANGUAGE,
+    ),
     Change(
         since=(0, 8),
         ids=_OF_PASS + r"[\w.]+\.compute_time",

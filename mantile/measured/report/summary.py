@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     join,
     match,
     maximum,
+    percent,
     span,
     text,
     where,
@@ -154,7 +155,7 @@ def _finding(report: Report, errors: dict[str, dict[str, Named]]) -> Node:
     for name in shown:
         metric = COMPARED[name]
         parts.append(f", {metric.label_inside} by " if parts else f"{metric.label} is off by ")
-        parts.append(text(errors[name]["mape"], "0.0%"))
+        parts.append(percent(errors[name]["mape"], 1))
     return join(*parts, " on average")
 
 
@@ -235,8 +236,8 @@ class _Drawing:
     def histogram(self, row: int, column: int) -> None:
         """How many runs by error."""
         bias, median = self.errors["bias"], self.errors["median"]
-        signed = join(where(bias >= 0, "+", "−"), text(absolute(bias), "0.0%"))
-        finding = join("Half of the runs within ", text(median, "0.0%"), ", bias ", signed)
+        signed = join(where(bias >= 0, "+", "−"), percent(absolute(bias), 1))
+        finding = join("Half of the runs within ", percent(median, 1), ", bias ", signed)
         self.sheet.set_formula(row, column, finding, _FINDING)
         limit = _constant("near: up to", _NEAR)
         self.data.add_block(["near: up to"], [[limit]], [PERCENT])
@@ -279,7 +280,7 @@ class _Drawing:
         furthest = maximum(span(mapes))
         rows: list[list[Named]] = []
         for name, mape, (_, of) in zip(names, mapes, shown, strict=True):
-            runs = text(of.errors[self.metric.name]["n"], "#,##0")
+            runs = text(of.errors[self.metric.name]["n"], "0")
             label = _quantity(f"{name.id}.label", join(name, "   ", runs))
             most = _quantity(f"{mape.id}.furthest", where(equal(mape, furthest), mape, 0))
             rows.append([label, mape, most, _quantity(f"{mape.id}.others", mape - most), name])
