@@ -132,6 +132,7 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     prefill.cell(row + 4, 8).value = f"=H{row + 30}"
     prefill.cell(row + 5, 8).value = "=Serving!H10"
     prefill.cell(row + 6, 2).value = prefill.cell(row, 2).value
+    book["Plan"]["A3"].value = '=TEXT(Prefill!H5,"0.0")&" ms"'
     book["Memory"].sheet_state = "hidden"
     book["Model"].merge_cells("A40:B41")
     book.save(path)
@@ -146,7 +147,11 @@ def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
         ("duplicate-label", ""),
     ):
         assert (rule, "Prefill", cell) in findings
-    assert {("hidden-sheet", "Memory", ""), ("merged-cells", "Model", "A40:B41")} <= findings
+    assert {
+        ("hidden-sheet", "Memory", ""),
+        ("merged-cells", "Model", "A40:B41"),
+        ("text-format", "Plan", "A3"),
+    } <= findings
 
 
 @pytest.mark.exhaustive
@@ -163,6 +168,7 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
             "=" + "+".join(["H12345"] * 30),
             "=IF(H1>0,IF(H2>0,1,0),0)",
             "=H1*3",
+            '=TEXT(H1,"0.0")',
             "=NOW()",
             "=VLOOKUP(H1,H2,1)",
             ArrayFormula(f"H{row + 7}", "=H1"),

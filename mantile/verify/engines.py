@@ -28,6 +28,8 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
  xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
  <item oor:path="/org.openoffice.Office.Calc/Formula/Load">
   <prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item>
+ <item oor:path="/org.openoffice.Setup/L10N">
+  <prop oor:name="ooSetupSystemLocale" oor:op="fuse"><value>{language}</value></prop></item>
 </oor:items>
 """
 
@@ -113,14 +115,20 @@ def with_libreoffice(path: Path) -> Values:
         return read_cells(recalculate(path, Path(folder))).stored
 
 
-def recalculate(path: Path, folder: Path) -> Path:
-    """Let LibreOffice open, recalculate and save a workbook into a folder."""
+def recalculate(path: Path, folder: Path, language: str = "en-US") -> Path:
+    """Let LibreOffice open, recalculate and save a workbook into a folder.
+
+    Args:
+        language: of its user, such as "de-DE": texts get the sign for decimals of it.
+    """
     program = soffice()
     if program is None:
         raise InputError("LibreOffice is not installed; expected soffice or libreoffice on the PATH")
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
-    (profile / "user" / "registrymodifications.xcu").write_text(_RECALCULATE, encoding="utf-8")
+    (profile / "user" / "registrymodifications.xcu").write_text(
+        _RECALCULATE.format(language=language), encoding="utf-8"
+    )
     out = folder / "recalculated"
     try:
         done = subprocess.run(

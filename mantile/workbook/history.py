@@ -383,8 +383,8 @@ _OF_0_8 = {
 }
 """Formulas of 0.8.0 by the ids of their rows, as regular expressions both."""
 _LANGUAGE = (
-    "texts take numbers in a way that means the same in every language of Excel; 0.8.0 had formats with a sign "
-    "for decimals or thousands"
+    "texts take numbers in a way that means the same in every language of Excel; 0.8.0 had formats with a "
+    "sign for decimals or thousands"
 )
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 

@@ -147,9 +147,13 @@ RULES = {
     "long-formula": f"A formula has at most {MAX_LENGTH} characters.",
     "too-many-references": f"A formula has at most {MAX_REFERENCES} references.",
     "nested-if": "No IF stands inside an IF.",
-    "magic-number": "No number but 0, 1, exponents and the digits of a text is typed into a formula; it has a "
-    "cell of its own.",
-    "text-format": "Texts take numbers by ROUND, or by TEXT in the format 0 or 0%: others depend on the language.",
+    "magic-number": (
+        "No number but 0, 1, exponents and the digits of a text is typed into a formula; it has a cell of "
+        "its own."
+    ),
+    "text-format": (
+        "Texts take numbers by ROUND, or by TEXT in the format 0 or 0%: others depend on the language."
+    ),
     "volatile-function": f"No function that is recalculated at every change: {', '.join(sorted(VOLATILE))}.",
     "unknown-function": "Only functions that every spreadsheet program works out alike.",
     "array-formula": "No array formulas and no data tables.",

@@ -1,0 +1,73 @@
+"""Workbooks in other languages of Excel: texts hold the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from mantile.estimate.estimate import estimate
+from mantile.graph.operations import rounded_text
+from mantile.graph.quantity import Input, percent, rounded, text
+from mantile.library.scenario import load_scenario
+from mantile.verify.engines import recalculate, soffice
+from mantile.workbook.bundle import BUNDLE_SHEET
+from mantile.workbook.read import read_cells
+from mantile.workbook.write import build_workbook
+
+WORKBOOKS = Path(__file__).resolve().parents[1] / "workbooks"
+
+
+def test_numbers_in_texts() -> None:
+    """At most so many decimals, none that say nothing, rounded half away from zero."""
+    shown = {
+        (12.0, 1): "12",
+        (12.34, 1): "12.3",
+        (12.35, 1): "12.4",
+        (0.1 + 0.2, 2): "0.3",
+        (131_072.4, 0): "131072",
+        (2.5, 0): "3",
+        (-0.04, 1): "0",
+        (-1.25, 1): "-1.3",
+        (100.0, 0): "100",
+    }
+    for (value, digits), expected in shown.items():
+        assert rounded_text(value, digits) == expected, (value, digits)
+
+
+def test_formats_that_depend_on_the_language_are_refused() -> None:
+    """A sign for decimals or thousands in a format is another one elsewhere."""
+    figure = Input("test.figure", "Figure", "1", 0.5)
+    for form in ("0.0", "#,##0", "0.0%"):
+        with pytest.raises(ValueError, match="looks otherwise in other languages"):
+            text(figure, form)
+    assert (rounded(figure, 1).operation, percent(figure, 1).operation) == ("rounded", "percent")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+@pytest.mark.parametrize("language", ["de-DE", "fr-FR"])
+@pytest.mark.parametrize("name", ["llama-3.3-70b-h100", "deepseek-r1-gb200-nvl72"])
+def test_texts_of_another_language_differ_in_the_sign_for_decimals(
+    tmp_path: Path, name: str, language: str
+) -> None:
+    """Recalculated by a program that writes 1,5 for 1.5: no text has another number or another unit."""
+    path = build_workbook(estimate(load_scenario(WORKBOOKS / f"{name}.yaml")), tmp_path / "book.xlsx")
+    there = read_cells(recalculate(path, tmp_path / "there", language)).stored
+    here = openpyxl.load_workbook(path, data_only=True)
+    texts = others = 0
+    for sheet in here.worksheets:
+        if sheet.title == BUNDLE_SHEET:
+            continue
+        for cells in sheet.iter_rows():
+            for cell in cells:
+                if not isinstance(cell.value, str):
+                    continue
+                found = there[sheet.title].get((cell.row - 1, cell.column - 1))
+                texts += 1
+                if found != cell.value:
+                    others += 1
+                    assert str(found).replace(",", ".") == cell.value.replace(",", "."), cell.coordinate
+    assert texts > 10_000
+    assert 20 < others < 500, "the language was not that of the program, or more than signs changed"
