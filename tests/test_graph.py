@@ -524,7 +524,9 @@ def _sweepable() -> tuple[list[Node], dict[str, Any]]:
         "size", "Size", "1", q.where(q.equal(WORD, "gamma"), q.index(NUMBERS, q.match(WORD, WORDS)), A * B)
     )
     share = Quantity("share", "Share", "1", q.sum_where(NUMBERS, WORDS, WORD) / q.maximum(A, B, size))
-    label = Quantity("label", "Label", "1", q.where(A > B, q.join("n ", q.join("", q.rounded(A, 2))), "small"))
+    label = Quantity(
+        "label", "Label", "1", q.where(A > B, q.join("n ", q.join("", q.rounded(A, 2))), "small")
+    )
     name = Quantity("name", "Name", "1", q.index(WORDS, q.match_at_most(A, q.span(COLUMN[:3]))))
     fixed = Quantity("fixed", "Fixed", "1", C + D)
     chosen = Quantity("chosen", "Chosen", "1", q.where(q.is_number(EMPTY), EMPTY, fixed))

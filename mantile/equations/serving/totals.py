@@ -60,9 +60,12 @@ def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_en
         "ends_last",
         "Last end behind the mean end",
         "s",
-        HALF * one_by_one / count
-        + longer
-        - (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.stall,
+        maximum(
+            0,
+            HALF * one_by_one / count
+            + longer
+            - (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.stall,
+        ),
         "its prompt comes last, its outputs are longest, and no prompt interrupts it",
     )
     all_of_them = rows("all_requests", "Time of a benchmark's requests in a slot", "s", count * end_to_end)
@@ -72,7 +75,7 @@ def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_en
         "1",
         where(
             per_slot > 0,
-            minimum(1, all_of_them / maximum(one_by_one, all_of_them + last)),
+            all_of_them / maximum(one_by_one, all_of_them + last),
             1,
         ),
         "requests run out at its end",
