@@ -127,6 +127,7 @@ def _differs(diff: CellDiff) -> dict[str, list[dict[str, Any]]]:
         "llama-3.1-8b-disaggregated-0.6.0",
         "billion-tokens-a-day-0.7.0",
         "gpt-oss-120b-b200-mi355x-0.8.0",
+        "llama-3.3-70b-h100-0.9.0",
     ],
 )
 def test_workbooks_of_older_versions_verify(name: str) -> None:
