@@ -1,4 +1,4 @@
-"""Where in a pass the time goes: the steps of one layer of each kind, and all layers in execution order.
+"""Where in a pass the time goes: one layer of each kind by what its steps belong to, and all of them together.
 
 Built where it is shown, for the base scenario: no estimate needs it.
 """
@@ -7,32 +7,113 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
+from mantile.equations.checks import TOLERANCE
 from mantile.equations.collectives import sums_after, sums_inside
 from mantile.equations.constant import MICRO, MILLI
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.order import LayerOrder
 from mantile.equations.plan import scope
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.graph.quantity import (
     Input,
-    Named,
     Node,
     Quantity,
+    absolute,
+    defined,
+    equal,
     index,
     join,
     match,
     maximum,
+    percent,
     rounded,
     span,
+    sum_of,
     sum_range,
+    sum_where,
     text,
     where,
 )
-from mantile.ir.modules import Layer
+from mantile.ir.modules import (
+    Attention,
+    Elementwise,
+    GroupedMatMul,
+    Indexer,
+    LatentAttention,
+    Layer,
+    Module,
+    Recurrence,
+)
 
+PHASES = ("prefill", "decode")
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
+COLUMNS = (
+    "norms",
+    "streams",
+    "latents",
+    "compress",
+    "indexer",
+    "Q, K, V",
+    "inputs",
+    "core",
+    "state",
+    "output",
+    "network",
+    "router",
+    "shared",
+    "experts",
+    "dense",
+)
+"""What the steps of a layer belong to, in the order in which it is shown."""
+
+
+def column_of(module: Module) -> str:
+    """What a module belongs to: one of `COLUMNS`."""
+    work, step = module.operation, module.step
+    for start, name in (("index", "indexer"), ("shared", "shared"), ("router", "router"), ("ffn_", "dense")):
+        if step.startswith(start) and not step.startswith(("ffn_norm", "ffn_streams", "ffn_mix")):
+            return name
+    if module.kind == "streams":
+        return "streams"
+    if isinstance(work, Elementwise):
+        if module.kind == "moe":
+            return "router" if work.kind == "routing" else "experts"
+        return {"activation": "dense", "gate": "output"}.get(work.kind, "norms")
+    if isinstance(work, Recurrence):
+        return "state"
+    if isinstance(work, Attention | LatentAttention | Indexer):
+        return "core"
+    if isinstance(work, GroupedMatMul) or module.part == "experts":
+        return "experts"
+    return _projection(step)
+
+
+def _projection(step: str) -> str:
+    """What a product of a mixer belongs to."""
+    if step == "latent_in":
+        return "latents"
+    if "compressor" in step:
+        return "compress"
+    if step.startswith("output") or step.endswith("_out"):
+        return "output"
+    return "inputs" if step.startswith(("linear", "mamba")) else "Q, K, V"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A step in a phase: time in us, what binds it, and its start where a timeline shows it.
+
+    Args:
+        parts: the time under the limit that binds the step, 0 under the others that could.
+    """
+
+    block: Block
+    time: Quantity
+    bound: Quantity
+    start: Quantity | None
+    parts: Mapping[str, Quantity]
 
 
 @dataclass(frozen=True)
@@ -41,61 +122,64 @@ class Step:
 
     Args:
         name: a few letters for charts.
-        block: the operation or message.
-        time, start: in us; the start counts from that of the layer.
-        share: of the layer's time.
-        bound: what limits it; a dash where no message is sent.
-        parts: what of the time each limit accounts for, in us, where it can.
-        flops, read, sent: FLOPs, bytes moved in memory, bytes sent; None where there are none.
+        column: what it belongs to, one of `COLUMNS`.
+        within: for each kind of layer 1 if it has the step, else 0.
+        timings: by phase.
     """
 
     name: Input
-    block: Block
+    column: Input
+    within: tuple[Input, ...]
+    timings: Mapping[str, Timing]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Equal layers in a phase.
+
+    Args:
+        cells: us of one layer by column; a fixed 0 where it has no such step.
+        bars: the same by what binds its steps, where something can.
+        time: us of one layer.
+        all_cells, all_time: ms of all layers together.
+    """
+
+    cells: tuple[Quantity | Input, ...]
+    bars: Mapping[tuple[int, str], Quantity]
     time: Quantity
-    start: Quantity
-    share: Node
-    bound: Node
-    parts: Mapping[str, Node]
-    flops: Node | None
-    read: Node | None
-    sent: Node | None
+    all_cells: tuple[Quantity | None, ...]
+    all_time: Quantity
 
 
 @dataclass(frozen=True)
-class LayerSteps:
-    """One layer of a kind in a phase: its steps in execution order, its time in us, and both in words."""
-
-    steps: tuple[Step, ...]
-    time: Quantity
-    title: Quantity
-
-
-@dataclass(frozen=True)
-class LayerNumber:
-    """A layer of the model: its number from 1, in the model and of its kind, and its stage from 0."""
-
-    layer: Layer
-    number: Input
-    of_kind: Input
-    stage: Quantity
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Start and time of a line in a phase, in ms, and the figure that the time is of; None for a layer."""
-
-    start: Quantity
-    time: Quantity
-    source: Named | None
-
-
-@dataclass(frozen=True)
-class Line:
-    """What a pass goes through: a layer, or what runs once; `timings` by phase."""
+class End:
+    """What runs once in a pass: us by phase, and the figure that it leads to; a fixed 0 leads nowhere."""
 
     label: str
-    layer: LayerNumber | None
-    timings: Mapping[str, Timing]
+    times: Mapping[str, tuple[Quantity | Input, Quantity | None]]
+
+
+@dataclass(frozen=True)
+class PhaseMatrix:
+    """A phase: groups by kind of layer, then the pass.
+
+    Args:
+        title: time of the pass in words.
+        layer_title: of the timeline of one layer.
+        columns: ms of the pass by column; `shares` of the pass.
+        time: of the pass in ms; `shown` the sum of all that is shown; `sums` says whether that is the pass.
+        limits: share of the pass by what binds.
+    """
+
+    title: Quantity
+    layer_title: Quantity
+    groups: Mapping[Layer, Group]
+    columns: tuple[Quantity, ...]
+    shares: tuple[Node, ...]
+    time: Quantity
+    shown: Quantity
+    sums: Node
+    limits: Mapping[str, Node]
 
 
 @dataclass(frozen=True)
@@ -103,213 +187,358 @@ class Layers:
     """Layers of the base scenario.
 
     Args:
-        steps: of one layer of each kind, by phase.
-        lines: a whole pass in execution order.
-        passes: time of a whole pass in ms, by phase; `titles` say it in words.
+        heads: the columns that the model has.
+        ranges: which layers each kind is, in words; `order` the figure that these need.
+        steps: of all kinds of layers; those of `main`, the kind with most layers, stand first, in order.
+        before, after: what runs once, before and after the layers.
+        phases: by name.
     """
 
-    steps: Mapping[Layer, Mapping[str, LayerSteps]]
-    lines: tuple[Line, ...]
-    passes: Mapping[str, Quantity]
-    titles: Mapping[str, Quantity]
+    title: Quantity
+    heads: tuple[Input, ...]
+    ranges: Mapping[Layer, Node]
+    order: Quantity | None
+    main: Layer
+    steps: tuple[Step, ...]
+    before: tuple[End, ...]
+    after: tuple[End, ...]
+    phases: Mapping[str, PhaseMatrix]
 
 
 def layers(graph: EstimateGraph) -> Layers:
-    """Steps of a layer, and all layers of a pass."""
-    phases = {"prefill": graph.prefill, "decode": graph.decode}
-    steps = {
-        layer: {name: _step(graph, number, layer, phase) for name, phase in phases.items()}
-        for number, layer in enumerate(graph.ir.layers)
+    """One layer of each kind, what runs once, and the pass."""
+    kinds = graph.ir.layers
+    main = max(kinds, key=lambda layer: int(layer.count.value or 0))
+    steps = _steps(graph, main)
+    present = {step.column.value for step in steps}
+    heads = tuple(
+        defined(f"layers.head.{place}", f"Column {name}", "1", name, name="columns")
+        for place, name in enumerate(name for name in COLUMNS if name in present)
+    )
+    before, after = tuple(_first(graph)), tuple(_last(graph))
+    order = LayerOrder(graph.ir, "layers")
+    phases = {
+        name: _Matrix(graph, phase, heads, steps, main).made(before, after)
+        for name, phase in _phases(graph).items()
     }
-    passes = {
-        name: Quantity(f"layers.pass.{name}", f"Whole pass, {name}", "ms", phase.time * MILLI)
-        for name, phase in phases.items()
-    }
-    entries = (*_first(graph, phases), *_stack(graph, steps), *_last(graph, phases))
     return Layers(
+        title=_title(main, heads, phases["decode"]),
+        heads=heads,
+        ranges={kind: order.words([kind]) for kind in kinds},
+        order=order.as_made,
+        main=main,
         steps=steps,
-        lines=_timed(entries),
-        passes=passes,
-        titles={name: _pass_title(name, time) for name, time in passes.items()},
+        before=before,
+        after=after,
+        phases=phases,
     )
 
 
-def _step(graph: EstimateGraph, number: int, layer: Layer, phase: Pass) -> LayerSteps:
-    """The steps of one layer in one phase, each with its start."""
-    name = phase.phase.id
-    blocks = _blocks(graph, layer, phase)
-    times = [
-        Quantity(f"layers.step.{number}.{name}.{step}", f"Time of {short}", "us", block.layer_time * MICRO)
-        for step, (short, block) in enumerate(blocks)
-    ]
-    total = Quantity(
-        f"layers.layer.{number}.{name}", f"One layer, {layer.name}, {name}", "us", sum_range(span(times))
+def _phases(graph: EstimateGraph) -> dict[str, Pass]:
+    return {"prefill": graph.prefill, "decode": graph.decode}
+
+
+def _title(main: Layer, heads: Sequence[Input], decode: PhaseMatrix) -> Quantity:
+    """What most layers take of a step, and what of it takes most."""
+    group = decode.groups[main]
+    cells = span(group.cells)
+    body = join(
+        "Layers: ",
+        text(main.count, "0"),
+        " equal layers take ",
+        percent(group.all_time / decode.time, 0),
+        " of a decode step; their ",
+        index(span(heads), match(maximum(cells), cells)),
+        " ",
+        percent(maximum(cells) / group.time * group.all_time / decode.time, 0),
     )
-    steps: list[Step] = []
-    for step, ((short, block), time) in enumerate(zip(blocks, times, strict=True)):
-        start = Quantity(
-            f"layers.start.{number}.{name}.{step}",
-            f"Start of {short}",
-            "us",
-            steps[-1].start + steps[-1].time if steps else time - time,
-        )
-        label = Input(
-            f"layers.name.{number}.{name}.{step}", f"Step {step}", "1", short, shared=True, fixed=True
-        )
-        steps.append(_described(label, block, time, start, total))
-    kind = "one layer" if len(graph.ir.layers) == 1 else f"one {layer.name} layer"
-    return LayerSteps(tuple(steps), total, _layer_title(number, name, kind, steps, total))
+    return Quantity("layers.title", "Title", "1", body)
 
 
-def _pass_title(phase: str, time: Quantity) -> Quantity:
-    title = join(f"{phase.capitalize()}, a whole pass: ", rounded(time, 1), " ms")
-    return Quantity(f"layers.title.pass.{phase}", "Title", "1", title)
+# --- the steps of a layer -----------------------------------------------------------------------------------
+
+_Key = tuple[str, str, int]
 
 
-def _layer_title(number: int, phase: str, kind: str, steps: Sequence[Step], total: Quantity) -> Quantity:
-    """How long a layer takes, and which step of it the longest."""
-    times, names = span([step.time for step in steps]), span([step.name for step in steps])
-    title = join(
-        f"{phase.capitalize()}: {kind} takes ",
-        text(total, "0"),
-        " us, the longest step (",
-        index(names, match(maximum(times), times)),
-        ") ",
-        rounded(maximum(times), 1),
-        " us",
-    )
-    return Quantity(f"layers.title.{number}.{phase}", "Title", "1", title)
+def _sequence(graph: EstimateGraph, layer: Layer) -> Iterator[tuple[_Key, str, str, Module]]:
+    """The steps of a layer in execution order, messages included: after mixer and FFN, inside of mixers.
 
-
-def _described(name: Input, block: Block, time: Quantity, start: Quantity, total: Quantity) -> Step:
-    """A step with what limits it and what it moves; a lone rank sends no messages."""
-    sends = block.layer_time > 0
-    busy: Node = block.layer_time if block.launch is None else block.layer_time - block.launch
-    limits = {limit: block.launch if limit == OVERHEAD else limited(block, limit, busy) for limit in LIMITS}
-    flops, moved = (
-        where(sends, figure, 0) if block.network and figure is not None else figure
-        for figure in (block.flops, block.bytes)
-    )
-    return Step(
-        name=name,
-        block=block,
-        time=time,
-        start=start,
-        share=time / total,
-        bound=where(sends, block.bound, "–") if block.network else block.bound,
-        parts={limit: part * MICRO for limit, part in limits.items() if part is not None},
-        flops=flops,
-        read=None if block.network else moved,
-        sent=moved if block.network else None,
-    )
-
-
-def _blocks(graph: EstimateGraph, layer: Layer, phase: Pass) -> list[tuple[str, Block]]:
-    """The blocks of a layer in execution order, messages included: after mixer and FFN, inside of mixers."""
-    blocks = {block.id: block for block in phase.blocks}
+    Each with what tells it from others, its name, its column, and the module that it is or follows.
+    """
     after, inside = sums_after(graph.ir), sums_inside(graph.ir)
-    steps: list[tuple[str, Block]] = []
+    messages = 0
     for module in layer.modules:
-        steps.append((module.short, blocks[module.id]))
+        yield ("module", module.id, 0), module.short, column_of(module), module
         if module in inside:
-            steps.append((f"{module.short} sum", blocks["inner_reduce"]))
+            yield ("inside", module.id, 0), f"{module.short} sum", "network", module
         elif module in after:
-            number = 1 + sum(block.id == "all_reduce" for _, block in steps)
-            steps.append((f"messages {number}", phase.after[scope(module)]))
-    return steps
+            messages += 1
+            yield ("after", scope(module), messages), f"messages {messages}", "network", module
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """A line before its starts are known: time in ms and the figure it is of, by phase."""
-
-    id: str
-    label: str
-    times: Mapping[str, tuple[Node, Named | None]]
-    layer: LayerNumber | None = None
+def _block_of(key: _Key, phase: Pass, module: Module) -> Block:
+    """The block of a step in a phase."""
+    if key[0] == "after":
+        return phase.after[scope(module)]
+    return _block(phase, "inner_reduce" if key[0] == "inside" else module.id)
 
 
-def _once(identifier: str, label: str, times: Mapping[str, Quantity]) -> _Entry:
-    """What runs once in a pass."""
-    return _Entry(identifier, label, {name: (time * MILLI, time) for name, time in times.items()})
-
-
-def _first(graph: EstimateGraph, phases: Mapping[str, Pass]) -> Iterator[_Entry]:
-    """What stands before the layers."""
-    step = {name: (phase.times.figures[-1] * MILLI, phase.time) for name, phase in phases.items()}
-    yield _Entry("step", "Step overhead", step)
-    if graph.ir.vision is not None:
-        yield _once("vision", "Vision tower", {"prefill": _block(graph.prefill, "vision").time})
-    embedding = {
-        name: (
-            (_block(phase, "embedding").time + phase.after["attention"].layer_time) * MILLI,
-            phase.time,
-        )
-        for name, phase in phases.items()
-    }
-    yield _Entry("embedding", "Embedding, its messages", embedding)
-
-
-def _stack(graph: EstimateGraph, steps: Mapping[Layer, Mapping[str, LayerSteps]]) -> Iterator[_Entry]:
-    """Every layer; those that a smaller count leaves out take no time."""
-    kinds = {layer.blocks: layer for layer in graph.ir.layers}
-    numbers = {blocks: count(1) for blocks in kinds}
-    stages = graph.decode_workers.plan.stages
-    for position, blocks in enumerate(graph.ir.model.architecture.sequence(), 1):
-        kind = kinds[blocks]
-        number = of_kind = _number(f"layers.number.{position}", f"Layer {position}", position)
-        if len(kinds) > 1:
-            of_kind = _number(
-                f"layers.of_kind.{position}",
-                f"Number of its kind, layer {position}",
-                next(numbers[blocks]),
+def _steps(graph: EstimateGraph, main: Layer) -> tuple[Step, ...]:
+    """The steps of all kinds of layers, each once; those of one kind first, in execution order."""
+    kinds = graph.ir.layers
+    has = {kind: {key for key, *_ in _sequence(graph, kind)} for kind in kinds}
+    steps: dict[_Key, Step] = {}
+    starts: dict[str, Node] = {}
+    for kind in (main, *(kind for kind in kinds if kind is not main)):
+        for key, name, column, module in _sequence(graph, kind):
+            if key in steps:
+                continue
+            number = len(steps)
+            timings: dict[str, Timing] = {}
+            for phase, work in _phases(graph).items():
+                timing = _timing(f"{phase}.{number}", name, _block_of(key, work, module))
+                if kind is main:
+                    timing = _drawn(f"{phase}.{number}", name, timing, starts.get(phase))
+                    assert timing.start is not None
+                    starts[phase] = timing.start + timing.time
+                timings[phase] = timing
+            steps[key] = Step(
+                name=defined(f"layers.name.{number}", f"Step {number}", "1", name, name="steps"),
+                column=defined(f"layers.column.{number}", f"Step {number} belongs to", "1", column),
+                within=tuple(
+                    defined(
+                        f"layers.within.{place}.{number}",
+                        f"{name} in {kind.name}",
+                        "flag",
+                        int(key in has[kind]),
+                    )
+                    for place, kind in enumerate(kinds)
+                ),
+                timings=timings,
             )
-        stage = Quantity(
-            f"layers.stage.{position}", f"Stage of layer {position}", "number", stages.of_layer(number)
+    return tuple(steps.values())
+
+
+def _timing(identifier: str, name: str, block: Block) -> Timing:
+    """Time and limit of a step; a lone rank sends no messages."""
+    time = Quantity(f"layers.step.{identifier}", f"Time of {name}", "us", block.layer_time * MICRO)
+    limit = where(block.layer_time > 0, block.bound, "–") if block.network else block.bound
+    bound = Quantity(f"layers.bound.{identifier}", f"Bound of {name}", "1", limit)
+    return Timing(block, time, bound, None, {})
+
+
+def _drawn(identifier: str, name: str, timing: Timing, start: Node | None) -> Timing:
+    """The same with its start in the layer, and its time under the limit that binds it."""
+    time = timing.time
+    parts = {
+        limit: Quantity(
+            f"layers.part.{limit}.{identifier}",
+            f"{name}, {limit}",
+            "us",
+            where(equal(timing.bound, limit), time, 0),
         )
-        times: dict[str, tuple[Node, Named | None]] = {
-            name: (where(of_kind <= kind.count, layer.time / MICRO * MILLI, 0), None)
-            for name, layer in steps[kind].items()
-        }
-        yield _Entry(f"layer.{position}", "", times, LayerNumber(kind, number, of_kind, stage))
+        for limit in _can_bind(timing.block)
+    }
+    begin = Quantity(
+        f"layers.start.{identifier}", f"Start of {name}", "us", time - time if start is None else start
+    )
+    return Timing(timing.block, time, timing.bound, begin, parts)
 
 
-def _number(identifier: str, label: str, value: int) -> Input:
-    return Input(identifier, label, "number", value, shared=True, fixed=True)
-
-
-def _last(graph: EstimateGraph, phases: Mapping[str, Pass]) -> Iterator[_Entry]:
-    """What stands after the layers, and what a pass takes beside them."""
-    for module in graph.ir.modules:
-        if module.layers is None and module.id != "embedding":
-            times = {name: _block(phase, module.id).time for name, phase in phases.items()}
-            yield _once(module.id, module.label, times)
-    beside = {"context": "Context exchange", "host": "Host memory", "p2p": "Stage to stage"}
-    for identifier, label in beside.items():
-        if any(block.id == identifier for block in graph.decode.blocks):
-            times = {name: _block(phase, identifier).time for name, phase in phases.items()}
-            yield _once(identifier, label, times)
+def _can_bind(block: Block) -> tuple[str, ...]:
+    """The limits that can bind a step."""
+    if block.network:
+        return (NETWORK,)
+    can = {COMPUTE: block.compute, MEMORY: block.memory, OVERHEAD: block.launch}
+    return tuple(limit for limit in LIMITS if can.get(limit) is not None)
 
 
 def _block(phase: Pass, identifier: str) -> Block:
     return next(block for block in phase.blocks if block.id == identifier)
 
 
-def _timed(entries: tuple[_Entry, ...]) -> tuple[Line, ...]:
-    """Lines with their starts: the running sum of the times before, phase by phase."""
-    ends: dict[str, Node] = {}
-    lines: list[Line] = []
-    for entry in entries:
-        timings: dict[str, Timing] = {}
-        for name, (body, source) in entry.times.items():
-            time = Quantity(f"layers.{entry.id}.{name}.time", f"Time, {entry.id}, {name}", "ms", body)
-            start = Quantity(
-                f"layers.{entry.id}.{name}.start",
-                f"Start, {entry.id}, {name}",
+# --- what runs once -----------------------------------------------------------------------------------------
+
+
+def _end(identifier: str, label: str, times: Mapping[str, tuple[Node, Quantity]]) -> End:
+    """What runs once, from its seconds and the figure that these are of, by phase."""
+    shown: dict[str, tuple[Quantity | Input, Quantity | None]] = {}
+    for phase in PHASES:
+        name, words = f"layers.{identifier}.{phase}", f"{label}, {phase}"
+        shown[phase] = (defined(name, words, "us", 0), None)
+        if phase in times:
+            seconds, source = times[phase]
+            shown[phase] = (Quantity(name, words, "us", seconds * MICRO), source)
+    return End(label, shown)
+
+
+def _once(graph: EstimateGraph, identifier: str, label: str, phases: Sequence[str] = ()) -> End:
+    """A block that runs once in a pass."""
+    times = {
+        name: (block.time, block.time)
+        for name, phase in _phases(graph).items()
+        if not phases or name in phases
+        for block in (_block(phase, identifier),)
+    }
+    return _end(identifier, label, times)
+
+
+def _first(graph: EstimateGraph) -> Iterator[End]:
+    """What stands before the layers."""
+    phases = _phases(graph)
+    steps = {name: (phase.times.figures[-1], phase.times.figures[-1]) for name, phase in phases.items()}
+    yield _end("step", "Step overhead", steps)
+    if graph.ir.vision is not None and any(block.id == "vision" for block in graph.prefill.blocks):
+        yield _once(graph, "vision", "Vision tower", ("prefill",))
+    yield _end(
+        "embedding",
+        "Embedding, its messages",
+        {
+            name: (block.time + phase.after["attention"].layer_time, block.time)
+            for name, phase in phases.items()
+            for block in (_block(phase, "embedding"),)
+        },
+    )
+
+
+def _last(graph: EstimateGraph) -> Iterator[End]:
+    """What stands after the layers, and what a pass takes beside them."""
+    for module in graph.ir.modules:
+        if module.layers is None and module.id != "embedding":
+            yield _once(graph, module.id, module.label)
+    beside = {"context": "Context exchange", "host": "Host memory", "p2p": "Stage to stage"}
+    for identifier, label in beside.items():
+        if any(block.id == identifier for block in graph.decode.blocks):
+            yield _once(graph, identifier, label)
+
+
+# --- a phase ------------------------------------------------------------------------------------------------
+
+
+class _Matrix:
+    """A phase while it is made."""
+
+    def __init__(
+        self,
+        graph: EstimateGraph,
+        phase: Pass,
+        heads: tuple[Input, ...],
+        steps: tuple[Step, ...],
+        main: Layer,
+    ) -> None:
+        self.kinds, self.phase, self.heads, self.steps, self.main = graph.ir.layers, phase, heads, steps, main
+        self.name = phase.phase.id
+        self.timings = [step.timings[self.name] for step in steps]
+        self.times = span([timing.time for timing in self.timings])
+        self.bounds = span([timing.bound for timing in self.timings])
+        self.of_column = span([step.column for step in steps])
+
+    def made(self, before: Sequence[End], after: Sequence[End]) -> PhaseMatrix:
+        """The phase.
+
+        Args:
+            before, after: what runs once in it.
+        """
+        name, phase = self.name, self.phase
+        groups = {kind: self._group(place, kind) for place, kind in enumerate(self.kinds)}
+        time = Quantity(f"layers.pass.{name}", f"Whole pass, {name}", "ms", phase.time * MILLI)
+        columns = tuple(
+            Quantity(
+                f"layers.pass.{name}.{place}",
+                f"Whole pass, {name}, {head.value}",
                 "ms",
-                ends.get(name, time - time),
+                sum_of([cell for group in groups.values() if (cell := group.all_cells[place]) is not None]),
             )
-            timings[name] = Timing(start, time, source)
-            ends[name] = start + time
-        lines.append(Line(entry.label, entry.layer, timings))
-    return tuple(lines)
+            for place, head in enumerate(self.heads)
+        )
+        ends = [sum_range(span([end.times[name][0] for end in part])) for part in (before, after)]
+        shown = Quantity(
+            f"layers.shown.{name}",
+            f"Sum of groups and ends, {name}",
+            "ms",
+            sum_range(*(group.all_time for group in groups.values())) + sum_of(ends) / MICRO * MILLI,
+        )
+        same = absolute(shown - time) <= TOLERANCE * time
+        words = f"groups, ends and overhead sum to the pass on {name.capitalize()}"
+        limits = {limit: phase.parts[limit] / phase.time for limit in LIMITS}
+        return PhaseMatrix(
+            title=Quantity(
+                f"layers.title.pass.{name}",
+                "Title",
+                "1",
+                join(f"{name}: ", rounded(time, 1), " ms a step" if name == "decode" else " ms a pass"),
+            ),
+            layer_title=self._layer_title(),
+            groups=groups,
+            columns=columns,
+            shares=tuple(column / time for column in columns),
+            time=time,
+            shown=shown,
+            sums=where(same, f"✓ {words}", f"✗ {words}: they do not"),
+            limits=limits,
+        )
+
+    def _group(self, place: int, kind: Layer) -> Group:
+        """One layer of a kind, and all of them."""
+        label = f"{kind.name}, {self.name}"
+        within = span([step.within[place] for step in self.steps])
+        columns = {str(step.column.value) for step in self.steps if step.within[place].value}
+        time = Quantity(
+            f"layers.layer.{place}.{self.name}", f"One layer, {label}", "us", sum_where(self.times, within, 1)
+        )
+        cells: list[Quantity | Input] = []
+        everywhere: list[Quantity | None] = []
+        bars: dict[tuple[int, str], Quantity] = {}
+        for number, head in enumerate(self.heads):
+            identifier, words = f"{place}.{self.name}.{number}", f"{head.value} of {label}"
+            if head.value not in columns:
+                cells.append(defined(f"layers.none.{identifier}", f"No {words}", "us", 0))
+                everywhere.append(None)
+                continue
+            keys = (self.of_column, head, within, 1)
+            cell = Quantity(f"layers.cell.{identifier}", words, "us", sum_where(self.times, *keys))
+            cells.append(cell)
+            everywhere.append(
+                Quantity(f"layers.all.{identifier}", f"All, {words}", "ms", cell * kind.count / MICRO * MILLI)
+            )
+            for limit in self._limits(place, str(head.value)):
+                bars[number, limit] = Quantity(
+                    f"layers.bar.{identifier}.{limit}",
+                    f"{words}, {limit}",
+                    "us",
+                    sum_where(self.times, *keys, self.bounds, limit),
+                )
+        all_time = Quantity(
+            f"layers.all.{place}.{self.name}", f"All layers, {label}", "ms", time * kind.count / MICRO * MILLI
+        )
+        return Group(tuple(cells), bars, time, tuple(everywhere), all_time)
+
+    def _limits(self, place: int, column: str) -> tuple[str, ...]:
+        """What can bind steps of a column in a kind of layer."""
+        can = {
+            limit
+            for step, timing in zip(self.steps, self.timings, strict=True)
+            if step.within[place].value and step.column.value == column
+            for limit in _can_bind(timing.block)
+        }
+        return tuple(limit for limit in LIMITS if limit in can)
+
+    def _layer_title(self) -> Quantity:
+        """How long a layer of the main kind takes, and which step of it the longest."""
+        drawn = [
+            (step.name, timing)
+            for step, timing in zip(self.steps, self.timings, strict=True)
+            if timing.start is not None
+        ]
+        times, names = span([timing.time for _, timing in drawn]), span([name for name, _ in drawn])
+        kind = "one layer" if len(self.kinds) == 1 else f"one {self.main.name} layer"
+        body = join(
+            f"{self.name.capitalize()}: {kind} takes ",
+            text(sum_range(times), "0"),
+            " us, ",
+            index(names, match(maximum(times), times)),
+            " ",
+            rounded(maximum(times), 1),
+            " us",
+        )
+        return Quantity(f"layers.title.layer.{self.name}", "Title", "1", body)

@@ -306,7 +306,7 @@ class Book:
                 for step, address in enumerate(addresses)
             }
             row = {
-                (address.sheet, address.absolute, address.row, (address.column or 0) - step)
+                (address.sheet, address.row, (address.column or 0) - step)
                 for step, address in enumerate(addresses)
             }
             if len(block) > 1 and (len(row) > 1 or first.column is None):

@@ -263,6 +263,11 @@ def table(form: str, **changes: Any) -> Style:
     return Style(form=_air(FRONT[form]), align="right", **changes)
 
 
+def aired(form: str, **changes: Any) -> Style:
+    """A right-aligned number in a format, with air after it."""
+    return Style(form=_air(form), **({"align": "right"} | changes))
+
+
 @cache
 def emphasised(style: Style, total: int) -> Style:
     """A subtotal: thin rule above, bold. A phase total: double rule below as well."""

@@ -1,236 +1,374 @@
-"""The Layers sheet: one layer of each kind step by step, then every layer of a pass."""
+"""The Layers sheet: one layer of each kind by what its steps belong to, for both phases on one page."""
 
 from __future__ import annotations
 
-from mantile.equations.forward import group_names
-from mantile.equations.layers import LIMITS, LayerNumber, Layers, LayerSteps, Line, Step, layers
-from mantile.graph.quantity import Quantity
+from collections.abc import Mapping
+from typing import Any
+
+from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
+from mantile.graph.quantity import Input, Quantity, join
 from mantile.ir.modules import Layer
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
-CHART_ROWS = 17
-# Columns of the steps of a layer.
-TIME, START, SHARE, BOUND, SPLIT, FLOPS, READ, SENT = 2, 3, 4, 5, 6, 10, 11, 12
-_HEADS = (
-    "part",
-    "time, us",
-    "start, us",
-    "share",
-    "bound by",
-    *(f"{limit}, us" for limit in LIMITS),
-    "FLOPs",
-    "bytes",
-    "sent, bytes",
-)
-# Columns of the list of layers, by phase: start and time.
-LISTED = {"prefill": 3, "decode": 5}
-_LAST = 12
-_GANTT = 7  # where the charts of a whole pass stand, beside the list
-_GANTT_ROWS = 20  # two charts, their titles and the heads fill a page
-
-
-Places = dict[Layer, dict[str, tuple[int, int]]]
+_LABEL, _COUNT, _GAP = 156, 44, 18  # widths of columns in pixels
+_ROOM = 1368  # of the page
+_LAYER = 58  # width of the column of a whole layer
+_MOST = 70  # of any other
+_BARS = 26  # pixels of the bars above the numbers of a row
+_TIMELINE_ROWS, _LIMIT_ROWS = 15, 6
+_US = '[=0]"–";[<100]0.0;#,##0'
+_MS = '[=0]"–";[<10]0.00;#,##0.0'
+_SHARE = '[=0]"–";[<0.01]"< 1%";0%'
+_DATA = style.Style(size=9.5, colour=style.GREY)
 
 
 def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     """Lay out the Layers sheet for the base scenario."""
-    equations = book.estimate.equations
     sheet = book.add_sheet(
         Sheet(
             "Layers",
             "workings",
-            "Where in the model the time goes, for the base scenario, on one rank. A layer leads to its "
-            "steps, a step to its block on Prefill or Decode.",
+            "Where the time goes, for the base scenario, on one rank: equal layers are one row. A number leads "
+            "to its block on Prefill or Decode.",
         )
     )
-    sheet.widths = [178, 128, 84, 84, 84, 84, *([84] * 7)]
-    add_title_rows(book, sheet, "Layers", _LAST, master)
-    sheet.heights[2], sheet.repeat_rows = 6, (0, 1)
-    shown = layers(equations)
-    row = CHART_ROWS + 3
-    places: Places = {}
-    for layer, phases in shown.steps.items():
-        places[layer] = {}
-        for name, steps in phases.items():
-            start = row
-            row = _steps(book, sheet, row, layer, name, steps)
-            places[layer][name] = (start + 2, row - 1)
-            row += 1
-    row = _List(book, sheet, shown, places).lay_out(row)
-    main = max(shown.steps, key=lambda layer: int(layer.count.value or 0))
-    for name in shown.passes:
-        _chart(book, sheet, name, shown.steps[main][name], places[main][name])
-    sheet.print_area = (0, 0, row - 1, _LAST)
-    return sheet
+    return _Layers(book, sheet, layers(book.estimate.equations)).lay_out(master)
 
 
-def _steps(book: EstimateBook, sheet: Sheet, row: int, layer: Layer, name: str, steps: LayerSteps) -> int:
-    """The steps of one layer in one phase; the row after them."""
-    ir = book.estimate.equations.ir
-    start = row
-    sheet.set_text(
-        row,
-        0,
-        f"{name}, one layer" if len(ir.layers) == 1 else f"{name}, one {layer.name} layer",
-        style.HEADER,
-    )
-    for column, head in enumerate(_HEADS, 1):
-        sheet.set_text(row, column, head, style.HEADER if column == 1 else style.HEADER_RIGHT)
-    row += 1
-    bold = {"bold": True, "fill": style.PANEL}
-    sheet.set_text(row, 0, "Whole layer", style.LABEL.but(**bold))
-    book.add_quantity(sheet, row, TIME, steps.time, style.value("us").but(**bold))
-    sheet.set_style(row, 1, _LAST, style.LABEL.but(**bold))
-    for step in steps.steps:
-        row += 1
-        _step(book, sheet, row, step)
-    sheet.conditional.append(
-        (
-            (start + 2, SHARE, row, SHARE),
-            {
-                "type": "data_bar",
-                "bar_solid": True,
-                "data_bar_2010": True,
-                "bar_color": style.SHARE_BAR,
-                "min_type": "num",
-                "max_type": "num",
-                "min_value": 0,
-                "max_value": 1,
-            },
-        )
-    )
-    sheet.blocks.append((start, row))
-    return row + 1
-
-
-def _step(book: EstimateBook, sheet: Sheet, row: int, step: Step) -> None:
-    """Time, start, share, what binds, time by limit in us; FLOPs and bytes on a rank."""
-    us, block = style.value("us"), step.block
-    green = us.but(colour=style.LINK)
-    book.add_constant(sheet, row, 0, step.name, style.LABEL.but(indent=1))
-    group = "messages" if block.network else group_names(book.estimate.equations.ir)[block.group]
-    sheet.set_text(row, 1, group, style.SOURCE)
-    book.add_quantity(sheet, row, TIME, step.time, green, link=book.link_to(block.layer_time))
-    book.add_quantity(sheet, row, START, step.start, us)
-    sheet.set_formula(row, SHARE, step.share, style.VALUE.but(form="0%_)_)"))
-    sheet.set_formula(row, BOUND, step.bound, style.TEXT_VALUE.but(colour=style.LINK, size=9))
-    for column, limit in enumerate(LIMITS, SPLIT):
-        if limit in step.parts:
-            sheet.set_formula(row, column, step.parts[limit], green)
-    amounts = ((FLOPS, step.flops, "FLOP"), (READ, step.read, "B"), (SENT, step.sent, "B"))
-    for column, figure, unit in amounts:
-        if figure is not None:
-            look = style.value(unit).but(colour=style.LINK, form='[=0]"–"_)_);##0.0E+0_)_)')
-            sheet.set_formula(row, column, figure, look)
-
-
-class _List:
-    """The list of what a pass goes through, from step overhead to the LM head, with start and time in ms.
+class _Layers:
+    """The sheet while it is laid out.
 
     Args:
-        places: the first and last row of the steps of a layer of each kind, by phase.
+        shown: what it shows.
     """
 
-    def __init__(self, book: EstimateBook, sheet: Sheet, shown: Layers, places: Places) -> None:
-        self.book, self.sheet, self.shown, self.places = book, sheet, shown, places
-        self.looks = {
-            name: style.value("us").but(form=style.FRONT[form] + "_)_)")
-            for name, form in (("prefill", "ms2"), ("decode", "ms3"))
-        }
+    def __init__(self, book: EstimateBook, sheet: Sheet, shown: Layers) -> None:
+        self.book, self.sheet, self.shown = book, sheet, shown
+        self.count = len(shown.heads)
+        self.last = 4 + 2 * self.count
+        self.values = book.estimate_values[0]
         self.row = 0
 
-    def lay_out(self, row: int) -> int:
-        """Fill the list from a row; the row after it."""
-        self.row = row
-        sheet = self.sheet
+    def first(self, phase: str) -> int:
+        """The first column of a phase."""
+        return 2 if phase == "prefill" else 4 + self.count
+
+    def lay_out(self, master: Quantity) -> Sheet:
+        """Everything from top to bottom; what charts show stands below what is printed."""
+        sheet, shown = self.sheet, self.shown
+        room = _ROOM - _LABEL - _COUNT - _GAP - 2 * _LAYER
+        wide = min(_MOST, room // (2 * self.count))
+        phase = [*([wide] * self.count), _LAYER]
+        sheet.widths = [_LABEL, _COUNT, *phase, _GAP, *phase]
+        add_title_rows(self.book, sheet, "Layers", self.last, master)
+        del sheet.cells[0, 0]
+        self.book.add_quantity(sheet, 0, 0, shown.title, style.SHEET_TITLE)
+        self._key(2)
+        self._heads(3)
+        self.row = 5
+        self._ends(shown.before)
+        rows = {layer: self._group(layer) for layer in shown.phases["prefill"].groups}
+        self._ends(shown.after)
+        if self.book.estimate.equations.ir.prediction:
+            self._prediction()
+        self._pass()
+        self.row += 1
+        charts_at = self.row
+        printed = self.row + 2 + _TIMELINE_ROWS + _LIMIT_ROWS
+        self._data(printed + 2, rows, charts_at)
+        sheet.print_area = (0, 0, printed, self.last)
+        sheet.one_page = True
+        sheet.freeze = (5, 2)
+        return sheet
+
+    def _key(self, row: int) -> None:
+        """What numbers and bars are, and the colours of the limits."""
+        note = "One layer of each group in us, below it all of them in ms. Bars: what binds the steps."
+        self.sheet.set_text(row, 0, note, style.Style(size=9.5, colour=style.GREY))
+        for place, limit in enumerate(LIMITS):
+            at = self.last - 2 * (len(LIMITS) - place) + 1
+            self.sheet.set_text(
+                row, at - 1, "■ ", style.Style(align="right", colour=style.BOUND_COLOURS[limit])
+            )
+            self.sheet.set_text(row, at, limit, style.Style(size=9.5, colour=style.GREY))
+        self.sheet.heights[row] = 20
+
+    def _heads(self, row: int) -> None:
         top = style.HEADER.but(bottom=None)
-        for column, head in ((0, ""), *((column, name) for name, column in LISTED.items())):
-            sheet.set_text(self.row, column, head, top)
-        sheet.set_style(self.row, 0, _GANTT - 1, top)
-        self.row += 1
-        for column, head in enumerate(
-            ("a whole pass", "number of its kind", "stage", "start, ms", "time, ms", "start, ms", "time, ms")
-        ):
-            sheet.set_text(self.row, column, head, style.HEADER if column < 2 else style.HEADER_RIGHT)
-        self.row += 1
-        first = self.row
-        for line in self.shown.lines:
-            self._line(line)
-        last = self.row - 1
-        bold = {"bold": True, "fill": style.PANEL, "top": (style.THIN, style.INK)}
-        sheet.set_text(self.row, 0, "Whole pass", style.LABEL.but(**bold))
-        for name, figure in self.shown.passes.items():
-            self.book.add_quantity(
-                sheet, self.row, LISTED[name] + 1, figure, self.looks[name].but(colour=style.LINK, **bold)
-            )
-        sheet.set_style(self.row, 0, _GANTT - 1, style.LABEL.but(**bold))
-        self.row += 1
-        self.sheet.blocks += [(row, first + 2 * _GANTT_ROWS), (first + 2 * _GANTT_ROWS + 1, self.row - 1)]
-        self._gantt(first, last)
-        return max(self.row, row + 2 * _GANTT_ROWS + 4)
+        self.sheet.set_style(row, 0, 1, top)
+        self.sheet.set_text(row + 1, 0, "group of layers", style.HEADER)
+        self.sheet.set_text(row + 1, 1, "count", style.HEADER_RIGHT)
+        for phase, matrix in self.shown.phases.items():
+            first = self.first(phase)
+            self.book.add_quantity(self.sheet, row, first, matrix.title, top)
+            self.sheet.set_style(row, first + 1, first + self.count, top)
+            for column, head in enumerate(self.shown.heads, first):
+                look = style.HEADER.but(align="right", form=style.TEXT_VALUE.form)
+                if phase == "prefill":
+                    self.book.add_constant(self.sheet, row + 1, column, head, look)
+                else:
+                    self.sheet.set_text(row + 1, column, str(head.value), look)
+            self.sheet.set_text(row + 1, first + self.count, "layer", style.HEADER_RIGHT)
 
-    def _line(self, line: Line) -> None:
-        if line.layer is None:
-            self.sheet.set_text(self.row, 0, line.label, style.LABEL)
-        else:
-            self._number(line.layer)
-        for name, timing in line.timings.items():
-            column, look = LISTED[name], self.looks[name]
-            self.book.add_quantity(self.sheet, self.row, column, timing.start, look)
-            if line.layer is not None:
-                link = f"internal:'Layers'!A{self.places[line.layer.layer][name][0]}"
+    def _ends(self, ends: tuple[End, ...]) -> None:
+        """What runs once: a row of one number for each phase."""
+        for end in ends:
+            line = {"bottom": (style.THIN, style.FAINT)}
+            self.sheet.set_text(self.row, 0, end.label, style.LABEL.but(colour=style.GREY, **line))
+            self.sheet.set_text(self.row, 1, "1", style.TEXT_VALUE.but(colour=style.GREY, **line))
+            for phase, (time, source) in end.times.items():
+                column = self.first(phase) + self.count
+                look = _value(_US, colour=style.LINK, **line)
+                if isinstance(time, Input):
+                    self.book.add_constant(self.sheet, self.row, column, time, look.but(colour=style.GREY))
+                else:
+                    link = None if source is None else self.book.link_to(source)
+                    self.book.add_quantity(self.sheet, self.row, column, time, look, link=link)
+                self.sheet.set_style(self.row, self.first(phase), column - 1, style.LABEL.but(**line))
+            self.sheet.heights[self.row] = 19
+            self.row += 1
+
+    def _group(self, layer: Layer) -> int:
+        """Equal layers: one of them, and all together. The row of the one."""
+        sheet, row = self.sheet, self.row
+        bold = style.Style(bold=True, colour=style.NAVY, valign="vcenter")
+        words = join("Layers ", self.shown.ranges[layer])
+        sheet.set_formula(row, 0, words, bold.but(valign="bottom"))
+        many = style.value("layer").but(form='#,##0" ×"_)', bold=True, colour=style.NAVY, valign="bottom")
+        sheet.set_formula(row, 1, layer.count, many, link=self.book.link_to(layer.count))
+        sheet.set_text(row + 1, 0, layer.name, style.Style(size=9.5, colour=style.GREY, fill=style.PANEL))
+        sheet.set_text(row + 1, 1, "all, ms", style.Style(size=9.3, colour=style.GREY, fill=style.PANEL))
+        sheet.heights |= {row: 20 + _BARS, row + 1: 20}
+        for phase, matrix in self.shown.phases.items():
+            self._cells(phase, matrix.groups[layer])
+        sheet.blocks.append((row, row + 1))
+        self.row += 2
+        return row
+
+    def _cells(self, phase: str, group: Group) -> None:
+        """One layer by column, and below all layers of the group."""
+        sheet, row, first = self.sheet, self.row, self.first(phase)
+        below = {"fill": style.PANEL}
+        for place, (cell, everywhere) in enumerate(zip(group.cells, group.all_cells, strict=True)):
+            look = _value(_US, colour=style.LINK, valign="bottom")
+            if isinstance(cell, Input):
+                self.book.add_constant(sheet, row, first + place, cell, look.but(colour=style.GREY))
             else:
-                assert timing.source is not None
-                look, link = look.but(colour=style.LINK), self.book.link_to(timing.source)
-            self.book.add_quantity(self.sheet, self.row, column + 1, timing.time, look, link=link)
+                self.book.add_quantity(
+                    sheet, row, first + place, cell, look, link=self._block(phase, group, place)
+                )
+            if everywhere is not None:
+                self.book.add_quantity(sheet, row + 1, first + place, everywhere, _value(_MS, **below))
+        column = first + self.count
+        self.book.add_quantity(sheet, row, column, group.time, _value(_US, bold=True, valign="bottom"))
+        self.book.add_quantity(sheet, row + 1, column, group.all_time, _value(_MS, bold=True, **below))
+        sheet.set_style(row + 1, first, column, _value(_MS, **below))
+
+    def _block(self, phase: str, group: Group, place: int) -> str:
+        """A link to the longest step of a column in a layer of a group."""
+        kind = next(k for k, g in self.shown.phases[phase].groups.items() if g is group)
+        at = list(self.shown.phases[phase].groups).index(kind)
+        head = self.shown.heads[place].value
+        timings = [
+            step.timings[phase]
+            for step in self.shown.steps
+            if step.column.value == head and step.within[at].value
+        ]
+        longest = max(timings, key=lambda timing: float(self.values[timing.block.layer_time]))
+        return self.book.link_to(longest.block.layer_time)
+
+    def _prediction(self) -> None:
+        """A prediction layer that the checkpoint holds and no pass runs."""
+        look = style.LABEL.but(colour=style.GREY)
+        self.sheet.set_text(self.row, 0, "Prediction layers (MTP)", look)
+        for phase in PHASES:
+            words = style.TEXT_VALUE.but(colour=style.GREY, size=9.5)
+            self.sheet.set_text(self.row, self.first(phase) + self.count, "not run: no speculation", words)
+        self.sheet.heights[self.row] = 19
         self.row += 1
 
-    def _number(self, layer: LayerNumber) -> None:
-        """Which layer it is, and on which stage."""
-        look = style.LABEL.but(form='"Layer "0', indent=1)
-        self.book.add_constant(self.sheet, self.row, 0, layer.number, look)
-        if layer.of_kind is not layer.number:
-            look = style.SOURCE.but(form=f'"{layer.layer.name} "0', align="left")
-            self.book.add_constant(self.sheet, self.row, 1, layer.of_kind, look)
-        self.book.add_quantity(self.sheet, self.row, 2, layer.stage, style.value("number", role="fixed"))
+    def _pass(self) -> None:
+        """The whole pass by column, its shares, and whether everything shown adds up to it."""
+        sheet, row, shown = self.sheet, self.row, self.shown
+        above = {"top": (style.THIN, style.INK)}
+        below = {"bottom": (style.DOUBLE, style.INK)}
+        sheet.set_text(row, 0, "Whole pass, ms", style.LABEL.but(bold=True, **above))
+        layers_look = style.value("layer").but(bold=True, **above)
+        total = self.book.estimate.equations.ir.total_layers
+        sheet.set_formula(row, 1, total, layers_look, link=self.book.link_to(total))
+        sheet.set_text(row + 1, 0, "Share of the pass", style.LABEL.but(**below))
+        sheet.set_style(row + 1, 1, 1, style.LABEL.but(**below))
+        for phase, matrix in shown.phases.items():
+            first = self.first(phase)
+            bold = _value(_MS, bold=True, **above)
+            for place, (figure, share) in enumerate(zip(matrix.columns, matrix.shares, strict=True)):
+                self.book.add_quantity(sheet, row, first + place, figure, bold)
+                sheet.set_formula(row + 1, first + place, share, _value(_SHARE, **below))
+            last = first + self.count
+            self.book.add_quantity(sheet, row, last, matrix.time, bold.but(colour=style.LINK))
+            sheet.set_formula(row + 1, last, matrix.time / matrix.time, _value(_SHARE, bold=True, **below))
+            sheet.conditional.append(((row + 1, first, row + 1, last - 1), _bar(style.SHARE_BAR)))
+            self._check(row + 2, phase, matrix)
+        sheet.heights |= {row: 22, row + 1: 22, row + 2: 20}
+        self.row += 3
 
-    def _gantt(self, first: int, last: int) -> None:
-        """A timeline of a whole pass for each phase, beside the list."""
-        row = first - 2
-        colours = {"prefill": style.COMPUTE, "decode": style.MEMORY}
-        look = style.Style(size=10.5, bold=True, indent=1)
-        for name, column in LISTED.items():
-            self.book.add_quantity(self.sheet, row, _GANTT, self.shown.titles[name], look)
-            chart = charts.timeline(
-                f"Timeline of a whole {name} pass: every layer as a bar from its start",
-                ("Layers", first, 0, last, 0),
-                ("Layers", first, column, last, column),
-                [(colours[name], ("Layers", first, column + 1, last, column + 1))],
-                (500, 18 * _GANTT_ROWS - 24),
-                (0.18, 0.02, 0.78, 0.90),
-                unit="ms",
+    def _check(self, row: int, phase: str, matrix: PhaseMatrix) -> None:
+        """Whether groups, ends and overhead sum to the pass."""
+        look = style.Style(size=9.5, bold=True, colour=style.PASS)
+        self.sheet.set_formula(row, self.first(phase), matrix.sums, look)
+        mark_beginning(self.sheet, row, self.first(phase), "✗", style.FAIL)
+
+    # --- charts and what they show -----------------------------------------------------------------
+
+    def _data(self, row: int, rows: Mapping[Layer, int], charts_at: int) -> None:
+        """The steps and what charts show, from a row; the charts."""
+        sheet, shown = self.sheet, self.shown
+        sheet.set_text(row, 0, "Steps and chart data (live, not printed)", style.SECTION_HEAD)
+        sheet.set_style(row, 1, self.last, style.SECTION_HEAD)
+        self.row = row + 1
+        if shown.order is not None:
+            sheet.set_text(self.row, 0, "layers as made", _DATA)
+            self.book.add_quantity(sheet, self.row, 1, shown.order, _DATA)
+            self.row += 1
+        for phase, matrix in shown.phases.items():
+            sheet.set_text(self.row, 0, f"sum shown, {phase}, ms", _DATA)
+            self.book.add_quantity(sheet, self.row, 2, matrix.shown, _value("0.000"))
+            self.row += 1
+        self._limits(charts_at + 2 + _TIMELINE_ROWS)
+        for layer, at in rows.items():
+            self._bars(layer, at)
+        first = self.row + 1
+        columns = self._steps(first)
+        timeline = sum(step.timings["decode"].start is not None for step in shown.steps)
+        for phase in PHASES:
+            self._timeline(phase, charts_at, first, first + timeline - 1, columns[phase])
+
+    def _limits(self, at: int) -> None:
+        """What binds the passes, as two bars of 100 %."""
+        sheet, first = self.sheet, self.row
+        for phase, matrix in self.shown.phases.items():
+            sheet.set_text(self.row, 0, phase, _DATA)
+            for column, limit in enumerate(LIMITS, 2):
+                sheet.set_formula(self.row, column, matrix.limits[limit], _value("0.0%"))
+            self.row += 1
+        sheet.set_text(at, 0, "What bounds the passes", style.SECTION_HEAD)
+        sheet.set_style(at, 1, self.last, style.SECTION_HEAD)
+        inks = {"compute": style.WHITE}
+        chart = charts.split(
+            "Shares of prefill and decode that compute, memory, network and overhead take",
+            ("Layers", first, 0, first + 1, 0),
+            [
+                (
+                    style.BOUND_COLOURS[limit],
+                    inks.get(limit, style.INK),
+                    ("Layers", first, at_, first + 1, at_),
+                )
+                for at_, limit in enumerate(LIMITS, 2)
+            ],
+            (_ROOM - 16, 18 * _LIMIT_ROWS - 22),
+            (0.08, 0.04, 0.90, 0.92),
+        )
+        sheet.charts.append((at + 1, 0, chart))
+
+    def _bars(self, layer: Layer, at: int) -> None:
+        """The bars above the numbers of a group: four rows of data, a chart for each phase."""
+        sheet, first_row = self.sheet, self.row
+        for limit in LIMITS:
+            sheet.set_text(self.row, 0, f"{layer.name}, {limit}"[:40], _DATA)
+            for phase, matrix in self.shown.phases.items():
+                for (place, of), figure in matrix.groups[layer].bars.items():
+                    if of == limit:
+                        self.book.add_quantity(
+                            sheet, self.row, self.first(phase) + place, figure, _value("0.0")
+                        )
+            self.row += 1
+        for phase in PHASES:
+            first, last = self.first(phase), self.first(phase) + self.count - 1
+            chart = charts.columns(
+                f"Time of one layer by group of steps in {phase}, {layer.name}, coloured by what binds",
+                [
+                    (
+                        style.BOUND_COLOURS[limit],
+                        ("Layers", first_row + place, first, first_row + place, last),
+                    )
+                    for place, limit in enumerate(LIMITS)
+                ],
+                (sheet.widths[first] * self.count, _BARS),
             )
-            self.sheet.charts.append((row + 1, _GANTT, chart))
-            row += _GANTT_ROWS + 1
+            sheet.charts.append((at, first, chart))
+
+    def _steps(self, row: int) -> dict[str, int]:
+        """Every step once, from a row on; the first column of each phase."""
+        shown, sheet = self.shown, self.sheet
+        kinds = len(shown.steps[0].within)
+        width = 3 + len(LIMITS)
+        columns = {phase: 2 + kinds + place * width for place, phase in enumerate(PHASES)}
+        heads = ["step", "of", *(f"in {place}" for place in range(1, kinds + 1))]
+        heads += [f"{phase} {what}" for phase in PHASES for what in ("us", "bound", "start", *LIMITS)]
+        for column, head in enumerate(heads):
+            sheet.set_text(row - 1, column, head, style.HEADER.but(align="left", shrink=True))
+        for at, step in enumerate(shown.steps, row):
+            self._step(at, step, columns)
+        self.row = row + len(shown.steps)
+        return columns
+
+    def _step(self, row: int, step: Step, columns: Mapping[str, int]) -> None:
+        """One step in both phases."""
+        self.book.add_constant(self.sheet, row, 0, step.name, _DATA)
+        self.book.add_constant(self.sheet, row, 1, step.column, _DATA.but(shrink=True))
+        for column, flag in enumerate(step.within, 2):
+            self.book.add_constant(self.sheet, row, column, flag, _DATA)
+        for phase, timing in step.timings.items():
+            first, look = columns[phase], _value("0.0", colour=style.LINK)
+            self.book.add_quantity(
+                self.sheet, row, first, timing.time, look, link=self.book.link_to(timing.block.layer_time)
+            )
+            self.book.add_quantity(
+                self.sheet, row, first + 1, timing.bound, _DATA.but(colour=style.LINK, shrink=True)
+            )
+            if timing.start is not None:
+                self.book.add_quantity(self.sheet, row, first + 2, timing.start, _value("0.0"))
+            for limit, part in timing.parts.items():
+                self.book.add_quantity(self.sheet, row, first + 3 + LIMITS.index(limit), part, _value("0.0"))
+
+    def _timeline(self, phase: str, at: int, first: int, last: int, column: int) -> None:
+        """The steps of a layer of the largest group as a timeline."""
+        sheet = self.sheet
+        left = 0 if phase == "prefill" else self.first("decode")
+        right = self.first("decode") - 2 if phase == "prefill" else self.last
+        self.book.add_quantity(sheet, at, left, self.shown.phases[phase].layer_title, style.SECTION_HEAD)
+        sheet.set_style(at, left + 1, right, style.SECTION_HEAD)
+        chart = charts.timeline(
+            f"Timeline of one layer in {phase}: each step as a bar from its start, in the colour of its limit",
+            ("Layers", first, 0, last, 0),
+            ("Layers", first, column + 2, last, column + 2),
+            [
+                (style.BOUND_COLOURS[limit], ("Layers", first, column + 3 + place, last, column + 3 + place))
+                for place, limit in enumerate(LIMITS)
+            ],
+            (int(sum(sheet.widths[left : right + 1])) - 8, 18 * _TIMELINE_ROWS - 8),
+            (0.20, 0.02, 0.76, 0.88),
+        )
+        sheet.charts.append((at + 1, left, chart))
 
 
-def _chart(book: EstimateBook, sheet: Sheet, name: str, steps: LayerSteps, rows: tuple[int, int]) -> None:
-    """The steps of a layer as a timeline, at the top of the sheet."""
-    first, last = rows
-    row, column = 3, 0 if name == "prefill" else 6
-    book.add_quantity(sheet, row, column, steps.title, style.Style(size=10.5, bold=True))
-    chart = charts.timeline(
-        f"Timeline of one layer in {name}: each step as a bar from its start, coloured by what limits it",
-        ("Layers", first, 0, last, 0),
-        ("Layers", first, START, last, START),
-        [
-            (style.BOUND_COLOURS[limit], ("Layers", first, at, last, at))
-            for at, limit in enumerate(LIMITS, SPLIT)
-        ],
-        (600, 300),
-        (0.16, 0.03, 0.80, 0.84),
-    )
-    sheet.charts.append((row + 1, column, chart))
+def _value(form: str, **changes: Any) -> style.Style:
+    """A number at the right, with air behind it."""
+    return style.aired(form, **changes)
+
+
+def _bar(colour: str) -> dict[str, Any]:
+    """Data bars from 0 to twice the whole, so that they leave room for the number."""
+    return {
+        "type": "data_bar",
+        "bar_solid": True,
+        "data_bar_2010": True,
+        "bar_color": colour,
+        "min_type": "num",
+        "max_type": "num",
+        "min_value": 0,
+        "max_value": 1,
+    }
