@@ -49,6 +49,7 @@ class WeightClass:
     """What the data type of a class of matrices leads to.
 
     Args:
+        dtype: the data type itself.
         bytes: per weight, scales included.
         low_precision: 1 if products run below 16 bit.
         linear_peak: FLOP/s that its products run at.
@@ -59,6 +60,7 @@ class WeightClass:
             nobody asks.
     """
 
+    dtype: Quantity
     bytes: Quantity
     low_precision: Quantity
     linear_peak: Quantity
@@ -344,6 +346,7 @@ def _weight_class(
         "the input of a product, per channel and token",
     )
     weight_class = WeightClass(
+        dtype=own_type,
         bytes=size,
         low_precision=products.low_precision,
         linear_peak=products.linear_peak,

@@ -1,4 +1,4 @@
-"""Where in a pass the time goes: one layer of each kind by what its steps belong to, and all of them together.
+"""Where in a pass the time goes: one layer of each kind by what its steps belong to, and all layers.
 
 Built where it is shown, for the base scenario: no estimate needs it.
 """
@@ -46,6 +46,7 @@ from mantile.ir.modules import (
     Module,
     Recurrence,
 )
+from mantile.ir.words import layer_words
 
 PHASES = ("prefill", "decode")
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
@@ -531,7 +532,7 @@ class _Matrix:
             if timing.start is not None
         ]
         times, names = span([timing.time for _, timing in drawn]), span([name for name, _ in drawn])
-        kind = "one layer" if len(self.kinds) == 1 else f"one {self.main.name} layer"
+        kind = "one layer" if len(self.kinds) == 1 else f"one {layer_words(self.main)} layer"
         body = join(
             f"{self.name.capitalize()}: {kind} takes ",
             text(sum_range(times), "0"),

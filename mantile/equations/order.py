@@ -40,7 +40,7 @@ class LayerOrder:
         runs = _runs(self._places(kinds))
         if self.as_made is not None:
             return where(self.as_made > 0, _listed(runs), join(text(count, "0"), " layers"))
-        first = [kind for kind in self.kinds if kind in kinds][0]
+        first = next(kind for kind in self.kinds if kind in kinds)
         order = sorted(self.kinds, key=lambda kind: self._places([kind])[:1])
         before = [kind.count for kind in order[: order.index(first)] if kind not in kinds]
         start: Node = sum_of(list(before)) if before else as_node(0)

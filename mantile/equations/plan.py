@@ -111,6 +111,7 @@ class Sharding:
     """Shards of the fullest rank.
 
     Args:
+        over: how many ranks modules are spread over, by scope.
         on_ranks: what a split dimension is on a rank, by the ranks it is split over.
         copied: KV dimensions as the TP ranks together hold them, copies counted.
         splits: by what each split dimension is split.
@@ -123,6 +124,7 @@ class Sharding:
         left: what the degrees leave over.
     """
 
+    over: Mapping[Scope, Node]
     on_ranks: Mapping[Scope, Mapping[Node, Node]]
     copied: Mapping[Node, Node]
     splits: Mapping[Node, Split]
@@ -174,6 +176,7 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
     left = left_over(shards, inputs, ranks)
     assigned = stages(ir, inputs, left.layers)
     return Sharding(
+        over=over,
         on_ranks=shards.on_ranks,
         copied=shards.copied,
         splits=shards.splits,

@@ -44,6 +44,9 @@ class Tensors:
         listed: blocks of the Tensors sheet: every tensor of the model once.
         on_rank: blocks of the Memory sheet: what the fullest rank holds.
         sizes: parameters of each tensor, in all its layers.
+        beside: the same of tensors that are no part of the decoder: vision tower, multi-token prediction.
+        of_module: parameters of a module, by its id.
+        predicted: parameters of multi-token prediction; None in a model without.
         parameters: of the decoder.
         of_layers: weights of a rank in one layer, by class and kind of layer.
         embedding, head, final_vectors: parameters of the model's ends on a rank.
@@ -53,6 +56,9 @@ class Tensors:
     listed: tuple[Section, ...]
     on_rank: tuple[Section, ...]
     sizes: Mapping[Tensor, Quantity]
+    beside: Mapping[Tensor, Quantity]
+    of_module: Mapping[str, Quantity]
+    predicted: Quantity | None
     parameters: Quantity
     of_layers: tuple[RankWeights, ...]
     embedding: Quantity
@@ -66,13 +72,17 @@ def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
     names = _Names()
     sizes, by_module, sums = _modules(ir, plan, names)
     parameters, totals = _parameters(ir, sizes, sums)
-    vision, of_vision = _vision(ir, names)
+    vision, of_vision, tower = _vision(ir, names)
+    predicted, of_prediction, predicting = _prediction(ir, plan, names)
     of_layers, layer_sections = _layers(ir, plan, names)
     embedding, head, final_vectors, ends = _ends(ir, plan)
     return Tensors(
-        listed=(*by_module, totals, *of_vision, *_prediction(ir, plan, names)),
+        listed=(*by_module, totals, *of_vision, *of_prediction),
         on_rank=(*layer_sections, ends),
         sizes=sizes,
+        beside=tower | predicting,
+        of_module={row.id.removeprefix("tensors.module."): row for row in sums},
+        predicted=predicted,
         parameters=parameters,
         of_layers=of_layers,
         embedding=embedding,
@@ -178,34 +188,40 @@ def _parameters(
     return parameters, rows.section("Parameters", "of the decoder", Section.TOTAL)
 
 
-def _vision(ir: ModelGraph, names: _Names) -> tuple[Quantity | None, list[Section]]:
+_Beside = tuple[Quantity | None, list[Section], dict[Tensor, Quantity]]
+"""Parameters, blocks, and sizes by tensor of what is no part of the decoder."""
+
+
+def _vision(ir: ModelGraph, names: _Names) -> _Beside:
     """Tensors of the vision tower."""
     if ir.vision is None:
-        return None, []
+        return None, [], {}
     rows = Rows("tensors")
-    members = [
-        Quantity(
+    members = {
+        tensor: Quantity(
             names.id(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter", _stored(tensor)
         )
         for tensor in ir.vision.tensors
         if not tensor.buffer
-    ]
-    rows.add(*members)
-    parameters = rows("vision", "Parameters of the vision tower", "parameter", sum_range(span(members)))
+    }
+    rows.add(*members.values())
+    body = sum_range(span(members.values()))
+    parameters = rows("vision", "Parameters of the vision tower", "parameter", body)
     note = "beside the decoder; the projector included"
-    return parameters, [rows.section("Vision tower", note, Section.SUBTOTAL)]
+    return parameters, [rows.section("Vision tower", note, Section.SUBTOTAL)], members
 
 
-def _prediction(ir: ModelGraph, plan: Sharding, names: _Names) -> list[Section]:
+def _prediction(ir: ModelGraph, plan: Sharding, names: _Names) -> _Beside:
     """Tensors of multi-token prediction."""
     if not ir.prediction:
-        return []
+        return None, [], {}
     rows = Rows("tensors")
-    members = [_listed(tensor, plan, names, "prediction", "MTP: ") for tensor in ir.prediction]
-    rows.add(*members)
-    rows("prediction", "Parameters of multi-token prediction", "parameter", sum_range(span(members)))
+    members = {tensor: _listed(tensor, plan, names, "prediction", "MTP: ") for tensor in ir.prediction}
+    rows.add(*members.values())
+    body = sum_range(span(members.values()))
+    parameters = rows("prediction", "Parameters of multi-token prediction", "parameter", body)
     note = "listed apart: not run, and not among the parameters"
-    return [rows.section("Multi-token prediction", note, Section.SUBTOTAL)]
+    return parameters, [rows.section("Multi-token prediction", note, Section.SUBTOTAL)], members
 
 
 def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWeights, ...], list[Section]]:

@@ -109,6 +109,8 @@ class Architecture(Strict):
         blocks: mixers and FFNs by name.
         stack: the layers from first to last.
         vision: the tower beside the decoder, if there is one.
+        unread: fields of the config that nothing was read from, by their path, as JSON; None where nobody
+            recorded them.
     """
 
     model_type: str
@@ -117,6 +119,7 @@ class Architecture(Strict):
     blocks: dict[str, Block]
     stack: tuple[Run, ...] = Field(min_length=1)
     vision: Tower | None = None
+    unread: dict[str, str] | None = None
 
     @field_validator("facts")
     @classmethod

@@ -302,7 +302,12 @@ class Book:
             addresses = [self.addresses[member] for member in members.members]
             first = addresses[0]
             block = {
-                (address.sheet, address.absolute, address.row - step, address.column)
+                (
+                    address.sheet,
+                    address.column is None and address.absolute,
+                    address.row - step,
+                    address.column,
+                )
                 for step, address in enumerate(addresses)
             }
             row = {

@@ -24,7 +24,7 @@ from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")
-COLLECTING = (*FRONT, "Plan", "Layers", "Compare", "Sensitivity", "Sweep", "Assumptions", "Log")
+COLLECTING = (*FRONT, "IR", "Plan", "Layers", "Compare", "Sensitivity", "Sweep", "Assumptions", "Log")
 WORKINGS = (
     "Inputs",
     "Hardware",
@@ -48,6 +48,7 @@ ORDER = (
     "Efficiency",
     "Model",
     "Tensors",
+    "IR",
     "Plan",
     "Memory",
     "Network",

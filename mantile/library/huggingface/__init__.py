@@ -14,6 +14,7 @@ from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES, read_architecture
+from mantile.library.huggingface.unread import Recorded
 
 SIDECAR = "hf_quant_config.json"
 
@@ -31,7 +32,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
-    model_type = data.get("model_type")
+    fields = Recorded(data)
+    model_type = fields.get("model_type")
     if not isinstance(model_type, str):
         raise InputError(
             f"{name}: field model_type is missing or not a text; supported: {', '.join(FAMILIES)}"
@@ -40,8 +42,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         raise InputError(
             f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
         )
-    config = Config(name, model_type, data, sidecar=sidecar)
-    return read_architecture(config)
+    architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
+    return architecture.model_copy(update={"unread": fields.unread()})
 
 
 def read_config(path: Path) -> Architecture:

@@ -32,6 +32,7 @@ _CONTENTS = (
             ("Efficiency", "how much of the hardware is reached"),
             ("Model", "architecture facts with provenance"),
             ("Tensors", "all tensors, parameters of each"),
+            ("IR", "modules in order, shapes, formats, origins"),
         ),
     ),
     (
@@ -42,7 +43,7 @@ _CONTENTS = (
             ("Network", "what each collective costs"),
             ("Prefill", "module by module"),
             ("Decode", "module by module"),
-            ("Layers", "the same times, by layer"),
+            ("Layers", "the same times, by kind of layer"),
             ("Serving", "TTFT, TPOT, queueing, throughput"),
         ),
     ),

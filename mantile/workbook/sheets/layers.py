@@ -8,6 +8,7 @@ from typing import Any
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
 from mantile.graph.quantity import Input, Quantity, join
 from mantile.ir.modules import Layer
+from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -18,7 +19,7 @@ _ROOM = 1368  # of the page
 _LAYER = 58  # width of the column of a whole layer
 _MOST = 70  # of any other
 _BARS = 26  # pixels of the bars above the numbers of a row
-_TIMELINE_ROWS, _LIMIT_ROWS = 15, 6
+_TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
@@ -31,8 +32,8 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
         Sheet(
             "Layers",
             "workings",
-            "Where the time goes, for the base scenario, on one rank: equal layers are one row. A number leads "
-            "to its block on Prefill or Decode.",
+            "Where the time goes, for the base scenario, on one rank: equal layers are one row. A number "
+            "leads to its block on Prefill or Decode.",
         )
     )
     return _Layers(book, sheet, layers(book.estimate.equations)).lay_out(master)
@@ -139,7 +140,9 @@ class _Layers:
         sheet.set_formula(row, 0, words, bold.but(valign="bottom"))
         many = style.value("layer").but(form='#,##0" ×"_)', bold=True, colour=style.NAVY, valign="bottom")
         sheet.set_formula(row, 1, layer.count, many, link=self.book.link_to(layer.count))
-        sheet.set_text(row + 1, 0, layer.name, style.Style(size=9.5, colour=style.GREY, fill=style.PANEL))
+        sheet.set_text(
+            row + 1, 0, layer_words(layer), style.Style(size=9.5, colour=style.GREY, fill=style.PANEL)
+        )
         sheet.set_text(row + 1, 1, "all, ms", style.Style(size=9.3, colour=style.GREY, fill=style.PANEL))
         sheet.heights |= {row: 20 + _BARS, row + 1: 20}
         for phase, matrix in self.shown.phases.items():
@@ -296,7 +299,7 @@ class _Layers:
                     )
                     for place, limit in enumerate(LIMITS)
                 ],
-                (sheet.widths[first] * self.count, _BARS),
+                (int(sheet.widths[first]) * self.count, _BARS),
             )
             sheet.charts.append((at, first, chart))
 
@@ -342,7 +345,7 @@ class _Layers:
         self.book.add_quantity(sheet, at, left, self.shown.phases[phase].layer_title, style.SECTION_HEAD)
         sheet.set_style(at, left + 1, right, style.SECTION_HEAD)
         chart = charts.timeline(
-            f"Timeline of one layer in {phase}: each step as a bar from its start, in the colour of its limit",
+            f"Timeline of one layer in {phase}: each step as a bar from its start, by what limits it",
             ("Layers", first, 0, last, 0),
             ("Layers", first, column + 2, last, column + 2),
             [

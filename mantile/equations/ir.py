@@ -1,0 +1,447 @@
+"""What a model is made of, a row for each module in execution order, and every tensor with its shape.
+
+Built where it is shown, for the base scenario: no estimate needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mantile.equations.constant import CONV_BYTES, ONE_REQUEST, STATE_BYTES, VECTOR_BYTES
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.order import LayerOrder
+from mantile.equations.plan import mentions, scope
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    ancestors,
+    as_node,
+    defined,
+    equal,
+    index,
+    join,
+    match,
+    maximum,
+    percent,
+    span,
+    sum_range,
+    text,
+    where,
+)
+from mantile.ir.modules import (
+    Attention,
+    Elementwise,
+    GroupedMatMul,
+    Indexer,
+    LatentAttention,
+    MatMul,
+    Module,
+    Recurrence,
+    Tensor,
+)
+from mantile.ir.words import kind_word
+from mantile.library.architecture import Fact
+
+SIXTEEN_BIT = "16 bit"
+"""The format of norms, biases and the vision tower, which no input changes."""
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """A stored tensor.
+
+    Args:
+        module: number of the module that it belongs to.
+        shape: its dimensions; 1 stands for a plain 1.
+        values: in all its layers; `size` bytes of one, `bytes` of all.
+        dtype: the data type, or a text that no input changes.
+    """
+
+    tensor: Tensor
+    module: int
+    shape: tuple[Node, ...]
+    values: Quantity
+    dtype: Node | str
+    size: Node
+    bytes: Quantity
+
+
+@dataclass(frozen=True)
+class Dims:
+    """Dimensions of what a module computes: so many matrices of outputs x inputs, or a width."""
+
+    copies: Node | None
+    outputs: Node
+    inputs: Node | None
+
+
+@dataclass(frozen=True)
+class ModuleRow:
+    """A module, or what stands beside the decoder.
+
+    Args:
+        layers: which layers have it, in words; None where it runs once. `counts` are the facts behind it.
+        times: how many layers; None for once.
+        each, parameters: in one layer, and in all.
+        dtype: format of its matrices; a text that no input changes; None without tensors.
+        bytes: of all its tensors; a fixed 0 without.
+        split: how the ranks share it, by workers.
+        cache: what it keeps of each token, or of each request.
+        facts: names of the facts that its dimensions follow from.
+    """
+
+    number: int
+    name: Input
+    kind: str
+    layers: Node | None
+    counts: tuple[str, ...]
+    times: Node | None
+    dims: Dims | None
+    each: Node | None
+    parameters: Quantity | Input
+    dtype: Node | str | None
+    bytes: Quantity | Input
+    split: tuple[Node, ...]
+    cache: Quantity | None
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class IrSheet:
+    """The modules and tensors of a model.
+
+    Args:
+        rows: in execution order; those behind `apart` are not run and not in the sums.
+        parameters, bytes: sums over the rows that count, and of tensors beside them in `stored`.
+        check: whether the parameters are those of the tensor list.
+        order: what the words for layers need; None where nothing.
+        layout: what lies in the cache, label and figure, or text.
+    """
+
+    title: Quantity
+    rows: tuple[ModuleRow, ...]
+    apart: tuple[ModuleRow, ...]
+    parameters: Quantity
+    bytes: Quantity
+    shares: tuple[Node, ...]
+    check: Node
+    order: Quantity | None
+    tensors: tuple[TensorRow, ...]
+    layout: tuple[tuple[str, Node | str], ...]
+
+
+def ir_sheet(graph: EstimateGraph) -> IrSheet:
+    """Rows of the IR sheet."""
+    return _Sheet(graph).made()
+
+
+def weakest(facts: Sequence[Fact]) -> Fact | None:
+    """The fact that is least certain, by its origin; None without facts."""
+    return max(facts, key=lambda fact: ORIGINS.index(origin(fact)), default=None)
+
+
+ORIGINS = ("config", "derived", "code", "override", "default")
+"""Where facts come from, the most certain first."""
+
+
+def origin(fact: Fact) -> str:
+    """Where a fact comes from; apart are what the class does, and a default in place of a field."""
+    if fact.origin != "default":
+        return fact.origin
+    silent = "class default of" in fact.source or " absent" in fact.source
+    return "default" if silent else "code"
+
+
+class _Sheet:
+    """The sheet while it is made."""
+
+    def __init__(self, graph: EstimateGraph) -> None:
+        self.graph, self.ir = graph, graph.ir
+        self.workers, self.stored = graph.prefill_workers, graph.prefill_workers.tensors
+        self.order = LayerOrder(graph.ir, "ir")
+        self.tensors: list[TensorRow] = []
+        self.caches = {cache.module.id: cache for cache in graph.decode_workers.memory.caches.growing}
+
+    def made(self) -> IrSheet:
+        rows: list[ModuleRow] = []
+        if self.ir.vision is not None and self.stored.vision is not None:
+            rows.append(self._vision(len(rows) + 1, self.stored.vision))
+        for module in self.ir.modules:
+            rows.append(self._module(len(rows) + 1, module))
+        apart = tuple(self._prediction(len(rows) + 1))
+        sums = [
+            Quantity(f"ir.{name}", f"All {unit}s", unit, sum_range(span(figures)))
+            for name, unit, figures in (
+                ("parameters", "parameter", [row.parameters for row in rows]),
+                ("bytes", "B", [row.bytes for row in rows]),
+            )
+        ]
+        listed = self.stored.parameters if self.stored.vision is None else self._with_vision()
+        check = where(equal(sums[0], listed), "✓ sums to the tensor list", "✗ not the tensor list")
+        return IrSheet(
+            title=self._title(rows, sums[1]),
+            rows=tuple(rows),
+            apart=apart,
+            parameters=sums[0],
+            bytes=sums[1],
+            shares=tuple(row.bytes / sums[1] for row in rows),
+            check=check,
+            order=self.order.as_made,
+            tensors=tuple(self.tensors),
+            layout=tuple(layout(self.graph)),
+        )
+
+    def _with_vision(self) -> Node:
+        assert self.stored.vision is not None
+        return self.stored.parameters + self.stored.vision
+
+    def _title(self, rows: Sequence[ModuleRow], total: Quantity) -> Quantity:
+        """How many kinds of module there are, and which holds most bytes."""
+        names, sizes = span([row.name for row in rows]), span([row.bytes for row in rows])
+        body = join(
+            f"IR: {self.ir.model.name} has {len(rows)} kinds of module; ",
+            index(names, match(maximum(sizes), sizes)),
+            " holds ",
+            percent(maximum(sizes) / total, 0),
+            " of its bytes",
+        )
+        return Quantity("ir.title", "Title", "1", body)
+
+    def _module(self, number: int, module: Module) -> ModuleRow:
+        kinds = [kind for kind in self.ir.layers if module in kind.modules]
+        listed = self.stored.of_module.get(module.id)
+        parameters = _parameters(number, listed)
+        sizes = self._listed(number, [(t, self.stored.sizes[t]) for t in module.tensors])
+        each: Node | None = None if listed is None else parameters
+        if each is not None and module.layers is not None:
+            each = where(module.layers > 0, parameters / module.layers, 0)
+        return ModuleRow(
+            number=number,
+            name=_name(number, module.label),
+            kind=kind_word(module),
+            layers=self.order.words(kinds) if kinds else None,
+            counts=tuple(_fact(kind.count) for kind in kinds),
+            times=module.layers,
+            dims=dims(module),
+            each=each,
+            parameters=parameters,
+            dtype=self._dtype(module),
+            bytes=_bytes(number, sizes),
+            split=tuple(split(module, workers) for workers in self.graph.workers),
+            cache=self._cache(module),
+            facts=_facts(module),
+        )
+
+    def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
+        """The vision tower, in 16 bit on every rank of the first stage."""
+        assert self.ir.vision is not None
+        members = [(t, self.stored.beside[t]) for t in self.ir.vision.tensors if t in self.stored.beside]
+        sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
+        return ModuleRow(
+            number=number,
+            name=_name(number, "Vision tower and projector"),
+            kind="Vision",
+            layers=join("1 – ", text(self.ir.vision.layers, "0")),
+            counts=(),
+            times=None,
+            dims=None,
+            each=all_values,
+            parameters=all_values,
+            dtype=SIXTEEN_BIT,
+            bytes=_bytes(number, sizes),
+            split=tuple(_over(workers.inputs.tp, "tower") for workers in self.graph.workers),
+            cache=None,
+            facts=(),
+        )
+
+    def _prediction(self, number: int) -> Iterator[ModuleRow]:
+        """Layers that predict further tokens, which no pass runs."""
+        if self.stored.predicted is None:
+            return
+        parameters = _parameters(number, self.stored.predicted)
+        count = self.ir.facts["mtp_layers"]
+        sizes = self._listed(number, [(t, self.stored.beside[t]) for t in self.ir.prediction])
+        yield ModuleRow(
+            number=number,
+            name=_name(number, "Prediction layers, not run"),
+            kind="MTP",
+            layers=None,
+            counts=(),
+            times=count,
+            dims=None,
+            each=where(count > 0, parameters / count, 0),
+            parameters=parameters,
+            dtype=None,
+            bytes=_bytes(number, sizes),
+            split=tuple(as_node("as its blocks") for _ in self.graph.workers),
+            cache=None,
+            facts=("mtp_layers",),
+        )
+
+    def _listed(
+        self, number: int, members: Sequence[tuple[Tensor, Quantity]], sixteen_bit: bool = False
+    ) -> list[Quantity]:
+        """Rows of the tensors of a module, and their bytes."""
+        sizes: list[Quantity] = []
+        for tensor, values in members:
+            of_class = (
+                None if sixteen_bit or not tensor.matrix else self.workers.formats.classes[tensor.weights]
+            )
+            size: Node = VECTOR_BYTES if of_class is None else of_class.bytes
+            stored = Quantity(f"ir.{values.id}", f"Bytes of {values.label}", "B", values * size)
+            dtype: Node | str = SIXTEEN_BIT if of_class is None else of_class.dtype
+            self.tensors.append(TensorRow(tensor, number, tensor.shape, values, dtype, size, stored))
+            sizes.append(stored)
+        return sizes
+
+    def _dtype(self, module: Module) -> Node | str | None:
+        matrices = [tensor for tensor in module.tensors if tensor.matrix]
+        if matrices:
+            return self.workers.formats.classes[matrices[0].weights].dtype
+        return SIXTEEN_BIT if module.tensors else None
+
+    def _cache(self, module: Module) -> Quantity | None:
+        """Bytes that a layer keeps of a token over all heads, or of a request."""
+        identifier, label = f"ir.cache.{module.id}", f"Kept by {module.label}"
+        work = module.operation
+        if module.id in self.caches:
+            formats = self.graph.decode_workers.formats
+            return Quantity(
+                identifier, label, "B/token", self.caches[module.id].channels * formats.kept_bytes(work)
+            )
+        if not isinstance(work, Recurrence):
+            return None
+        kept = work.state * STATE_BYTES + work.conv * (work.kernel - 1) * CONV_BYTES
+        return Quantity(identifier, label, "B/request", kept / ONE_REQUEST)
+
+
+def _name(number: int, label: str) -> Input:
+    return defined(f"ir.name.{number}", f"Module {number}", "1", label, name="modules")
+
+
+def _none(number: int, what: str, unit: str) -> Input:
+    return defined(f"ir.none.{what}.{number}", f"No {what}, module {number}", unit, 0)
+
+
+def _parameters(number: int, listed: Quantity | None) -> Quantity | Input:
+    """Parameters of a module in all its layers, as the list of tensors has them."""
+    if listed is None:
+        return _none(number, "parameters", "parameter")
+    return Quantity(f"ir.parameters.{number}", f"Parameters, module {number}", "parameter", listed)
+
+
+def _bytes(number: int, sizes: Sequence[Quantity]) -> Quantity | Input:
+    """Bytes of the tensors of a module."""
+    if not sizes:
+        return _none(number, "bytes", "B")
+    return Quantity(f"ir.bytes.{number}", f"Bytes, module {number}", "B", sum_range(span(sizes)))
+
+
+def _fact(figure: Node) -> str:
+    return figure.id.removeprefix("model.") if isinstance(figure, Input) else ""
+
+
+def _facts(module: Module) -> tuple[str, ...]:
+    """Names of the facts that the dimensions of a module follow from."""
+    nodes = [value for value in vars(module.operation).values() if isinstance(value, Node)]
+    nodes += [dimension for tensor in module.tensors for dimension in tensor.shape]
+    inputs = (node for node in ancestors(*nodes) if isinstance(node, Input))
+    return tuple(dict.fromkeys(_fact(figure) for figure in inputs if figure.id.startswith("model.")))
+
+
+def dims(module: Module) -> Dims | None:
+    """Dimensions of what a module computes."""
+    match module.operation:
+        case GroupedMatMul() as work:
+            return Dims(work.count, work.outputs, work.inputs)
+        case MatMul() as work:
+            return Dims(None, work.outputs, work.inputs)
+        case Attention() as work:
+            return Dims(None, work.query, work.key)
+        case LatentAttention() as work:
+            return Dims(None, work.expanded, work.latent)
+        case Indexer() as work:
+            return Dims(work.heads, work.query, work.key)
+        case Recurrence() as work:
+            return Dims(None, work.state, None)
+        case Elementwise() as work if module.id == "embedding":
+            return Dims(None, module.tensors[0].shape[0], work.width)
+        case Elementwise() as work:
+            return Dims(None, work.width, None)
+    return None
+
+
+# --- how ranks share a module -------------------------------------------------------------------------------
+
+
+def _over(ranks: Node, words: str, behind: str = "") -> Node:
+    """Something divided by so many ranks; with one rank nothing is."""
+    return where(ranks > 1, join(f"{words} ÷ ", text(ranks, "0"), behind), "whole on each rank")
+
+
+def split(module: Module, workers: Workers) -> Node:
+    """How the ranks of some workers share a module, in words."""
+    plan, work = workers.plan, module.operation
+    if isinstance(work, GroupedMatMul) and plan.experts is not None:
+        return _of_experts(work, workers)
+    ranks = plan.over.get(scope(module), workers.inputs.tp)
+    inputs = [work.inputs] if isinstance(work, MatMul) else []
+    splits = plan.splits_of(*inputs)
+    if splits:
+        return _over(ranks, "rows" if splits == ("columns",) else "heads in", ", summed")
+    outputs = [value for value in vars(work).values() if isinstance(value, Node)]
+    splits = plan.splits_of(*outputs, *(size for tensor in module.tensors for size in tensor.shape))
+    if not splits:
+        if isinstance(work, Elementwise) and work.kind == "norm":
+            return _over(plan.sequence, "tokens")
+        return as_node("whole on each rank")
+    if "kv heads" in splits and plan.kv_copies is not None:
+        copies = where(plan.kv_copies > 1, join(", KV × ", text(plan.kv_copies, "0")), "")
+        return where(ranks > 1, join("heads ÷ ", text(ranks, "0"), copies), "whole on each rank")
+    if splits != ("columns",):
+        return _over(ranks, "heads")
+    vocabulary = any(
+        mentions(size, node) for size in outputs for node in plan.splits if _fact(node) == "vocabulary"
+    )
+    embedding = module.id in ("embedding", "lm_head")
+    return _over(ranks, "vocabulary" if vocabulary or embedding else "columns")
+
+
+def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
+    """Experts over groups of ranks, and the columns of one over the ranks that share it."""
+    experts = workers.plan.experts
+    assert experts is not None
+    groups, tp = experts.ranks.groups, experts.ranks.tp
+    some = join(text(experts.per_rank, "0"), " of ", text(work.count, "0"), " experts")
+    whole = where(groups > 1, some, "all experts")
+    return join(whole, where(tp > 1, join(", columns ÷ ", text(tp, "0")), ""))
+
+
+# --- what lies in the cache ---------------------------------------------------------------------------------
+
+
+def layout(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
+    """What is kept of a token and of a request, and on how many ranks."""
+    workers = graph.decode_workers
+    caches = workers.memory.caches
+    for cache in caches.growing:
+        work = cache.module.operation
+        kind = (
+            "keys and values of all KV heads" if isinstance(work, Attention) else "one latent for all heads"
+        )
+        yield cache.module.label, "keys of one head" if isinstance(work, Indexer) else kind
+        yield "values a token and layer", cache.channels
+        span_ = getattr(work, "span", None)
+        if span_ is not None and span_.length is not None:
+            yield f"attention span: {span_.kind}", span_.length
+    for identifier, state in caches.states.items():
+        yield f"state a request, {graph.ir.module(identifier).label}", state.bytes
+    if caches.growing:
+        yield "data type", workers.inputs.kv_dtype
+        yield "bytes a value", workers.formats.kv_bytes
+        yield "bytes a token, all layers, on a rank", caches.per_token
+        copies = workers.plan.kv_copies
+        yield "copies of a KV head", "one on every TP rank" if copies is None else copies

@@ -1,0 +1,366 @@
+"""The IR sheet: what a model is made of, in order, where each fact comes from, and what was ignored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from mantile.equations.ir import ORIGINS, IrSheet, ModuleRow, TensorRow, ir_sheet, origin, weakest
+from mantile.graph.quantity import Input, Literal, Node, Quantity, as_node
+from mantile.library.architecture import Choice, Fact
+from mantile.library.facts import FACTS
+from mantile.library.huggingface.unread import why_unread
+from mantile.workbook import style
+from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+
+NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
+_WIDTHS = (34, 172, 64, 100, 40, 50, 74, 62, 92, 108, 74, 56, 56)
+_LAST_WIDTHS = (150, 102, 134)  # split, kept, origin
+_APART_WIDTHS = (110, 110, 102, 64)  # split of prefill and of decode workers, kept, origin
+_HEADS = (
+    "no.",
+    "module",
+    "kind",
+    "layers",
+    "times",
+    "copies",
+    "out",
+    "in",
+    "params, each",
+    "params, all",
+    "format",
+    "GB",
+    "share",
+)
+_TENSOR_HEADS = {
+    NUMBER: "no.",
+    MODULE: "tensor, n for an index",
+    TIMES: "times",
+    COPIES: "copies",
+    OUT: "size 1",
+    IN: "size 2",
+    EACH: "size 3",
+    ALL: "size 4",
+    FORMAT: "format",
+    SIZE: "B each",
+    SPLIT: "values, all",
+}
+_LEFT = (MODULE, KIND, LAYERS, FORMAT)
+_PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0" B/request"'}
+_WHOLE = '[=0]"–";#,##0'
+_GB = '[=0]"–";[<10000000]"< 0.01";#,##0.00,,,'  # of bytes
+_MEANING = {
+    "config": "a field states it",
+    "derived": "worked out from fields",
+    "code": "the class does it",
+    "override": "a person typed it",
+    "default": "the config is silent",
+}
+_LINE = {"bottom": (style.THIN, style.FAINT)}
+_SMALL = style.Style(size=9.5, colour=style.GREY)
+_TEXT = style.Style(size=9.5, shrink=True).but(**_LINE)
+
+
+def ir_layout(book: EstimateBook, master: Quantity) -> Sheet:
+    """Lay out the IR sheet for the base scenario."""
+    purpose = (
+        "One row for each kind of module in the order of execution, then every tensor; "
+        f"{book.estimate.model.source}"
+    )
+    sheet = book.add_sheet(Sheet("IR", "inputs", cut(purpose, 190)))
+    return _Layout(book, sheet, ir_sheet(book.estimate.equations)).lay_out(master)
+
+
+class _Layout:
+    """The sheet while it is laid out."""
+
+    def __init__(self, book: EstimateBook, sheet: Sheet, shown: IrSheet) -> None:
+        self.book, self.sheet, self.shown = book, sheet, shown
+        self.architecture = book.estimate.model.architecture
+        self.apart = len(book.estimate.equations.workers) > 1
+        sheet.widths = [*_WIDTHS, *(_APART_WIDTHS if self.apart else _LAST_WIDTHS)]
+        self.last = len(sheet.widths) - 1
+        self.cache, self.origin = self.last - 1, self.last
+        self.row = 0
+
+    def lay_out(self, master: Quantity) -> Sheet:
+        """Everything from top to bottom."""
+        sheet, shown = self.sheet, self.shown
+        add_title_rows(self.book, sheet, "IR", self.last, master)
+        del sheet.cells[0, 0]
+        self.book.add_quantity(sheet, 0, 0, shown.title, style.SHEET_TITLE)
+        self._key(2)
+        self._heads(3)
+        self.row = 4
+        for row, share in zip(shown.rows, shown.shares, strict=True):
+            self._module(row, share)
+        sheet.conditional.append(((4, SHARE, self.row - 1, SHARE), _BAR))
+        self._sum()
+        for row in shown.apart:
+            self._module(row, None)
+        top = self.row + 1
+        sheet.blocks.append((3, self.row))
+        end = max(self._unread(top), self._layout(top), self._variant(top))
+        sheet.blocks.append((top, end))
+        self.row = end + 1
+        self._tensors()
+        sheet.print_area = (0, 0, self.row - 1, self.last)
+        sheet.one_page_wide = True
+        sheet.freeze, sheet.repeat_rows = (4, 2), (0, 1)
+        return sheet
+
+    def _key(self, row: int) -> None:
+        """What the tints mean, and how many facts there are of each origin."""
+        facts = [*self.architecture.facts.values(), *map(_as_fact, self.architecture.choices.values())]
+        counts = Counter(map(origin, facts))
+        self.sheet.set_text(row, 0, f"Origin of {len(facts)} facts, as read", _SMALL)
+        for name, column in zip(ORIGINS, (LAYERS, OUT, ALL, SIZE, self.cache), strict=True):
+            look = style.Style(size=9.5, bold=True, fill=style.ORIGINS[name], align="center", shrink=True)
+            self.sheet.set_text(row, column, f"{name} {counts[name]}", look)
+            self.sheet.set_text(row, column + 1, _MEANING[name], _SMALL.but(indent=1))
+        self.sheet.heights[row] = 22
+
+    def _heads(self, row: int) -> None:
+        splits = ("split, prefill", "split, decode") if self.apart else ("split over ranks",)
+        for column, head in enumerate((*_HEADS, *splits, "kept, a layer", "origin")):
+            right = column < SPLIT and column not in _LEFT or column == self.cache
+            self.sheet.set_text(row, column, head, style.HEADER_RIGHT if right else style.HEADER)
+
+    # --- modules ----------------------------------------------------------------------------------
+
+    def _live(
+        self, row: int, column: int, figure: Node | str, look: style.Style, link: str | None = None
+    ) -> None:
+        """A formula; a text or number that nothing changes is written as it is."""
+        if isinstance(figure, Literal) and isinstance(figure.value, int):
+            self.sheet.set_cell(row, column, Cell(look, number=figure.value))
+        elif isinstance(figure, str | Literal):
+            text = figure if isinstance(figure, str) else str(figure.value)
+            self.sheet.set_text(row, column, text, look)
+        else:
+            self.sheet.set_formula(row, column, figure, look, link=link)
+
+    def _place(self, row: int, column: int, figure: Quantity | Input, look: style.Style) -> None:
+        """A figure at a place of its own."""
+        if isinstance(figure, Input):
+            self.book.add_constant(self.sheet, row, column, figure, look)
+        else:
+            self.book.add_quantity(self.sheet, row, column, figure, look)
+
+    def _module(self, row: ModuleRow, share: Node | None) -> None:
+        """One module; without a share one that is not run."""
+        sheet, at = self.sheet, self.row
+        ink = style.GREY if share is None else style.INK
+        self._numbered(row.number, at)
+        self.book.add_constant(sheet, at, MODULE, row.name, style.LABEL.but(shrink=True, colour=ink, **_LINE))
+        sheet.set_text(at, KIND, row.kind, _TEXT.but(bold=True, colour=style.NAVY))
+        if row.layers is not None:
+            fact = weakest([self.architecture.facts[name] for name in row.counts])
+            self._live(at, LAYERS, row.layers, _TEXT.but(fill=_tint(fact)))
+        self._live(at, TIMES, as_node(1) if row.times is None else row.times, style.aired("#,##0", **_LINE))
+        fact = weakest([self.architecture.facts[n] for n in row.facts if n in self.architecture.facts])
+        self._dims(row, _tint(fact))
+        if row.each is not None:
+            self._live(at, EACH, row.each, style.aired(_WHOLE, **_LINE))
+        self._place(at, ALL, row.parameters, style.aired(_WHOLE, colour=style.LINK, **_LINE))
+        if row.dtype is not None:
+            self._live(at, FORMAT, row.dtype, _TEXT.but(colour=style.LINK))
+        self._bytes(row, share)
+        for column, text in enumerate(row.split, SPLIT):
+            self._live(at, column, text, _TEXT)
+        if row.cache is not None:
+            look = style.aired(_PER[row.cache.unit], size=9.5, colour=style.MEMORY_TEXT, **_LINE)
+            self.book.add_quantity(sheet, at, self.cache, row.cache, look)
+        if fact is not None:
+            sheet.set_text(at, self.origin, _words(fact, self.apart), _TEXT.but(fill=_tint(fact)))
+        sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
+        sheet.heights[at] = 20
+        self.row += 1
+
+    def _numbered(self, number: int, row: int) -> None:
+        look = style.aired("0", colour=style.MUTE, size=9.5, **_LINE)
+        self.sheet.set_cell(row, NUMBER, Cell(look, number=number))
+
+    def _dims(self, row: ModuleRow, tint: str | None) -> None:
+        """So many matrices of outputs x inputs, or a width."""
+        if row.dims is None:
+            return
+        several = '#,##0" ×"'
+        for column, figure, form in (
+            (COPIES, row.dims.copies, several),
+            (OUT, row.dims.outputs, "#,##0" if row.dims.inputs is None else several),
+            (IN, row.dims.inputs, "#,##0"),
+        ):
+            look = style.aired(form, fill=tint, colour=style.LINK, **_LINE)
+            if figure is None:
+                self.sheet.set_style(self.row, column, column, look)
+            else:
+                self._live(self.row, column, figure, look)
+
+    def _bytes(self, row: ModuleRow, share: Node | None) -> None:
+        """Bytes of a module, shown in GB, and its share of all."""
+        look = style.aired(_GB, **_LINE)
+        if isinstance(row.bytes, Input):
+            self.book.add_constant(self.sheet, self.row, SIZE, row.bytes, look)
+        else:
+            self.book.add_quantity(self.sheet, self.row, SIZE, row.bytes, look)
+        if share is not None:
+            self._live(self.row, SHARE, share, style.aired('[=0]"–";[<0.01]"< 1%";0%', **_LINE))
+
+    def _sum(self) -> None:
+        """All modules that run, and whether that is the list of tensors."""
+        sheet, at, shown = self.sheet, self.row, self.shown
+        rule = {"top": (style.THIN, style.INK), "bottom": (style.THIN, style.INK), "bold": True}
+        sheet.set_text(at, MODULE, "All that a pass runs", style.LABEL.but(**rule))
+        self.book.add_quantity(sheet, at, ALL, shown.parameters, style.aired(_WHOLE, **rule))
+        self.book.add_quantity(sheet, at, SIZE, shown.bytes, style.aired(_GB, **rule))
+        look = style.Style(size=9.5, colour=style.PASS).but(**rule)
+        sheet.set_formula(at, SPLIT, shown.check, look)
+        mark_beginning(sheet, at, SPLIT, "✗", style.FAIL)
+        sheet.set_style(at, 0, self.last, style.LABEL.but(**rule))
+        sheet.heights[at] = 22
+        self.row += 1
+
+    # --- below the modules ------------------------------------------------------------------------
+
+    def _block_head(self, row: int, first: int, last: int, title: str) -> None:
+        self.sheet.set_text(row, first, title, style.SECTION_HEAD)
+        self.sheet.set_style(row, first + 1, last, style.SECTION_HEAD)
+
+    def _unread(self, row: int) -> int:
+        """What the config said that was not used; the row after it."""
+        sheet, unread = self.sheet, self.architecture.unread
+        self._block_head(row, 0, IN, "What the config said that was not used")
+        if unread is None:
+            sheet.set_text(
+                row + 1, 0, "Not recorded: this model was entered without its whole config.", _SMALL
+            )
+            return row + 2
+        for column, head in ((0, "field"), (KIND, "value"), (TIMES, "why it changes nothing")):
+            sheet.set_text(row + 1, column, head, style.HEADER)
+        sheet.set_style(row + 1, 0, IN, style.HEADER)
+        at = row + 2
+        for path, value in sorted(
+            unread.items(), key=lambda field: (why_unread(field[0]) is not None, field[0])
+        ):
+            why = why_unread(path)
+            look = _TEXT if why else _TEXT.but(bold=True, colour=style.ALERT, fill=style.ALERT_FILL)
+            sheet.set_text(at, 0, cut(path if why else f"! {path}", 32), look.but(shrink=False))
+            sheet.set_text(at, KIND, cut(value, 24), look.but(shrink=False))
+            sheet.set_text(at, TIMES, why or "not known: check the model class", look.but(shrink=False))
+            sheet.set_style(at, 0, IN, look)
+            at += 1
+        return at
+
+    def _layout(self, row: int) -> int:
+        """What lies in the cache; the row after it."""
+        self._block_head(row, EACH, SHARE, "Cache layout")
+        at = row + 1
+        if self.shown.order is not None:
+            self.sheet.set_text(at, EACH, "numbers of layers as made, 1 = yes", _SMALL)
+            self.book.add_quantity(self.sheet, at, SIZE, self.shown.order, style.aired("0", size=9.5))
+            at += 1
+        for label, figure in self.shown.layout:
+            self.sheet.set_text(at, EACH, label, _SMALL.but(**_LINE))
+            self.sheet.set_style(at, EACH, SHARE, _SMALL.but(**_LINE))
+            del self.sheet.cells[at, SIZE]
+            look = style.aired("#,##0.###", size=9.5, **_LINE)
+            if isinstance(figure, str):
+                look = _SMALL.but(align="right", **_LINE)
+                del self.sheet.cells[at, SHARE]
+                self._live(at, SHARE, figure, look)
+                self.sheet.set_style(at, SIZE, SIZE, _SMALL.but(**_LINE))
+            else:
+                self._live(at, SIZE, figure, look)
+            at += 1
+        return at
+
+    def _variant(self, row: int) -> int:
+        """Flags and other choices of the class; the row after them."""
+        self._block_head(row, SPLIT, self.last, "Variant")
+        at = row + 1
+        for label, value, fact in self._choices():
+            self.sheet.set_text(at, SPLIT, label, _TEXT.but(colour=style.GREY))
+            self.sheet.set_text(at, self.cache, cut(value, 20), _TEXT)
+            look = _TEXT.but(fill=_tint(fact))
+            self.sheet.set_text(at, self.origin, _words(fact, self.apart), look)
+            if self.apart:
+                self.sheet.set_style(at, SPLIT + 1, SPLIT + 1, _TEXT)
+            at += 1
+        return at
+
+    def _choices(self) -> Iterator[tuple[str, str, Fact]]:
+        for name, choice in self.architecture.choices.items():
+            yield name.replace("_", " "), choice.value, _as_fact(choice)
+        for name, fact in self.architecture.facts.items():
+            kind = FACTS.get(name)
+            if kind is not None and kind.unit == "flag":
+                yield kind.label, "yes" if fact.value else "no", fact
+
+    # --- tensors ----------------------------------------------------------------------------------
+
+    def _tensors(self) -> None:
+        """Every tensor: its shape, data type and bytes, in the order of the modules."""
+        sheet, start = self.sheet, self.row
+        self._block_head(start, 0, self.last, "Every tensor: shape, format and bytes")
+        for column in range(self.last + 1):
+            right = column not in (MODULE, FORMAT)
+            head = _TENSOR_HEADS.get(column, "bytes, all" if column == self.cache else "")
+            sheet.set_text(start + 1, column, head, style.HEADER_RIGHT if right else style.HEADER)
+        self.row = start + 2
+        for tensor in self.shown.tensors:
+            self._tensor(tensor)
+        sheet.blocks.append((start, self.row - 1))
+
+    def _tensor(self, row: TensorRow) -> None:
+        """One tensor; its values lead to its row on Tensors."""
+        sheet, at = self.sheet, self.row
+        name = row.tensor.name.replace("{}", "n")
+        whole = style.aired("#,##0", colour=style.LINK, **_LINE)
+        self._numbered(row.module, at)
+        sheet.set_text(at, MODULE, name, style.Style(size=9.5))
+        for column, figure in ((TIMES, row.tensor.layers), (COPIES, row.tensor.copies)):
+            if figure is not None:
+                self._live(at, column, figure, whole)
+        for column, dimension in enumerate(row.shape, OUT):
+            self._live(at, column, dimension, whole)
+        self._live(at, FORMAT, row.dtype, _TEXT.but(colour=style.LINK))
+        self._live(at, SIZE, row.size, style.aired("0.0###", colour=style.LINK, **_LINE))
+        sheet.set_formula(at, SPLIT, row.values, whole, link=self.book.link_to(row.values))
+        self.book.add_quantity(sheet, at, self.cache, row.bytes, style.aired("#,##0", **_LINE))
+        if row.tensor.buffer:
+            sheet.set_text(at, self.origin, "no parameter", _TEXT.but(colour=style.GREY))
+        self.row += 1
+
+
+_BAR = {
+    "type": "data_bar",
+    "bar_solid": True,
+    "data_bar_2010": True,
+    "bar_color": style.CAPACITY_BAR,
+    "min_type": "num",
+    "max_type": "num",
+    "min_value": 0,
+    "max_value": 1,
+}
+
+
+def _as_fact(choice: Fact | Choice) -> Fact:
+    """A choice as a fact: its origin and source are what matters."""
+    return choice if isinstance(choice, Fact) else Fact(value=0, origin=choice.origin, source=choice.source)
+
+
+def _tint(fact: Fact | None) -> str | None:
+    """The fill of cells by where a fact comes from."""
+    return None if fact is None else style.ORIGINS[origin(fact)]
+
+
+def _words(fact: Fact, short: bool) -> str:
+    """Where a fact comes from, and the reason where no field says it."""
+    word = origin(fact)
+    if word in ("config", "derived") or short:
+        return word
+    reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2]
+    return f"{word}: {cut(reason, 60)}" if reason else word
