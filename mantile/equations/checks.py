@@ -49,6 +49,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
+from mantile.library.huggingface.unread import why_unread
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
 OVERLOADED = "OVERLOADED"
@@ -762,6 +763,18 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", money.known, yes)
     yield Check("POWER_UNKNOWN", money.power_known, yes)
+    unread = estimate.ir.model.architecture.unread
+    if unread is not None:
+        unknown = defined(
+            "checks.config_unknown",
+            "Fields of the config that are not known",
+            "1",
+            sum(why_unread(path) is None for path in unread),
+            "nothing was read from them",
+            "as read from the config",
+        )
+        rows.add(unknown)
+        yield Check("CONFIG_FIELDS_UNKNOWN", unknown, sides.fixed(0, "1"))
 
 
 # --- all checks of a workbook ------------------------------------------------------------------------------

@@ -107,6 +107,7 @@ class Timing:
     """A step in a phase: time in us, what binds it, and its start where a timeline shows it.
 
     Args:
+        sent: bytes of messages; None of a module.
         parts: the time under the limit that binds the step, 0 under the others that could.
     """
 
@@ -114,6 +115,7 @@ class Timing:
     time: Quantity
     bound: Quantity
     start: Quantity | None
+    sent: Node | None
     parts: Mapping[str, Quantity]
 
 
@@ -325,7 +327,8 @@ def _timing(identifier: str, name: str, block: Block) -> Timing:
     time = Quantity(f"layers.step.{identifier}", f"Time of {name}", "us", block.layer_time * MICRO)
     limit = where(block.layer_time > 0, block.bound, "–") if block.network else block.bound
     bound = Quantity(f"layers.bound.{identifier}", f"Bound of {name}", "1", limit)
-    return Timing(block, time, bound, None, {})
+    size = where(block.layer_time > 0, block.bytes, 0) if block.network and block.bytes is not None else None
+    return Timing(block, time, bound, None, size, {})
 
 
 def _drawn(identifier: str, name: str, timing: Timing, start: Node | None) -> Timing:
@@ -343,7 +346,7 @@ def _drawn(identifier: str, name: str, timing: Timing, start: Node | None) -> Ti
     begin = Quantity(
         f"layers.start.{identifier}", f"Start of {name}", "us", time - time if start is None else start
     )
-    return Timing(timing.block, time, timing.bound, begin, parts)
+    return Timing(timing.block, time, timing.bound, begin, timing.sent, parts)
 
 
 def _can_bind(block: Block) -> tuple[str, ...]:
@@ -460,7 +463,7 @@ class _Matrix:
             sum_range(*(group.all_time for group in groups.values())) + sum_of(ends) / MICRO * MILLI,
         )
         same = absolute(shown - time) <= TOLERANCE * time
-        words = f"groups, ends and overhead sum to the pass on {name.capitalize()}"
+        sheet = name.capitalize()
         limits = {limit: phase.parts[limit] / phase.time for limit in LIMITS}
         return PhaseMatrix(
             title=Quantity(
@@ -475,7 +478,7 @@ class _Matrix:
             shares=tuple(column / time for column in columns),
             time=time,
             shown=shown,
-            sums=where(same, f"✓ {words}", f"✗ {words}: they do not"),
+            sums=where(same, f"✓ sums to {sheet}", f"✗ does not sum to {sheet}"),
             limits=limits,
         )
 

@@ -171,6 +171,8 @@ _TABLE = (
            "Nobody states a price of the accelerator on this basis: costs are shown as unknown."),
     Reason("POWER_UNKNOWN", ALERTS, "at least", "The power limit is stated",
            "Nobody states the power limit of the accelerator: power is shown as unknown."),
+    Reason("CONFIG_FIELDS_UNKNOWN", ALERTS, "exactly", "Every field of the config is known",
+           "The config has fields that nobody reads and whose meaning is not known: IR names them."),
     Reason("INPUTS_CHANGED", ALERTS, "exactly", "Headline results equal those of generation",
            "An input was edited after the workbook was made: results differ from those stored."),
 )  # fmt: skip

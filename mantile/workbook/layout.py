@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
+from mantile.equations.ir import ir_sheet
 from mantile.equations.metrics import METRICS
 from mantile.equations.stamp import Stamp, stamp
 from mantile.estimate.estimate import Estimate
@@ -24,6 +25,7 @@ from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
+from mantile.workbook.sheets.shapes import shapes_sheet
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import workings
@@ -100,7 +102,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     select(book)
     book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
-    ir_layout(book, master)
+    shown = ir_sheet(equations)
+    shapes_sheet(book, shown, master)
+    ir_layout(book, shown, master)
     plan_sheet(book, master)
     _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
     layers_sheet(book, master)

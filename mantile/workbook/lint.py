@@ -24,7 +24,18 @@ from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")
-COLLECTING = (*FRONT, "IR", "Plan", "Layers", "Compare", "Sensitivity", "Sweep", "Assumptions", "Log")
+COLLECTING = (
+    *FRONT,
+    "Shapes",
+    "IR",
+    "Plan",
+    "Layers",
+    "Compare",
+    "Sensitivity",
+    "Sweep",
+    "Assumptions",
+    "Log",
+)
 WORKINGS = (
     "Inputs",
     "Hardware",
@@ -48,6 +59,7 @@ ORDER = (
     "Efficiency",
     "Model",
     "Tensors",
+    "Shapes",
     "IR",
     "Plan",
     "Memory",

@@ -10,29 +10,29 @@ LONGEST = 60  # characters of a value that is kept
 
 _WHY = {
     "says how the file was made": """
-        _name_or_path architectures auto_map dtype model_type producer tokenizer_class torch_dtype torchscript
-        transformers_version use_bfloat16 return_dict prefix task_specific_params problem_type id2label label2id
-        quantization_status observer observer_kwargs""",
+        _name_or_path architectures auto_map dtype model_type producer tokenizer_class torch_dtype
+        torchscript transformers_version use_bfloat16 return_dict prefix task_specific_params problem_type
+        id2label label2id quantization_status observer observer_kwargs""",
     "training only": """
         aux_loss_alpha attention_dropout attention_probs_dropout_prob attn_pdrop embd_pdrop embedding_dropout
         finetuning_task hidden_dropout ignore_index initializer_range init_std moe_shared_expert_overlap
         output_router_logits pretraining_tp pruned_heads rescale_prenorm_residual resid_pdrop residual_dropout
         router_aux_loss_coef router_jitter_noise seq_aux summary_activation summary_first_dropout
-        summary_proj_to_labels summary_type summary_use_proj tf_legacy_loss tie_encoder_decoder time_step_floor
-        time_step_limit time_step_max time_step_min""",
+        summary_proj_to_labels summary_type summary_use_proj tf_legacy_loss tie_encoder_decoder
+        time_step_floor time_step_limit time_step_max time_step_min""",
     "a number of the special tokens": "video_placeholder",
-    "how a program generates text, not what it costs": """
+    "how a program generates text": """
         bad_words_ids begin_suppress_tokens cache_implementation diversity_penalty do_sample early_stopping
         encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length min_length
         no_repeat_ngram_size num_beam_groups num_beams num_logits_to_keep num_return_sequences
         output_activations output_attentions output_hidden_states output_scores remove_invalid_values
-        repetition_penalty return_dict_in_generate runner_max_sequence_length suppress_tokens temperature top_k
-        top_p typical_p use_cache chunk_size_feed_forward""",
-    "how a program runs it: the plan and the framework say that": """
+        repetition_penalty return_dict_in_generate runner_max_sequence_length suppress_tokens temperature
+        top_k top_p typical_p use_cache chunk_size_feed_forward""",
+    "how a program runs it: the plan says": """
         _attn_implementation ep_size use_mamba_kernels mamba_ssm_cache_dtype mamba_ssm_dtype moe_router_dtype
         attention_softmax_in_fp32 scale_attention_softmax_in_fp32 residual_in_fp32 activation_scheme scale_fmt
         dynamic actorder symmetric block_structure""",
-    "a number inside of a formula, the work is the same": """
+    "a number in a formula, the same work": """
         attention_value_scale attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps
         layer_norm_epsilon layernorm_epsilon logit_scale norm_eps norm_epsilon projector_ln_eps
         query_pre_attn_scalar rms_norm_eps routed_scaling_factor scale_attn_weights swiglu_limit norm_topk_prob
@@ -41,14 +41,14 @@ _WHY = {
         activation_function hidden_act hidden_activation mamba_hidden_act projector_hidden_act scoring_func
         moe_router_activation_func""",
     "iterations over a few values, left out": "hc_sinkhorn_iters",
-    "angles of positions, the work is the same": """
+    "angles of positions, the same work": """
         compress_rope_theta indexer_rope_interleave initial_context_length original_max_position_embeddings
         partial_rotary_factor rope_interleave rope_local_base_freq rope_parameters rope_scaling rope_theta
         rotary rotary_dim rotary_emb_base rotary_pct swa_rope_theta mla_use_nope use_mrope init_pos_emb_time
         pos_emb_type""",
-    "which experts a token may take, not how many": """
+    "which experts, not how many": """
         n_group num_expert_group topk_group topk_method use_grouped_topk""",
-    "the class does not use it here, other fields say it": """
+    "not used by this class here": """
         attention_chunk_size expand expert_intermediate_size experts_per_token first_k_dense_replace
         full_attention_interval global_head_dim head_dim image_size index_skip_topk_offset index_topk_freq
         intermediate_size intermediate_size_mlp max_position_embeddings max_window_layers mlp_only_layers
@@ -58,14 +58,14 @@ _WHY = {
         use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
         vocab_size_per_layer_input vt_num_attention_heads mm_projector_type merge_type
         deepstack_visual_indexes""",
-    "prediction layers are listed and not run": """
+    "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",
-    "the scenario says how many image tokens there are": """
+    "the scenario states image tokens": """
         default_output_length image_seq_length use_unified_vision_chunk video_attn_type video_seq_length
         vision_feature_select_strategy""",
     "an encoder, which the class has not": """
         add_cross_attention cross_attention_hidden_size is_decoder is_encoder_decoder""",
-    "what hf_quant_config.json beside it says": """
+    "said by hf_quant_config.json beside it": """
         config_groups ignore kv_cache_quant_algo quant_algo quantized_layers group_size""",
 }
 _REASONS = {key: why for why, keys in _WHY.items() for key in keys.split()}

@@ -32,7 +32,8 @@ _CONTENTS = (
             ("Efficiency", "how much of the hardware is reached"),
             ("Model", "architecture facts with provenance"),
             ("Tensors", "all tensors, parameters of each"),
-            ("IR", "modules in order, shapes, formats, origins"),
+            ("Shapes", "every tensor: dimensions, format, bytes"),
+            ("IR", "modules in order, dims, formats, origins"),
         ),
     ),
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mantile.equations.ir import ORIGINS, IrSheet, ModuleRow, TensorRow, ir_sheet, origin, weakest
+from mantile.equations.ir import ORIGINS, IrSheet, ModuleRow, origin, weakest
 from mantile.graph.quantity import Input, Literal, Node, Quantity, as_node
 from mantile.library.architecture import Choice, Fact
 from mantile.library.facts import FACTS
@@ -34,19 +34,6 @@ _HEADS = (
     "GB",
     "share",
 )
-_TENSOR_HEADS = {
-    NUMBER: "no.",
-    MODULE: "tensor, n for an index",
-    TIMES: "times",
-    COPIES: "copies",
-    OUT: "size 1",
-    IN: "size 2",
-    EACH: "size 3",
-    ALL: "size 4",
-    FORMAT: "format",
-    SIZE: "B each",
-    SPLIT: "values, all",
-}
 _LEFT = (MODULE, KIND, LAYERS, FORMAT)
 _PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0" B/request"'}
 _WHOLE = '[=0]"–";#,##0'
@@ -56,21 +43,22 @@ _MEANING = {
     "derived": "worked out from fields",
     "code": "the class does it",
     "override": "a person typed it",
-    "default": "the config is silent",
+    "default": "",
 }
 _LINE = {"bottom": (style.THIN, style.FAINT)}
 _SMALL = style.Style(size=9.5, colour=style.GREY)
+_CACHED = style.Style(size=9.5).but(**_LINE)
 _TEXT = style.Style(size=9.5, shrink=True).but(**_LINE)
 
 
-def ir_layout(book: EstimateBook, master: Quantity) -> Sheet:
+def ir_layout(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
     """Lay out the IR sheet for the base scenario."""
     purpose = (
-        "One row for each kind of module in the order of execution, then every tensor; "
+        "One row for each kind of module in the order of execution; tints say where facts come from; "
         f"{book.estimate.model.source}"
     )
     sheet = book.add_sheet(Sheet("IR", "inputs", cut(purpose, 190)))
-    return _Layout(book, sheet, ir_sheet(book.estimate.equations)).lay_out(master)
+    return _Layout(book, sheet, shown).lay_out(master)
 
 
 class _Layout:
@@ -104,11 +92,9 @@ class _Layout:
         sheet.blocks.append((3, self.row))
         end = max(self._unread(top), self._layout(top), self._variant(top))
         sheet.blocks.append((top, end))
-        self.row = end + 1
-        self._tensors()
-        sheet.print_area = (0, 0, self.row - 1, self.last)
+        sheet.print_area = (0, 0, end - 1, self.last)
         sheet.one_page_wide = True
-        sheet.freeze, sheet.repeat_rows = (4, 2), (0, 1)
+        sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
         return sheet
 
     def _key(self, row: int) -> None:
@@ -116,10 +102,11 @@ class _Layout:
         facts = [*self.architecture.facts.values(), *map(_as_fact, self.architecture.choices.values())]
         counts = Counter(map(origin, facts))
         self.sheet.set_text(row, 0, f"Origin of {len(facts)} facts, as read", _SMALL)
-        for name, column in zip(ORIGINS, (LAYERS, OUT, ALL, SIZE, self.cache), strict=True):
+        for name, column in zip(ORIGINS, (LAYERS, OUT, ALL, SPLIT, self.origin), strict=True):
             look = style.Style(size=9.5, bold=True, fill=style.ORIGINS[name], align="center", shrink=True)
             self.sheet.set_text(row, column, f"{name} {counts[name]}", look)
-            self.sheet.set_text(row, column + 1, _MEANING[name], _SMALL.but(indent=1))
+            if column < self.last:
+                self.sheet.set_text(row, column + 1, _MEANING[name], _SMALL.but(indent=1))
         self.sheet.heights[row] = 22
 
     def _heads(self, row: int) -> None:
@@ -259,21 +246,15 @@ class _Layout:
         self._block_head(row, EACH, SHARE, "Cache layout")
         at = row + 1
         if self.shown.order is not None:
-            self.sheet.set_text(at, EACH, "numbers of layers as made, 1 = yes", _SMALL)
-            self.book.add_quantity(self.sheet, at, SIZE, self.shown.order, style.aired("0", size=9.5))
+            self.sheet.set_text(at, EACH, "layers as made, 1 = yes", _SMALL.but(**_LINE))
+            look = _CACHED.but(form="0")
+            self.book.add_quantity(self.sheet, at, FORMAT, self.shown.order, look)
             at += 1
         for label, figure in self.shown.layout:
             self.sheet.set_text(at, EACH, label, _SMALL.but(**_LINE))
-            self.sheet.set_style(at, EACH, SHARE, _SMALL.but(**_LINE))
-            del self.sheet.cells[at, SIZE]
-            look = style.aired("#,##0.###", size=9.5, **_LINE)
-            if isinstance(figure, str):
-                look = _SMALL.but(align="right", **_LINE)
-                del self.sheet.cells[at, SHARE]
-                self._live(at, SHARE, figure, look)
-                self.sheet.set_style(at, SIZE, SIZE, _SMALL.but(**_LINE))
-            else:
-                self._live(at, SIZE, figure, look)
+            look = _CACHED if isinstance(figure, str) else _CACHED.but(form="#,##0.###")
+            self._live(at, FORMAT, figure, look)
+            self.sheet.set_style(at, ALL, ALL, _CACHED)
             at += 1
         return at
 
@@ -292,47 +273,12 @@ class _Layout:
         return at
 
     def _choices(self) -> Iterator[tuple[str, str, Fact]]:
-        for name, choice in self.architecture.choices.items():
+        for name, choice in sorted(self.architecture.choices.items()):
             yield name.replace("_", " "), choice.value, _as_fact(choice)
         for name, fact in self.architecture.facts.items():
             kind = FACTS.get(name)
             if kind is not None and kind.unit == "flag":
                 yield kind.label, "yes" if fact.value else "no", fact
-
-    # --- tensors ----------------------------------------------------------------------------------
-
-    def _tensors(self) -> None:
-        """Every tensor: its shape, data type and bytes, in the order of the modules."""
-        sheet, start = self.sheet, self.row
-        self._block_head(start, 0, self.last, "Every tensor: shape, format and bytes")
-        for column in range(self.last + 1):
-            right = column not in (MODULE, FORMAT)
-            head = _TENSOR_HEADS.get(column, "bytes, all" if column == self.cache else "")
-            sheet.set_text(start + 1, column, head, style.HEADER_RIGHT if right else style.HEADER)
-        self.row = start + 2
-        for tensor in self.shown.tensors:
-            self._tensor(tensor)
-        sheet.blocks.append((start, self.row - 1))
-
-    def _tensor(self, row: TensorRow) -> None:
-        """One tensor; its values lead to its row on Tensors."""
-        sheet, at = self.sheet, self.row
-        name = row.tensor.name.replace("{}", "n")
-        whole = style.aired("#,##0", colour=style.LINK, **_LINE)
-        self._numbered(row.module, at)
-        sheet.set_text(at, MODULE, name, style.Style(size=9.5))
-        for column, figure in ((TIMES, row.tensor.layers), (COPIES, row.tensor.copies)):
-            if figure is not None:
-                self._live(at, column, figure, whole)
-        for column, dimension in enumerate(row.shape, OUT):
-            self._live(at, column, dimension, whole)
-        self._live(at, FORMAT, row.dtype, _TEXT.but(colour=style.LINK))
-        self._live(at, SIZE, row.size, style.aired("0.0###", colour=style.LINK, **_LINE))
-        sheet.set_formula(at, SPLIT, row.values, whole, link=self.book.link_to(row.values))
-        self.book.add_quantity(sheet, at, self.cache, row.bytes, style.aired("#,##0", **_LINE))
-        if row.tensor.buffer:
-            sheet.set_text(at, self.origin, "no parameter", _TEXT.but(colour=style.GREY))
-        self.row += 1
 
 
 _BAR = {

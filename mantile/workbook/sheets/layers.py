@@ -23,6 +23,7 @@ _TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
+_STEP_HEADS = ("us", "bound", "start", "B sent")
 _DATA = style.Style(size=9.5, colour=style.GREY)
 
 
@@ -307,10 +308,10 @@ class _Layers:
         """Every step once, from a row on; the first column of each phase."""
         shown, sheet = self.shown, self.sheet
         kinds = len(shown.steps[0].within)
-        width = 3 + len(LIMITS)
+        width = len(_STEP_HEADS) + len(LIMITS)
         columns = {phase: 2 + kinds + place * width for place, phase in enumerate(PHASES)}
         heads = ["step", "of", *(f"in {place}" for place in range(1, kinds + 1))]
-        heads += [f"{phase} {what}" for phase in PHASES for what in ("us", "bound", "start", *LIMITS)]
+        heads += [f"{phase} {what}" for phase in PHASES for what in (*_STEP_HEADS, *LIMITS)]
         for column, head in enumerate(heads):
             sheet.set_text(row - 1, column, head, style.HEADER.but(align="left", shrink=True))
         for at, step in enumerate(shown.steps, row):
@@ -334,8 +335,12 @@ class _Layers:
             )
             if timing.start is not None:
                 self.book.add_quantity(self.sheet, row, first + 2, timing.start, _value("0.0"))
+            if timing.sent is not None:
+                self.sheet.set_formula(row, first + 3, timing.sent, _value("##0.0E+0", colour=style.LINK))
             for limit, part in timing.parts.items():
-                self.book.add_quantity(self.sheet, row, first + 3 + LIMITS.index(limit), part, _value("0.0"))
+                self.book.add_quantity(
+                    self.sheet, row, first + len(_STEP_HEADS) + LIMITS.index(limit), part, _value("0.0")
+                )
 
     def _timeline(self, phase: str, at: int, first: int, last: int, column: int) -> None:
         """The steps of a layer of the largest group as a timeline."""
@@ -349,7 +354,16 @@ class _Layers:
             ("Layers", first, 0, last, 0),
             ("Layers", first, column + 2, last, column + 2),
             [
-                (style.BOUND_COLOURS[limit], ("Layers", first, column + 3 + place, last, column + 3 + place))
+                (
+                    style.BOUND_COLOURS[limit],
+                    (
+                        "Layers",
+                        first,
+                        column + len(_STEP_HEADS) + place,
+                        last,
+                        column + len(_STEP_HEADS) + place,
+                    ),
+                )
                 for place, limit in enumerate(LIMITS)
             ],
             (int(sum(sheet.widths[left : right + 1])) - 8, 18 * _TIMELINE_ROWS - 8),
