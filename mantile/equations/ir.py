@@ -424,7 +424,13 @@ def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
 
 
 def layout(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
-    """What is kept of a token and of a request, and on how many ranks."""
+    """What is kept of a token and of a request, and on how many ranks, as far as the workbook needs it."""
+    for label, figure in _kept(graph):
+        if not isinstance(figure, Quantity) or graph.figures.get(figure.id) is figure:
+            yield label, figure
+
+
+def _kept(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
     workers = graph.decode_workers
     caches = workers.memory.caches
     for cache in caches.growing:

@@ -539,7 +539,7 @@ class _Matrix:
         body = join(
             f"{self.name.capitalize()}: {kind} takes ",
             text(sum_range(times), "0"),
-            " us, ",
+            " us, longest ",
             index(names, match(maximum(times), times)),
             " ",
             rounded(maximum(times), 1),

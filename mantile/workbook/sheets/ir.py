@@ -16,9 +16,9 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
-_WIDTHS = (34, 172, 64, 100, 40, 50, 74, 62, 92, 108, 74, 56, 56)
-_LAST_WIDTHS = (150, 102, 134)  # split, kept, origin
-_APART_WIDTHS = (110, 110, 102, 64)  # split of prefill and of decode workers, kept, origin
+_WIDTHS = (34, 184, 70, 126, 40, 44, 70, 58, 92, 108, 64, 54, 46)
+_LAST_WIDTHS = (156, 92, 130)  # split, kept, origin
+_APART_WIDTHS = (114, 114, 92, 58)  # split of prefill and of decode workers, kept, origin
 _HEADS = (
     "no.",
     "module",
@@ -35,6 +35,7 @@ _HEADS = (
     "share",
 )
 _LEFT = (MODULE, KIND, LAYERS, FORMAT)
+_LABEL, _REASON = 33, 18  # characters of a module's label on a line, and of a reason
 _PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0" B/request"'}
 _WHOLE = '[=0]"–";#,##0'
 _GB = '[=0]"–";[<10000000]"< 0.01";#,##0.00,,,'  # of bytes
@@ -48,7 +49,7 @@ _MEANING = {
 _LINE = {"bottom": (style.THIN, style.FAINT)}
 _SMALL = style.Style(size=9.5, colour=style.GREY)
 _CACHED = style.Style(size=9.5).but(**_LINE)
-_TEXT = style.Style(size=9.5, shrink=True).but(**_LINE)
+_TEXT = style.Style(size=9.5).but(**_LINE)
 
 
 def ir_layout(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
@@ -141,7 +142,7 @@ class _Layout:
         sheet, at = self.sheet, self.row
         ink = style.GREY if share is None else style.INK
         self._numbered(row.number, at)
-        self.book.add_constant(sheet, at, MODULE, row.name, style.LABEL.but(shrink=True, colour=ink, **_LINE))
+        self.book.add_constant(sheet, at, MODULE, row.name, style.LABEL.but(wrap=True, colour=ink, **_LINE))
         sheet.set_text(at, KIND, row.kind, _TEXT.but(bold=True, colour=style.NAVY))
         if row.layers is not None:
             fact = weakest([self.architecture.facts[name] for name in row.counts])
@@ -163,7 +164,7 @@ class _Layout:
         if fact is not None:
             sheet.set_text(at, self.origin, _words(fact, self.apart), _TEXT.but(fill=_tint(fact)))
         sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
-        sheet.heights[at] = 20
+        sheet.heights[at] = 20 if len(str(row.name.value)) <= _LABEL else 32
         self.row += 1
 
     def _numbered(self, number: int, row: int) -> None:
@@ -264,7 +265,7 @@ class _Layout:
         at = row + 1
         for label, value, fact in self._choices():
             self.sheet.set_text(at, SPLIT, label, _TEXT.but(colour=style.GREY))
-            self.sheet.set_text(at, self.cache, cut(value, 20), _TEXT)
+            self.sheet.set_text(at, self.cache, cut(value, 17), _TEXT)
             look = _TEXT.but(fill=_tint(fact))
             self.sheet.set_text(at, self.origin, _words(fact, self.apart), look)
             if self.apart:
@@ -309,4 +310,4 @@ def _words(fact: Fact, short: bool) -> str:
     if word in ("config", "derived") or short:
         return word
     reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2]
-    return f"{word}: {cut(reason, 60)}" if reason else word
+    return f"{word}: {cut(reason, _REASON)}" if reason else word
