@@ -252,7 +252,7 @@ class _Sheet:
             parameters=all_values,
             dtype=SIXTEEN_BIT,
             bytes=_bytes(number, sizes),
-            split=tuple(_over(workers.inputs.tp, "tower") for workers in self.graph.workers),
+            split=tuple(_over(workers.inputs.tp, "weights") for workers in self.graph.workers),
             cache=None,
             facts=(),
         )
@@ -403,11 +403,10 @@ def split(module: Module, workers: Workers) -> Node:
         return where(ranks > 1, join("heads ÷ ", text(ranks, "0"), copies), "whole on each rank")
     if splits != ("columns",):
         return _over(ranks, "heads")
-    vocabulary = any(
-        mentions(size, node) for size in outputs for node in plan.splits if _fact(node) == "vocabulary"
-    )
-    embedding = module.id in ("embedding", "lm_head")
-    return _over(ranks, "vocabulary" if vocabulary or embedding else "columns")
+    shapes = (*outputs, *(size for tensor in module.tensors for size in tensor.shape))
+    words = next((node for node in plan.splits if _fact(node) == "vocabulary"), None)
+    of_words = words is not None and any(mentions(size, words) for size in shapes)
+    return _over(ranks, "vocabulary" if of_words else "columns")
 
 
 def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
@@ -415,9 +414,8 @@ def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
     experts = workers.plan.experts
     assert experts is not None
     groups, tp = experts.ranks.groups, experts.ranks.tp
-    some = join(text(experts.per_rank, "0"), " of ", text(work.count, "0"), " experts")
-    whole = where(groups > 1, some, "all experts")
-    return join(whole, where(tp > 1, join(", columns ÷ ", text(tp, "0")), ""))
+    some = where(groups > 1, join(text(experts.per_rank, "0"), " of "), "all ")
+    return join(some, text(work.count, "0"), where(tp > 1, join(", each ÷ ", text(tp, "0")), ""))
 
 
 # --- what lies in the cache ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.collectives import sums_after, sums_inside
@@ -54,7 +55,6 @@ COLUMNS = (
     "norms",
     "streams",
     "latents",
-    "compress",
     "indexer",
     "Q, K, V",
     "inputs",
@@ -93,10 +93,8 @@ def column_of(module: Module) -> str:
 
 def _projection(step: str) -> str:
     """What a product of a mixer belongs to."""
-    if step == "latent_in":
+    if step == "latent_in" or "compressor" in step:
         return "latents"
-    if "compressor" in step:
-        return "compress"
     if step.startswith("output") or step.endswith("_out"):
         return "output"
     return "inputs" if step.startswith(("linear", "mamba")) else "Q, K, V"
@@ -192,7 +190,7 @@ class Layers:
     Args:
         heads: the columns that the model has.
         ranges: which layers each kind is, in words; `order` the figure that these need.
-        steps: of all kinds of layers; those of `main`, the kind with most layers, stand first, in order.
+        steps: of all kinds of layers; those of `main`, the kind that takes most time, stand first, in order.
         before, after: what runs once, before and after the layers.
         phases: by name.
     """
@@ -208,10 +206,22 @@ class Layers:
     phases: Mapping[str, PhaseMatrix]
 
 
-def layers(graph: EstimateGraph) -> Layers:
-    """One layer of each kind, what runs once, and the pass."""
+def layers(graph: EstimateGraph, values: Mapping[Node, Any]) -> Layers:
+    """One layer of each kind, what runs once, and the pass.
+
+    Args:
+        values: as generated: the kind of layers that takes most of a step is drawn.
+    """
     kinds = graph.ir.layers
-    main = max(kinds, key=lambda layer: int(layer.count.value or 0))
+
+    def of_step(layer: Layer) -> float:
+        """Seconds of a decode step in layers of a kind."""
+        times = [
+            _block_of(key, graph.decode, module).layer_time for key, *_, module in _sequence(graph, layer)
+        ]
+        return float(values[layer.count]) * sum(float(values[time]) for time in times)
+
+    main = max(kinds, key=of_step)
     steps = _steps(graph, main)
     present = {step.column.value for step in steps}
     heads = tuple(
@@ -250,9 +260,9 @@ def _title(main: Layer, heads: Sequence[Input], decode: PhaseMatrix) -> Quantity
         text(main.count, "0"),
         " equal layers take ",
         percent(group.all_time / decode.time, 0),
-        " of a decode step; their ",
+        " of a decode step, the largest part of them ",
         index(span(heads), match(maximum(cells), cells)),
-        " ",
+        " with ",
         percent(maximum(cells) / group.time * group.all_time / decode.time, 0),
     )
     return Quantity("layers.title", "Title", "1", body)
@@ -535,9 +545,8 @@ class _Matrix:
             if timing.start is not None
         ]
         times, names = span([timing.time for _, timing in drawn]), span([name for name, _ in drawn])
-        kind = "one layer" if len(self.kinds) == 1 else f"one {layer_words(self.main)} layer"
         body = join(
-            f"{self.name.capitalize()}: {kind} takes ",
+            f"{self.name.capitalize()}, {layer_words(self.main)}: ",
             text(sum_range(times), "0"),
             " us, longest ",
             index(names, match(maximum(times), times)),

@@ -142,6 +142,26 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
     return Quantity(f"{prefix}.title", "Title", "1", body)
 
 
+def beyond(workers: Workers, places: Placement, prefix: str) -> Quantity:
+    """How many accelerators in use are not among those shown, in words; nothing where all are.
+
+    Args:
+        prefix: what the id begins with.
+    """
+    last = places.accelerators[-1]
+    left = workers.ranks.deployment / RANKS_TO_ACCELERATORS - last - 1
+    words = join(
+        "! ",
+        text(left, "0"),
+        " more accelerators are not shown; the last one here is on stage ",
+        text(places.line("stage").figures[-1], "0"),
+        " of ",
+        text(workers.inputs.pp, "0"),
+        ", counted from 0",
+    )
+    return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ""))
+
+
 class _Lines:
     """The lines while they are made: of each a quantity for every accelerator.
 

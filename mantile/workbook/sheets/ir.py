@@ -17,8 +17,8 @@ from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
 _WIDTHS = (34, 184, 70, 126, 40, 44, 70, 58, 92, 108, 64, 54, 46)
-_LAST_WIDTHS = (156, 92, 130)  # split, kept, origin
-_APART_WIDTHS = (114, 114, 92, 58)  # split of prefill and of decode workers, kept, origin
+_LAST_WIDTHS = (150, 104, 124)  # split, kept, origin
+_APART_WIDTHS = (108, 108, 104, 58)  # split of prefill and of decode workers, kept, origin
 _HEADS = (
     "no.",
     "module",
@@ -35,8 +35,8 @@ _HEADS = (
     "share",
 )
 _LEFT = (MODULE, KIND, LAYERS, FORMAT)
-_LABEL, _REASON = 33, 18  # characters of a module's label on a line, and of a reason
-_PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0" B/request"'}
+_LABEL, _REASON = 33, 15  # characters of a module's label on a line, and of a reason
+_PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0.00,," MB/request"'}
 _WHOLE = '[=0]"–";#,##0'
 _GB = '[=0]"–";[<10000000]"< 0.01";#,##0.00,,,'  # of bytes
 _MEANING = {
@@ -113,7 +113,7 @@ class _Layout:
     def _heads(self, row: int) -> None:
         splits = ("split, prefill", "split, decode") if self.apart else ("split over ranks",)
         for column, head in enumerate((*_HEADS, *splits, "kept, a layer", "origin")):
-            right = column < SPLIT and column not in _LEFT or column == self.cache
+            right = (column < SPLIT and column not in _LEFT) or column == self.cache
             self.sheet.set_text(row, column, head, style.HEADER_RIGHT if right else style.HEADER)
 
     # --- modules ----------------------------------------------------------------------------------
@@ -202,6 +202,9 @@ class _Layout:
         sheet, at, shown = self.sheet, self.row, self.shown
         rule = {"top": (style.THIN, style.INK), "bottom": (style.THIN, style.INK), "bold": True}
         sheet.set_text(at, MODULE, "All that a pass runs", style.LABEL.but(**rule))
+        if shown.order is not None:
+            as_made = style.Style(size=9.5, form='[=1]"order as made";"counts edited"').but(**rule)
+            self.book.add_quantity(sheet, at, LAYERS, shown.order, as_made)
         self.book.add_quantity(sheet, at, ALL, shown.parameters, style.aired(_WHOLE, **rule))
         self.book.add_quantity(sheet, at, SIZE, shown.bytes, style.aired(_GB, **rule))
         look = style.Style(size=9.5, colour=style.PASS).but(**rule)
@@ -246,11 +249,6 @@ class _Layout:
         """What lies in the cache; the row after it."""
         self._block_head(row, EACH, SHARE, "Cache layout")
         at = row + 1
-        if self.shown.order is not None:
-            self.sheet.set_text(at, EACH, "layers as made, 1 = yes", _SMALL.but(**_LINE))
-            look = _CACHED.but(form="0")
-            self.book.add_quantity(self.sheet, at, FORMAT, self.shown.order, look)
-            at += 1
         for label, figure in self.shown.layout:
             self.sheet.set_text(at, EACH, label, _SMALL.but(**_LINE))
             look = _CACHED if isinstance(figure, str) else _CACHED.but(form="#,##0.###")
@@ -309,5 +307,5 @@ def _words(fact: Fact, short: bool) -> str:
     word = origin(fact)
     if word in ("config", "derived") or short:
         return word
-    reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2]
+    reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2].rpartition(".")[2]
     return f"{word}: {cut(reason, _REASON)}" if reason else word

@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, join
 from mantile.ir.modules import Layer
 from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
 
-_LABEL, _COUNT, _GAP = 156, 44, 18  # widths of columns in pixels
+_COUNT, _GAP = 44, 18  # widths of columns in pixels
+_LABEL, _LETTER = 150, 6.3  # least width of the first column, and what a letter of it takes
 _ROOM = 1368  # of the page
 _LAYER = 58  # width of the column of a whole layer
 _MOST = 70  # of any other
+_NARROW = 52  # below it a head has no air behind it
 _BARS = 26  # pixels of the bars above the numbers of a row
 _TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
 _US = '[=0]"–";[<100]0.0;#,##0'
@@ -37,7 +40,7 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             "leads to its block on Prefill or Decode.",
         )
     )
-    return _Layers(book, sheet, layers(book.estimate.equations)).lay_out(master)
+    return _Layers(book, sheet, layers(book.estimate.equations, book.estimate_values[0])).lay_out(master)
 
 
 class _Layers:
@@ -61,10 +64,14 @@ class _Layers:
     def lay_out(self, master: Quantity) -> Sheet:
         """Everything from top to bottom; what charts show stands below what is printed."""
         sheet, shown = self.sheet, self.shown
-        room = _ROOM - _LABEL - _COUNT - _GAP - 2 * _LAYER
+        texts = [layer_words(layer) for layer in shown.ranges]
+        ranges = Program(list(shown.ranges.values())).run(self.book.inputs(0))
+        texts += [f"Layers {ranges[words]}" for words in shown.ranges.values()]
+        label = max(_LABEL, int(_LETTER * max(map(len, texts))))
+        room = _ROOM - label - _COUNT - _GAP - 2 * _LAYER
         wide = min(_MOST, room // (2 * self.count))
         phase = [*([wide] * self.count), _LAYER]
-        sheet.widths = [_LABEL, _COUNT, *phase, _GAP, *phase]
+        sheet.widths = [label, _COUNT, *phase, _GAP, *phase]
         add_title_rows(self.book, sheet, "Layers", self.last, master)
         del sheet.cells[0, 0]
         self.book.add_quantity(sheet, 0, 0, shown.title, style.SHEET_TITLE)
@@ -90,12 +97,9 @@ class _Layers:
         """What numbers and bars are, and the colours of the limits."""
         note = "One layer of each group in us, below it all of them in ms. Bars: what binds the steps."
         self.sheet.set_text(row, 0, note, style.Style(size=9.5, colour=style.GREY))
-        for place, limit in enumerate(LIMITS):
-            at = self.last - 2 * (len(LIMITS) - place) + 1
-            self.sheet.set_text(
-                row, at - 1, "■ ", style.Style(align="right", colour=style.BOUND_COLOURS[limit])
-            )
-            self.sheet.set_text(row, at, limit, style.Style(size=9.5, colour=style.GREY))
+        for place, limit in enumerate(reversed(LIMITS)):
+            look = style.Style(size=9.5, align="right", colour=style.BOUND_TEXTS[limit])
+            self.sheet.set_text(row, self.last - 2 * place, f"■ {limit}", look)
         self.sheet.heights[row] = 20
 
     def _heads(self, row: int) -> None:
@@ -108,7 +112,8 @@ class _Layers:
             self.book.add_quantity(self.sheet, row, first, matrix.title, top)
             self.sheet.set_style(row, first + 1, first + self.count, top)
             for column, head in enumerate(self.shown.heads, first):
-                look = style.HEADER.but(align="right", form=style.TEXT_VALUE.form)
+                narrow = self.sheet.widths[column] < _NARROW
+                look = style.HEADER.but(align="right") if narrow else style.HEADER_RIGHT
                 if phase == "prefill":
                     self.book.add_constant(self.sheet, row + 1, column, head, look)
                 else:
@@ -119,7 +124,7 @@ class _Layers:
         """What runs once: a row of one number for each phase."""
         for end in ends:
             line = {"bottom": (style.THIN, style.FAINT)}
-            self.sheet.set_text(self.row, 0, end.label, style.LABEL.but(colour=style.GREY, **line))
+            self.sheet.set_text(self.row, 0, cut(end.label, 28), style.LABEL.but(colour=style.GREY, **line))
             self.sheet.set_text(self.row, 1, "1", style.TEXT_VALUE.but(colour=style.GREY, **line))
             for phase, (time, source) in end.times.items():
                 column = self.first(phase) + self.count
@@ -272,7 +277,7 @@ class _Layers:
                 )
                 for at_, limit in enumerate(LIMITS, 2)
             ],
-            (_ROOM - 16, 18 * _LIMIT_ROWS - 22),
+            (int(sum(sheet.widths)) - 16, 18 * _LIMIT_ROWS - 22),
             (0.08, 0.04, 0.90, 0.92),
         )
         sheet.charts.append((at + 1, 0, chart))

@@ -8,6 +8,7 @@ from mantile.equations.placement import (
     Line,
     Placement,
     SentMessage,
+    beyond,
     messages,
     placement,
     shown,
@@ -37,7 +38,7 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             "parallelism and the grid recolours.",
         )
     )
-    sheet.widths = [170, 220, *([118] * BAND)]
+    sheet.widths = [160, 232, *([98] * BAND)]
     add_title_rows(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
@@ -46,7 +47,6 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             row = _grid(book, sheet, row, scenario, workers)
         row = _messages(book, sheet, row, scenario)
     sheet.print_area = (0, 0, row - 1, LAST)
-    sheet.one_page = row < 70
     return sheet
 
 
@@ -65,6 +65,8 @@ def _grid(book: EstimateBook, sheet: Sheet, row: int, scenario: int, workers: Wo
     row += 1
     values = book.estimate_values[scenario]
     places = placement(workers, equations.ir, prefix, shown(workers, values))
+    look = style.Style(size=9.5, bold=True, colour=style.ALERT, align="right")
+    book.add_quantity(sheet, row - 1, LAST, beyond(workers, places, prefix), look, scenario=scenario)
     capacity = number_in(float(values[workers.hardware.memory_capacity]), "B", "GB")
     for first in range(0, len(places.accelerators), BAND):
         row = _band(book, sheet, row, scenario, places, first, capacity)
@@ -163,7 +165,7 @@ def _messages(book: EstimateBook, sheet: Sheet, row: int, scenario: int) -> int:
     kinds = messages(book.estimate.equations)
     for below, message in enumerate(kinds, row + 2):
         sheet.set_text(below, 0, message.label, style.LABEL)
-        sheet.set_text(below, 1, message.between, style.SOURCE)
+        sheet.set_text(below, 1, message.between.partition(";")[0], style.SOURCE)
         _sent(sheet, below, _PREFILL, message.prefill, scenario)
         _sent(sheet, below, _DECODE, message.decode, scenario)
     last = row + 2 + len(kinds)

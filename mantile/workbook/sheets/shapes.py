@@ -25,7 +25,7 @@ def shapes_sheet(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
         Sheet(
             "Shapes",
             "inputs",
-            "Every tensor as it is stored: its dimensions, how often it is there, its data type and its bytes. "
+            "Every tensor as it is stored: its dimensions, how often it is there, its data type and bytes. "
             "Values lead to Tensors.",
         )
     )
