@@ -400,7 +400,7 @@ def split(module: Module, workers: Workers) -> Node:
         return as_node("whole on each rank")
     if "kv heads" in splits and plan.kv_copies is not None:
         copies = where(plan.kv_copies > 1, join(", KV × ", text(plan.kv_copies, "0")), "")
-        return where(ranks > 1, join("heads ÷ ", text(ranks, "0"), copies), "whole on each rank")
+        return join(_over(ranks, "heads"), copies)
     if splits != ("columns",):
         return _over(ranks, "heads")
     shapes = (*outputs, *(size for tensor in module.tensors for size in tensor.shape))

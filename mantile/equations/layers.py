@@ -65,7 +65,7 @@ COLUMNS = (
     "router",
     "shared",
     "experts",
-    "dense",
+    "FFN",
 )
 """What the steps of a layer belong to, in the order in which it is shown."""
 
@@ -73,7 +73,7 @@ COLUMNS = (
 def column_of(module: Module) -> str:
     """What a module belongs to: one of `COLUMNS`."""
     work, step = module.operation, module.step
-    for start, name in (("index", "indexer"), ("shared", "shared"), ("router", "router"), ("ffn_", "dense")):
+    for start, name in (("index", "indexer"), ("shared", "shared"), ("router", "router"), ("ffn_", "FFN")):
         if step.startswith(start) and not step.startswith(("ffn_norm", "ffn_streams", "ffn_mix")):
             return name
     if module.kind == "streams":
@@ -81,7 +81,7 @@ def column_of(module: Module) -> str:
     if isinstance(work, Elementwise):
         if module.kind == "moe":
             return "router" if work.kind == "routing" else "experts"
-        return {"activation": "dense", "gate": "output"}.get(work.kind, "norms")
+        return {"activation": "FFN", "gate": "output"}.get(work.kind, "norms")
     if isinstance(work, Recurrence):
         return "state"
     if isinstance(work, Attention | LatentAttention | Indexer):

@@ -35,6 +35,7 @@ from mantile.graph.quantity import (
 from mantile.ir.modules import ModelGraph
 
 MOST_SHOWN = 72
+ALL_SHOWN = "all accelerators in use are shown"
 BAND = 8  # accelerators side by side
 
 
@@ -143,7 +144,7 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
 
 
 def beyond(workers: Workers, places: Placement, prefix: str) -> Quantity:
-    """How many accelerators in use are not among those shown, in words; nothing where all are.
+    """How many accelerators in use are not among those shown, in words.
 
     Args:
         prefix: what the id begins with.
@@ -159,7 +160,7 @@ def beyond(workers: Workers, places: Placement, prefix: str) -> Quantity:
         text(workers.inputs.pp, "0"),
         ", counted from 0",
     )
-    return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ""))
+    return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ALL_SHOWN))
 
 
 class _Lines:

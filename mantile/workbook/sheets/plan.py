@@ -19,10 +19,11 @@ from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
 FIRST_GPU = 2
 LAST = FIRST_GPU + BAND - 1
+_PAGE = 800  # pixels that a page takes where all columns fit on it
 _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
 _SENT = ("MB each", "number", "us each")
 _PREFILL, _DECODE = 2, 6  # columns of messages: by which algorithm, then what `_SENT` says
@@ -47,6 +48,8 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             row = _grid(book, sheet, row, scenario, workers)
         row = _messages(book, sheet, row, scenario)
     sheet.print_area = (0, 0, row - 1, LAST)
+    height = sum(sheet.heights.get(at, sheet.default_height or 0) for at in range(row))
+    sheet.one_page, sheet.one_page_wide = height <= _PAGE, True
     return sheet
 
 
@@ -65,8 +68,9 @@ def _grid(book: EstimateBook, sheet: Sheet, row: int, scenario: int, workers: Wo
     row += 1
     values = book.estimate_values[scenario]
     places = placement(workers, equations.ir, prefix, shown(workers, values))
-    look = style.Style(size=9.5, bold=True, colour=style.ALERT, align="right")
+    look = style.Style(size=9.5, colour=style.GREY, align="right")
     book.add_quantity(sheet, row - 1, LAST, beyond(workers, places, prefix), look, scenario=scenario)
+    mark_beginning(sheet, row - 1, LAST, "!", style.ALERT)
     capacity = number_in(float(values[workers.hardware.memory_capacity]), "B", "GB")
     for first in range(0, len(places.accelerators), BAND):
         row = _band(book, sheet, row, scenario, places, first, capacity)
