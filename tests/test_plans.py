@@ -20,7 +20,6 @@ from conftest import few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mantile.equations.layers import layers
 from mantile.estimate import results
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
@@ -906,7 +905,7 @@ SAMPLE = (
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SAMPLE)
-def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
+def test_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
     """Layers go to stages in order and as evenly as can be, the first stages take one more.
 
     On every sheet, for every PP.
@@ -920,8 +919,6 @@ def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) ->
         share, more = divmod(len(sequence), stages)
         sizes = [share + (stage < more) for stage in range(stages)]
         expected = [stage for stage, size in enumerate(sizes) for _ in range(size)]
-        listed = [values[on_sheets[f"layers.stage.{number}"].body] for number in range(1, len(sequence) + 1)]
-        assert listed == expected
         for kind in made.equations.ir.layers:
             count = kind.count.id.removeprefix("model.")
             own = [stage for blocks, stage in zip(sequence, expected, strict=True) if blocks == kind.blocks]
@@ -932,40 +929,6 @@ def test_layers_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) ->
             last = first + sizes[stage] - 1
             assert values[on_sheets[f"placement.0.layer_count.{stage}"].body] == sizes[stage]
             assert values[on_sheets[f"placement.0.layers.{stage}"].body] == f"{first} – {last}"
-
-
-@pytest.mark.parametrize("name", [*SAMPLE, "llava-1.5-7b"])
-def test_a_layer_starts_when_all_before_it_have_ended(name: str) -> None:
-    """Layers stand in the order of the model between what runs once before and after them.
-
-    Starts are the running sum of times.
-    """
-    made = ask(model=name, accelerator="gb200-nvl72", tp=2, pp=2)
-    graph = made.equations
-    shown = layers(graph)
-    order = [line.layer.layer.blocks for line in shown.lines if line.layer is not None]
-    assert order == made.model.architecture.sequence()
-    assert shown.lines[0].label == "Step overhead"
-    for phase in (graph.prefill, graph.decode):
-        timings = [line.timings[phase.phase.id] for line in shown.lines if phase.phase.id in line.timings]
-        times, starts = [timing.time for timing in timings], [timing.start for timing in timings]
-        values = Program([*times, *starts, phase.time, shown.passes[phase.phase.id]]).run(made.inputs(0))
-        end = 0.0
-        for time, start in zip(times, starts, strict=True):
-            assert values[start] == pytest.approx(end, rel=1e-12)
-            end += values[time]
-        assert values[shown.passes[phase.phase.id]] == values[phase.time] * 1000
-        assert end == pytest.approx(values[phase.time] * 1000, rel=1e-12)
-        for kinds in shown.steps.values():
-            steps = kinds[phase.phase.id]
-            inside = Program(
-                [steps.time, *(figure for step in steps.steps for figure in (step.start, step.time))]
-            )
-            at = inside.run(made.inputs(0))
-            assert at[steps.steps[0].start] == 0
-            assert at[steps.steps[-1].start] + at[steps.steps[-1].time] == pytest.approx(
-                at[steps.time], rel=1e-12
-            )
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))

@@ -201,50 +201,6 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_layers_sheet_adds_up_to_the_pass(one_of_each: str) -> None:
-    """Every second of a pass stands in the list of layers, whatever the layers are made of.
-
-    The steps of a layer are its time.
-    """
-    made = estimate(
-        parse_scenario(BASE | {"model": one_of_each, "accelerator": "b200-sxm", "tp": 4}, "scenario")
-    )
-    book = lay_out(made)
-    values = book.values([made.inputs(0)])[0]
-    found: dict[str, Quantity] = {
-        figure.id: figure
-        for figure, address in book.addresses.items()
-        if address.sheet == "Layers" and isinstance(figure, Quantity)
-    }
-    layers = made.model.architecture.sequence()
-    for phase in (made.equations.prefill, made.equations.decode):
-        name = phase.phase.id
-        begin, time = found[f"layers.p2p.{name}.start"], found[f"layers.p2p.{name}.time"]
-        assert values[begin.body] + values[time.body] == pytest.approx(values[phase.time] * 1000, rel=1e-12)
-        for number, kind in enumerate(made.equations.ir.layers):
-            steps = [
-                values[figure.body]
-                for identifier, figure in found.items()
-                if identifier.startswith(f"layers.step.{number}.{name}.")
-            ]
-            one = layers.index(kind.blocks) + 1
-            assert sum(steps) == pytest.approx(
-                values[found[f"layers.layer.{one}.{name}.time"].body] * 1000, rel=1e-12
-            )
-
-
-@pytest.mark.exhaustive
-def test_the_list_of_layers_starts_a_page_with_its_charts(tmp_path: Path) -> None:
-    """Beside it stand the timelines of both passes, which a page end would cut.
-
-    A page takes them with heads and titles.
-    """
-    sheet = loaded(build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "run.xlsx"))["Layers"]
-    start = next(cell.row for cell in sheet["A"] if cell.value == "a whole pass") - 1
-    assert start - 1 in [page.id for page in sheet.row_breaks.brk]
-
-
-@pytest.mark.exhaustive
 def test_same_scenario_same_bytes(graphs: Graphs, tmp_path: Path) -> None:
     """Two runs, two graphs, one file; a changed figure gives another."""
     first = build_workbook(estimate(parse_scenario(TWO, "scenario")), tmp_path / "a.xlsx")

@@ -259,7 +259,7 @@ class _Layout:
 
     def _variant(self, row: int) -> int:
         """Flags and other choices of the class; the row after them."""
-        self._block_head(row, SPLIT, self.last, "Variant")
+        self._block_head(row, SPLIT, self.last, "Variant, as read")
         at = row + 1
         for label, value, fact in self._choices():
             self.sheet.set_text(at, SPLIT, label, _TEXT.but(colour=style.GREY))
