@@ -12,13 +12,11 @@ from typing import Any
 import openpyxl
 import pytest
 from conftest import Graphs, few_of
-from live import loaded
 from openpyxl.styles import Protection
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.formula import ArrayFormula
 
 from mantile.estimate.estimate import estimate
-from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model

@@ -167,7 +167,7 @@ class PhaseMatrix:
     Args:
         title: time of the pass in words.
         layer_title: of the timeline of one layer.
-        columns: ms of the pass by column; `shares` of the pass.
+        columns: ms of the pass by column; `shares` of the pass, and last its own.
         time: of the pass in ms; `shown` the sum of all that is shown; `sums` says whether that is the pass.
         limits: share of the pass by what binds.
     """
@@ -237,7 +237,7 @@ def layers(graph: EstimateGraph, values: Mapping[Node, Any]) -> Layers:
     return Layers(
         title=_title(main, heads, phases["decode"]),
         heads=heads,
-        ranges={kind: order.words([kind]) for kind in kinds},
+        ranges={kind: join("Layers ", order.words([kind])) for kind in kinds},
         order=order.as_made,
         main=main,
         steps=steps,
@@ -485,7 +485,7 @@ class _Matrix:
             layer_title=self._layer_title(),
             groups=groups,
             columns=columns,
-            shares=tuple(column / time for column in columns),
+            shares=tuple(column / time for column in (*columns, time)),
             time=time,
             shown=shown,
             sums=where(same, f"✓ sums to {sheet}", f"✗ does not sum to {sheet}"),

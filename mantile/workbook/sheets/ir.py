@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mantile.equations.ir import ORIGINS, IrSheet, ModuleRow, origin, weakest
-from mantile.graph.quantity import Input, Literal, Node, Quantity, as_node
+from mantile.graph.quantity import Input, Literal, Node, Quantity
 from mantile.library.architecture import Choice, Fact
 from mantile.library.facts import FACTS
 from mantile.library.huggingface.unread import why_unread
@@ -147,7 +147,11 @@ class _Layout:
         if row.layers is not None:
             fact = weakest([self.architecture.facts[name] for name in row.counts])
             self._live(at, LAYERS, row.layers, _TEXT.but(fill=_tint(fact)))
-        self._live(at, TIMES, as_node(1) if row.times is None else row.times, style.aired("#,##0", **_LINE))
+        whole = style.aired("#,##0", **_LINE)
+        if row.times is None:
+            sheet.set_cell(at, TIMES, Cell(whole, number=1))
+        else:
+            self._live(at, TIMES, row.times, whole)
         fact = weakest([self.architecture.facts[n] for n in row.facts if n in self.architecture.facts])
         self._dims(row, _tint(fact))
         if row.each is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Quantity, join
+from mantile.graph.quantity import Input, Quantity
 from mantile.ir.modules import Layer
 from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
@@ -66,7 +66,7 @@ class _Layers:
         sheet, shown = self.sheet, self.shown
         texts = [layer_words(layer) for layer in shown.ranges]
         ranges = Program(list(shown.ranges.values())).run(self.book.inputs(0))
-        texts += [f"Layers {ranges[words]}" for words in shown.ranges.values()]
+        texts += [str(ranges[words]) for words in shown.ranges.values()]
         label = max(_LABEL, int(_LETTER * max(map(len, texts))))
         room = _ROOM - label - _COUNT - _GAP - 2 * _LAYER
         wide = min(_MOST, room // (2 * self.count))
@@ -142,8 +142,7 @@ class _Layers:
         """Equal layers: one of them, and all together. The row of the one."""
         sheet, row = self.sheet, self.row
         bold = style.Style(bold=True, colour=style.NAVY, valign="vcenter")
-        words = join("Layers ", self.shown.ranges[layer])
-        sheet.set_formula(row, 0, words, bold.but(valign="bottom"))
+        sheet.set_formula(row, 0, self.shown.ranges[layer], bold.but(valign="bottom"))
         many = style.value("layer").but(form='#,##0" ×"_)', bold=True, colour=style.NAVY, valign="bottom")
         sheet.set_formula(row, 1, layer.count, many, link=self.book.link_to(layer.count))
         sheet.set_text(
@@ -213,12 +212,12 @@ class _Layers:
         for phase, matrix in shown.phases.items():
             first = self.first(phase)
             bold = _value(_MS, bold=True, **above)
-            for place, (figure, share) in enumerate(zip(matrix.columns, matrix.shares, strict=True)):
-                self.book.add_quantity(sheet, row, first + place, figure, bold)
-                sheet.set_formula(row + 1, first + place, share, _value(_SHARE, **below))
             last = first + self.count
+            for place, figure in enumerate(matrix.columns, first):
+                self.book.add_quantity(sheet, row, place, figure, bold)
             self.book.add_quantity(sheet, row, last, matrix.time, bold.but(colour=style.LINK))
-            sheet.set_formula(row + 1, last, matrix.time / matrix.time, _value(_SHARE, bold=True, **below))
+            for place, share in enumerate(matrix.shares, first):
+                sheet.set_formula(row + 1, place, share, _value(_SHARE, bold=place == last, **below))
             sheet.conditional.append(((row + 1, first, row + 1, last - 1), _bar(style.SHARE_BAR)))
             self._check(row + 2, phase, matrix)
         sheet.heights |= {row: 22, row + 1: 22, row + 2: 20}
