@@ -15,7 +15,7 @@ function.
                                efficiency.rate: rates.py; the factors there are: factors.py
     model                    model.py; facts and dimensions: mantile/ir
     tensor, tensors          tensors.py
-    ir, layers               of that name: what IR, Shapes and Layers show; which layers are of a kind: order.py
+    ir, layers               of that name: what IR, Shapes and Layers show; order of layers: order.py
     plan, memory, network    of that name; which layers a stage holds: placement.py
     prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
                                of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,

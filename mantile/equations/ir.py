@@ -83,6 +83,7 @@ class ModuleRow:
     """A module, or what stands beside the decoder.
 
     Args:
+        id: of the module, or of what stands beside the decoder.
         layers: which layers have it, in words; None where it runs once. `counts` are the facts behind it.
         times: how many layers; None for once.
         each, parameters: in one layer, and in all.
@@ -93,6 +94,7 @@ class ModuleRow:
         facts: names of the facts that its dimensions follow from.
     """
 
+    id: str
     number: int
     name: Input
     kind: str
@@ -219,6 +221,7 @@ class _Sheet:
         if each is not None and module.layers is not None:
             each = where(module.layers > 0, parameters / module.layers, 0)
         return ModuleRow(
+            id=module.id,
             number=number,
             name=_name(number, module.label),
             kind=kind_word(module),
@@ -241,6 +244,7 @@ class _Sheet:
         members = [(t, self.stored.beside[t]) for t in self.ir.vision.tensors if t in self.stored.beside]
         sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
         return ModuleRow(
+            id="vision",
             number=number,
             name=_name(number, "Vision tower and projector"),
             kind="Vision",
@@ -265,6 +269,7 @@ class _Sheet:
         count = self.ir.facts["mtp_layers"]
         sizes = self._listed(number, [(t, self.stored.beside[t]) for t in self.ir.prediction])
         yield ModuleRow(
+            id="prediction",
             number=number,
             name=_name(number, "Prediction layers, not run"),
             kind="MTP",

@@ -20,12 +20,12 @@ from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
-from mantile.workbook.sheets.ir import ir_layout
+from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
-from mantile.workbook.sheets.shapes import shapes_sheet
+from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import workings
@@ -102,12 +102,14 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     select(book)
     book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
-    shown = ir_sheet(equations)
-    shapes_sheet(book, shown, master)
-    ir_layout(book, shown, master)
+    for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
+        book.add_sheet(Sheet(name, "inputs"))
     plan_sheet(book, master)
     _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
     layers_sheet(book, master)
+    shown = ir_sheet(equations)
+    fill_shapes(book, shown, master)
+    fill_ir(book, shown, master)
     _add_workings(book, sections, master, "Serving", "Cost")
     if book.columns > 1:
         compare_sheet(book, master)

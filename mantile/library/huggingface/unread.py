@@ -31,9 +31,10 @@ _WHY = {
     "how a program runs it: the plan says": """
         _attn_implementation ep_size use_mamba_kernels mamba_ssm_cache_dtype mamba_ssm_dtype moe_router_dtype
         attention_softmax_in_fp32 scale_attention_softmax_in_fp32 residual_in_fp32 activation_scheme scale_fmt
-        dynamic actorder symmetric block_structure""",
+        dequantize dynamic actorder symmetric block_structure""",
     "a number in a formula, the same work": """
-        attention_value_scale attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps
+        attention_multiplier embedding_multiplier logits_scaling residual_multiplier attention_value_scale
+        attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps
         layer_norm_epsilon layernorm_epsilon logit_scale norm_eps norm_epsilon projector_ln_eps
         query_pre_attn_scalar rms_norm_eps routed_scaling_factor scale_attn_weights swiglu_limit
         norm_topk_prob moe_renormalize norm_before_gate""",
@@ -61,8 +62,8 @@ _WHY = {
     "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",
     "the scenario states image tokens": """
-        default_output_length image_seq_length use_unified_vision_chunk video_attn_type video_seq_length
-        vision_feature_select_strategy""",
+        default_output_length image_seq_length mm_tokens_per_image use_unified_vision_chunk video_attn_type
+        video_seq_length vision_feature_select_strategy""",
     "an encoder, which the class has not": """
         add_cross_attention cross_attention_hidden_size is_decoder is_encoder_decoder""",
     "said by hf_quant_config.json beside it": """

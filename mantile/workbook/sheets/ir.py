@@ -52,14 +52,15 @@ _CACHED = style.Style(size=9.5).but(**_LINE)
 _TEXT = style.Style(size=9.5).but(**_LINE)
 
 
-def ir_layout(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
+def fill_ir(book: EstimateBook, shown: IrSheet, master: Quantity) -> None:
     """Lay out the IR sheet for the base scenario."""
-    purpose = (
-        "One row for each kind of module in the order of execution; tints say where facts come from; "
-        f"{book.estimate.model.source}"
+    sheet = book.sheets["IR"]
+    sheet.purpose = cut(
+        "Every kind of module in the order of execution. A number leads to its block on Prefill, parameters "
+        f"to Tensors, what is kept to Decode. {book.estimate.model.source}",
+        190,
     )
-    sheet = book.add_sheet(Sheet("IR", "inputs", cut(purpose, 190)))
-    return _Layout(book, sheet, shown).lay_out(master)
+    _Layout(book, sheet, shown).lay_out(master)
 
 
 class _Layout:
@@ -72,9 +73,14 @@ class _Layout:
         sheet.widths = [*_WIDTHS, *(_APART_WIDTHS if self.apart else _LAST_WIDTHS)]
         self.last = len(sheet.widths) - 1
         self.cache, self.origin = self.last - 1, self.last
+        equations = book.estimate.equations
+        self.prefill, self.decode = (
+            {block.id: block.layer_time for block in work.blocks}
+            for work in (equations.prefill, equations.decode)
+        )
         self.row = 0
 
-    def lay_out(self, master: Quantity) -> Sheet:
+    def lay_out(self, master: Quantity) -> None:
         """Everything from top to bottom."""
         sheet, shown = self.sheet, self.shown
         add_title_rows(self.book, sheet, "IR", self.last, master)
@@ -96,7 +102,6 @@ class _Layout:
         sheet.print_area = (0, 0, end - 1, self.last)
         sheet.one_page_wide = True
         sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
-        return sheet
 
     def _key(self, row: int) -> None:
         """What the tints mean, and how many facts there are of each origin."""
@@ -130,18 +135,27 @@ class _Layout:
         else:
             self.sheet.set_formula(row, column, figure, look, link=link)
 
-    def _place(self, row: int, column: int, figure: Quantity | Input, look: style.Style) -> None:
+    def _place(
+        self, row: int, column: int, figure: Quantity | Input, look: style.Style, link: str | None
+    ) -> None:
         """A figure at a place of its own."""
         if isinstance(figure, Input):
             self.book.add_constant(self.sheet, row, column, figure, look)
         else:
-            self.book.add_quantity(self.sheet, row, column, figure, look)
+            self.book.add_quantity(self.sheet, row, column, figure, look, link=link)
+
+    def _link(self, figure: Node | None) -> str | None:
+        """Where a figure stands; None where it has no place."""
+        placed = isinstance(figure, Input | Quantity) and figure in self.book.addresses
+        return self.book.link_to(figure) if placed else None  # type: ignore[arg-type]
 
     def _module(self, row: ModuleRow, share: Node | None) -> None:
         """One module; without a share one that is not run."""
         sheet, at = self.sheet, self.row
         ink = style.GREY if share is None else style.INK
-        self._numbered(row.number, at)
+        look = style.aired("0", colour=style.MUTE, size=9.5, **_LINE)
+        link = self._link(self.prefill.get(row.id))
+        sheet.set_cell(at, NUMBER, Cell(look, number=row.number, link=link))
         self.book.add_constant(sheet, at, MODULE, row.name, style.LABEL.but(wrap=True, colour=ink, **_LINE))
         sheet.set_text(at, KIND, row.kind, _TEXT.but(bold=True, colour=style.NAVY))
         if row.layers is not None:
@@ -151,12 +165,14 @@ class _Layout:
         if row.times is None:
             sheet.set_cell(at, TIMES, Cell(whole, number=1))
         else:
-            self._live(at, TIMES, row.times, whole)
+            self._live(at, TIMES, row.times, whole, self._link(row.times))
         fact = weakest([self.architecture.facts[n] for n in row.facts if n in self.architecture.facts])
         self._dims(row, _tint(fact))
         if row.each is not None:
             self._live(at, EACH, row.each, style.aired(_WHOLE, **_LINE))
-        self._place(at, ALL, row.parameters, style.aired(_WHOLE, colour=style.LINK, **_LINE))
+        of_tensors = row.parameters.body if isinstance(row.parameters, Quantity) else None
+        look = style.aired(_WHOLE, colour=style.LINK, **_LINE)
+        self._place(at, ALL, row.parameters, look, self._link(of_tensors))
         if row.dtype is not None:
             self._live(at, FORMAT, row.dtype, _TEXT.but(colour=style.LINK))
         self._bytes(row, share)
@@ -164,16 +180,13 @@ class _Layout:
             self._live(at, column, text, _TEXT)
         if row.cache is not None:
             look = style.aired(_PER[row.cache.unit], size=9.5, colour=style.MEMORY_TEXT, **_LINE)
-            self.book.add_quantity(sheet, at, self.cache, row.cache, look)
+            link = self._link(self.decode.get(row.id))
+            self.book.add_quantity(sheet, at, self.cache, row.cache, look, link=link)
         if fact is not None:
             sheet.set_text(at, self.origin, _words(fact, self.apart), _TEXT.but(fill=_tint(fact)))
         sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
         sheet.heights[at] = 20 if len(str(row.name.value)) <= _LABEL else 32
         self.row += 1
-
-    def _numbered(self, number: int, row: int) -> None:
-        look = style.aired("0", colour=style.MUTE, size=9.5, **_LINE)
-        self.sheet.set_cell(row, NUMBER, Cell(look, number=number))
 
     def _dims(self, row: ModuleRow, tint: str | None) -> None:
         """So many matrices of outputs x inputs, or a width."""

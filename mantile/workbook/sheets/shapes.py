@@ -19,15 +19,12 @@ _TEXT = style.Style(size=9.5, shrink=True).but(**_LINE)
 _WHOLE = style.aired("#,##0", colour=style.LINK, **_LINE)
 
 
-def shapes_sheet(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
+def fill_shapes(book: EstimateBook, shown: IrSheet, master: Quantity) -> None:
     """Lay out the Shapes sheet for the base scenario."""
-    sheet = book.add_sheet(
-        Sheet(
-            "Shapes",
-            "inputs",
-            "Every tensor as it is stored: its dimensions, how often it is there, its data type and bytes. "
-            "Values lead to Tensors.",
-        )
+    sheet = book.sheets["Shapes"]
+    sheet.purpose = (
+        "Every tensor as it is stored: its dimensions, how often it is there, its data type and bytes. "
+        "Values lead to Tensors."
     )
     most = max(len(row.shape) for row in shown.tensors)
     sheet.widths = [*_WIDTHS, *([_SIZE] * most), *_LAST]
@@ -46,7 +43,6 @@ def shapes_sheet(book: EstimateBook, shown: IrSheet, master: Quantity) -> Sheet:
     sheet.one_page_wide = True
     sheet.freeze, sheet.repeat_rows = (4, 3), (0, 3)
     sheet.autofilter = (3, 0, 3 + len(shown.tensors), last)
-    return sheet
 
 
 def _tensor(book: EstimateBook, sheet: Sheet, at: int, row: TensorRow, module: str, then: int) -> None:
