@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constant import CONV_BYTES, ONE_REQUEST, STATE_BYTES, VECTOR_BYTES
+from mantile.equations.constant import CONV_BYTES, STATE_BYTES, VECTOR_BYTES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.order import LayerOrder
 from mantile.equations.plan import mentions, scope
@@ -320,7 +320,7 @@ class _Sheet:
         if not isinstance(work, Recurrence):
             return None
         kept = work.state * STATE_BYTES + work.conv * (work.kernel - 1) * CONV_BYTES
-        return Quantity(identifier, label, "B/request", kept / ONE_REQUEST)
+        return Quantity(identifier, label, "B", kept)
 
 
 def _name(number: int, label: str) -> Input:

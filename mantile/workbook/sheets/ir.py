@@ -36,7 +36,7 @@ _HEADS = (
 )
 _LEFT = (MODULE, KIND, LAYERS, FORMAT)
 _LABEL, _REASON = 33, 15  # characters of a module's label on a line, and of a reason
-_PER = {"B/token": '#,##0" B/token"', "B/request": '#,##0.00,," MB/request"'}
+_PER = {"B/token": '#,##0" B/token"', "B": '#,##0.00,," MB/request"'}
 _WHOLE = '[=0]"–";#,##0'
 _GB = '[=0]"–";[<10000000]"< 0.01";#,##0.00,,,'  # of bytes
 _MEANING = {
