@@ -1,11 +1,13 @@
 """Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
 
 Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then
-one per scenario. Figures of other sheets are linked in once, at the top.
+one per scenario. What the sheet comes to stands first. Figures of other sheets are linked in once, below that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from textwrap import wrap
 
 from mantile.equations.display import LETTERS
@@ -22,16 +24,37 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.book import (
+    ANSWERS,
+    FIRST,
+    HEAD_ROW,
+    LINKED_IN,
+    SHARED,
+    Cell,
+    CellAddress,
+    Family,
+    Room,
+    Sheet,
+    reference,
+)
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, column_heads
+from mantile.workbook.sheets.folding import FOLDED, folded, rows_in_use
+from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
+from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
-WIDTHS = (104, 236, 66, 420, 118, 236)
+WIDTHS = (92, 206, 62, 300, 84, 190)  # with a column of values on a screen of 1366 pixels
+SCENARIO, ALL_SCENARIOS = 112, 92  # widths
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
-_LINE = 78  # characters of the "how" column that fit on a line at 9.5 pt
-_ROW, _EXTRA = 18, 13
+_ROW, _EXTRA = 20, 13  # heights of a line, and of each that follows
+_LETTERS = (5.2, 5.6, 5.2, 5.5, 5.2, 7.2)  # mean widths of a letter in these columns
+_SECTION = 16  # letters of the section that are repeated on each row
+_FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
+_LAST_FILTER = 5  # column
+HOW = 3  # column of how a figure is worked out, and of why one was overridden
+WHY = Room("Why", "Why this figure is overridden, in words. mantile import keeps it beside the override.", 120)
 
 
 def workings(
@@ -51,7 +74,7 @@ def workings(
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = any(_has_shared(section) for section in sections)
-    sheet.widths = [*WIDTHS, 112 if shared else 4, *([124] * book.columns)]
+    sheet.widths = [*WIDTHS, ALL_SCENARIOS if shared else 4, *([SCENARIO] * book.columns)]
     last = FIRST + book.columns - 1
     add_title_rows(book, sheet, name, last, master)
     sheet.heights |= {2: 6, 3: 36}
@@ -62,7 +85,7 @@ def workings(
         sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
 
-    row = 4
+    row = _answers(book, sheet, 4, last)
     imports = _imports(sections) if linked else ()
     if imports:
         row = _block_head(
@@ -78,9 +101,44 @@ def workings(
                 _value(book, sheet, row, FIRST + index, figure, index, link=True)
             sheet.links[figure] = CellAddress(name, row)
             row += 1
+        if name in FOLDED:
+            sheet.folds.append((row - len(imports), row - 1))
+    used = rows_in_use(book.estimate) if name in FOLDED else set()
     for section in sections:
+        start = row
         row = _block(book, sheet, row, section, last)
+        _fold(sheet, start + 2, folded(name, section, used))
+    if name in _FILTERED:
+        sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
+    sheet.print_area = (0, 0, row - 1, last)
     return sheet
+
+
+def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+    """What the sheet comes to, at its top; the row after it."""
+    rows = answers(book, sheet.name)
+    if not rows:
+        return row
+    note = "what the rows below come to, live, in the units that people quote"
+    start = row
+    row = _block_head(sheet, row, ANSWERS, note, last)
+    for figure, unit, shown in rows:
+        _labels(sheet, row, ANSWERS, figure, figure.id, unit=unit)
+        for column in range(book.columns):
+            is_text = isinstance(book.estimate_values[column].get(figure), str)
+            look = style.value(unit, is_text=is_text).but(bold=True)
+            sheet.set_cell(row, FIRST + column, Cell(look, expression=shown, scenario=column))
+        row += 1
+    sheet.blocks.append((start, row - 1))
+    return row
+
+
+def _fold(sheet: Sheet, start: int, rows: Sequence[bool]) -> None:
+    """Fold rows away, in groups of those that stand together."""
+    for is_folded, group in groupby(enumerate(rows, start), key=lambda row: row[1]):
+        places = [place for place, _ in group]
+        if is_folded:
+            sheet.folds.append((places[0], places[-1]))
 
 
 def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
@@ -137,24 +195,36 @@ def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: i
 
 
 def _labels(
-    sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0, reasons: str = ""
+    sheet: Sheet,
+    row: int,
+    title: str,
+    figure: Named,
+    identifier: str,
+    total: int = 0,
+    reasons: str = "",
+    unit: str = "",
 ) -> None:
     how, source = _how(figure)
-    how = reasons or how
+    is_override = identifier.endswith(OVERRIDE)
+    how, source = reasons or how, "‹ type why" if is_override else source
     styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
-    for column, (text, look) in enumerate(
-        zip(
-            (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True
-        )
-    ):
-        sheet.set_text(row, column, text, look)
+    shown = style.shown_unit(unit or figure.unit)
+    texts = (cut(title, _SECTION), figure.label, shown, how, source, identifier)
+    for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
+        if is_override and column == HOW:
+            sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
+        else:
+            sheet.set_text(row, column, text, look)
     sheet.ids[row] = identifier
-    lines = (
-        1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))
-    )  # a long path goes to the next line whole
+    lines = max(map(_lines, texts, WIDTHS, _LETTERS))
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
+
+
+def _lines(text: str, width: float, letter: float) -> int:
+    """Lines that a text takes in a column. What has no spaces, such as an id, is broken anywhere."""
+    return max(1, len(wrap(text, max(int((width - 7) / letter), 1), break_on_hyphens=False)))
 
 
 def _reasons(book: EstimateBook, figure: Named) -> str:
