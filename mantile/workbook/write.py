@@ -163,7 +163,7 @@ class _Writer:
             "error_title": "A worked-out cell",
             "error_message": "What is typed here replaces a formula: the figure no longer follows the inputs. "
             "Overrides are typed into yellow cells.",
-            "other_cells": [list(area) for area in areas],
+            "other_cells": [list(area) for area in areas[1:]],
         }
         _require_written(worksheet.data_validation(*areas[0], rule))
 
