@@ -60,13 +60,13 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     ),
     "Prefill": (
         "workings",
-        "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
-        "ms and us.",
+        "One pass over new prompts: what every module costs and what limits it. Answers in the units quoted, "
+        "below them SI: E-3 is ms, E-6 us.",
     ),
     "Decode": (
         "workings",
-        "One step of the running batch: what every module costs and what limits it. SI units; seconds "
-        "grouped as ms and us.",
+        "One step of the running batch: what every module costs and what limits it. Answers in the units "
+        "quoted, below them SI: E-3 is ms, E-6 us.",
     ),
     "Serving": (
         "workings",

@@ -26,7 +26,7 @@ _CREATED = datetime.datetime(
     2026, 1, 1, tzinfo=datetime.timezone.utc
 )  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-_PAGE_WIDTH, _PAGE_HEIGHT = 1030, 670  # pixels of A4 landscape inside its margins at 100 %, with some to spare
+_PAGE_WIDTH, _PAGE_HEIGHT = 1030, 690  # pixels of A4 landscape inside its margins at 100 %, with some to spare
 _A4, _A3 = 9, 8
 _WIDER = 2**0.5  # A3 against A4, on both sides
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}

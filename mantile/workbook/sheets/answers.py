@@ -66,6 +66,7 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
             step = graph.prefill if sheet == "Prefill" else graph.decode
             unit = "ms" if sheet == "Prefill" else "us"
             yield from ((block.time, unit) for block in step.blocks)
+            yield from ((figures[name], unit) for name in (f"{phase}.step.time",) if name in figures)
         case "Serving" | "Cost":
             yield from ((figure, metric.display_unit) for metric, figure in graph.headlines.items())
             yield from ((figures[name], "") for name in _COST if name in figures)

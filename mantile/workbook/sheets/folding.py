@@ -1,13 +1,14 @@
 """Which rows of a sheet of workings stand open, and which are folded away behind an outline.
 
-What a block comes to stands open, the way there is folded. Of the library what scenarios of the workbook use
-stands open: rows of other accelerators, systems and profiles stay in the file, since one may choose them.
+What a sheet comes to stands at its top, the way there is folded. Of the library what scenarios of the workbook
+use stands open: rows of other accelerators, systems and profiles stay in the file, since one may choose them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
@@ -17,6 +18,8 @@ LIBRARY = ("Hardware", "Efficiency")
 FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets whose blocks fold."""
 
+_MANY = ("Choice",)  # what titles of blocks begin with that are alike
+
 
 def rows_in_use(estimate: Estimate) -> set[Named]:
     """The figures of the library that some scenario looks up, as the inputs are when the file is made."""
@@ -24,6 +27,8 @@ def rows_in_use(estimate: Estimate) -> set[Named]:
     for column in range(len(estimate.columns)):
         values = estimate.values(column)
         for figure in estimate.equations.quantities():
+            if figure.factor or figure.id.startswith("efficiency."):
+                continue  # of a table of formats the one that holds, below
             for members, place in _lookups(figure):
                 position = values.get(place)
                 if isinstance(position, int | float) and 1 <= position <= len(members.members):
@@ -42,6 +47,12 @@ def _lookups(figure: Quantity) -> Iterator[tuple[Span, Node]]:
                 yield members, place
 
 
+def joins(sheet: str, section: Section, before: Section | None) -> bool:
+    """Whether a block folds away with the one before it, its heading too: one of many of a kind."""
+    kind = section.title.split(" ")[0]
+    return sheet in FOLDED and kind in _MANY and before is not None and before.title.split(" ")[0] == kind
+
+
 def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     """For each row of a block, whether it is folded away.
 
@@ -51,12 +62,12 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
-    looks_up = sheet == "Hardware" and any(row in used for row in rows)
-    return [not _stands_open(row, used, looks_up) for row in rows]
+    return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
 
 
-def _stands_open(row: Named, used: set[Named], looks_up: bool) -> bool:
-    """What may be typed, and figures in use with what the library states of them."""
-    if isinstance(row, Input):
-        return row.id.endswith(OVERRIDE) or row.status == "assumed" or (row in used and not row.fixed)
-    return row.factor or looks_up
+def _stands_open(row: Named, used: set[Named]) -> bool:
+    """What one types, and what the library states of what is in use; results stand among the answers."""
+    if not isinstance(row, Input):
+        return False
+    assumed = row.status == "assumed" and not row.id.startswith(PROFILED)
+    return assumed or row.id.endswith(OVERRIDE) or (row in used and not row.fixed)

@@ -163,6 +163,7 @@ class SensitivitySheet:
             sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
             sheet.set_text(below, _SOURCE, note, style.SOURCE)
         sheet.blocks.append((row, row + len(rows) + 1))
+        sheet.folds.append((row + 2, row + len(rows) + 1))
         return row + len(rows) + 2
 
     def _chart_data(self, row: int) -> None:

@@ -40,17 +40,20 @@ from mantile.workbook.book import (
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.folding import FOLDED, folded, rows_in_use
+from mantile.workbook.sheets.folding import FOLDED, folded, joins, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
-WIDTHS = (92, 206, 62, 300, 84, 190)  # with a column of values on a screen of 1366 pixels
-SCENARIO, ALL_SCENARIOS = 112, 92  # widths
+_NARROWEST = (92, 206, 62, 300, 96, 178)  # widths of these columns
+_SHARES = (0, 0.25, 0, 0.35, 0, 0.4)  # that they have of what is left of the screen
+_SCENARIO, _ALL_SCENARIOS = 112, 92  # widths of columns of values
+_SCREEN = 1266  # of 1366 pixels, without numbers of rows, signs of outlines and the bar to scroll
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
-_ROW, _EXTRA = 20, 13  # heights of a line, and of each that follows
-_LETTERS = (5.2, 5.6, 5.2, 5.5, 5.2, 7.2)  # mean widths of a letter in these columns
-_SECTION = 16  # letters of the section that are repeated on each row
+_ROW, _EXTRA = 20, 15  # heights of a line, and of each that follows
+_LETTERS = (5.2, 5.4, 5.2, 5.0, 5.0, 7.2)  # mean widths of a letter in these columns
+_HEAD = 2  # rows over a block: air and its title
+_SECTION = 14  # letters of the section that are repeated on each row
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
@@ -74,7 +77,7 @@ def workings(
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = any(_has_shared(section) for section in sections)
-    sheet.widths = [*WIDTHS, ALL_SCENARIOS if shared else 4, *([SCENARIO] * book.columns)]
+    sheet.widths = _widths(book.columns, shared)
     last = FIRST + book.columns - 1
     add_title_rows(book, sheet, name, last, master)
     sheet.heights |= {2: 6, 3: 36}
@@ -83,7 +86,7 @@ def workings(
     sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
         sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
-    sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+    sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
 
     row = _answers(book, sheet, 4, last)
     imports = _imports(sections) if linked else ()
@@ -104,14 +107,22 @@ def workings(
         if name in FOLDED:
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in FOLDED else set()
-    for section in sections:
-        start = row
+    rows = [False] * row
+    for before, section in zip((None, *sections), sections, strict=False):
         row = _block(book, sheet, row, section, last)
-        _fold(sheet, start + 2, folded(name, section, used))
+        rows += [joins(name, section, before)] * _HEAD + folded(name, section, used)
+    _fold(sheet, rows)
     if name in _FILTERED:
         sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
     sheet.print_area = (0, 0, row - 1, last)
     return sheet
+
+
+def _widths(columns: int, shared: bool) -> list[float]:
+    """Widths with which the values of the scenarios are seen on a laptop beside what they are."""
+    values = [_ALL_SCENARIOS if shared else 4, *([_SCENARIO] * columns)]
+    spare = max(0, _SCREEN - sum(_NARROWEST) - sum(values))
+    return [*(int(width + share * spare) for width, share in zip(_NARROWEST, _SHARES, strict=True)), *values]
 
 
 def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
@@ -119,11 +130,17 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     rows = answers(book, sheet.name)
     if not rows:
         return row
+    titles = {
+        figure: section.title
+        for section in book.estimate.equations.sheets[sheet.name]
+        for figure in section.figures()
+    }
     note = "what the rows below come to, live, in the units that people quote"
     start = row
     row = _block_head(sheet, row, ANSWERS, note, last)
     for figure, unit, shown in rows:
-        _labels(sheet, row, ANSWERS, figure, figure.id, unit=unit)
+        below = f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else ""
+        _labels(sheet, row, ANSWERS, figure, figure.id, how=below, unit=unit)
         for column in range(book.columns):
             is_text = isinstance(book.estimate_values[column].get(figure), str)
             look = style.value(unit, is_text=is_text).but(bold=True)
@@ -133,9 +150,9 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     return row
 
 
-def _fold(sheet: Sheet, start: int, rows: Sequence[bool]) -> None:
+def _fold(sheet: Sheet, rows: Sequence[bool]) -> None:
     """Fold rows away, in groups of those that stand together."""
-    for is_folded, group in groupby(enumerate(rows, start), key=lambda row: row[1]):
+    for is_folded, group in groupby(enumerate(rows), key=lambda row: row[1]):
         places = [place for place, _ in group]
         if is_folded:
             sheet.folds.append((places[0], places[-1]))
@@ -167,7 +184,7 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
     sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
-    return row + 2
+    return row + _HEAD
 
 
 def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int) -> int:
@@ -201,12 +218,12 @@ def _labels(
     figure: Named,
     identifier: str,
     total: int = 0,
-    reasons: str = "",
+    how: str = "",
     unit: str = "",
 ) -> None:
-    how, source = _how(figure)
+    worked_out, source = _how(figure)
     is_override = identifier.endswith(OVERRIDE)
-    how, source = reasons or how, "‹ type why" if is_override else source
+    how, source = how or worked_out, "‹ type why" if is_override else source
     styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
@@ -218,7 +235,7 @@ def _labels(
         else:
             sheet.set_text(row, column, text, look)
     sheet.ids[row] = identifier
-    lines = max(map(_lines, texts, WIDTHS, _LETTERS))
+    lines = max(map(_lines, texts, sheet.widths, _LETTERS))
     sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
 
 
