@@ -43,6 +43,7 @@ from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.folding import FOLDED, folded, joins, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut
+from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 _NARROWEST = (92, 206, 62, 300, 96, 178)  # widths of these columns
@@ -112,6 +113,8 @@ def workings(
         row = _block(book, sheet, row, section, last)
         rows += [joins(name, section, before)] * _HEAD + folded(name, section, used)
     _fold(sheet, rows)
+    if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
+        add_free_head(book, sheet)
     if name in _FILTERED:
         sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
     sheet.print_area = (0, 0, row - 1, last)
@@ -293,6 +296,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
             sheet.set_cell(row, FIRST + column, value_cell(look, stamps[figure.id], column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
+    add_free_cell(book, sheet, row, figure, look)
     for column in range(book.columns):
         place = book.input_cells.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it
