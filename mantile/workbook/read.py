@@ -260,6 +260,29 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     return values, edited
 
 
+def typed_beside(file: File) -> list[dict[str, Any]]:
+    """What was typed into the column that stands ready for a further scenario, as `typed_inputs` lists edits."""
+    book, column = file.book, FIRST + file.book.columns
+    edits: list[dict[str, Any]] = []
+    for name in book.estimate.equations.sheets:
+        sheet = book.sheets.get(name)
+        for (row, at), cell in sheet.cells.items() if sheet is not None else ():
+            content = file.content(name, row, at)
+            if at == column and cell.entry is not None and content is not None:
+                if not isinstance(content, Formula):
+                    generated = book.formula_text(sheet, cell) if cell.expression is not None else None
+                    edits.append(
+                        {
+                            "id": cell.entry.id,
+                            "cell": file.cell_name(name, row, at),
+                            "scenario": "a further one",
+                            "generated": generated,
+                            "found": content,
+                        }
+                    )
+    return edits
+
+
 def _typed(
     file: File, identifier: str, scenario: int, place: Place, values: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:

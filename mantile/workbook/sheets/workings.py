@@ -58,7 +58,12 @@ _SECTION = 14  # letters of the section that are repeated on each row
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
-WHY = Room("Why", "Why this figure is overridden, in words. mantile import keeps it beside the override.", 120)
+WHY = Room(
+    "Why",
+    "Why this figure is overridden, in words, at most 120 characters for a scenario; A: and B: tell scenarios "
+    "apart. mantile import keeps it with the override.",
+    500,
+)
 
 
 def workings(
