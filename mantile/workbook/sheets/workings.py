@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from textwrap import wrap
 
 from mantile.equations.display import LETTERS
 from mantile.equations.override import OVERRIDE
@@ -42,7 +41,7 @@ from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.folding import FOLDED, folded, joins, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
-from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut
+from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
@@ -51,8 +50,7 @@ _SHARES = (0, 0.25, 0, 0.35, 0, 0.4)  # that they have of what is left of the sc
 _SCENARIO, _ALL_SCENARIOS = 112, 92  # widths of columns of values
 _SCREEN = 1266  # of 1366 pixels, without numbers of rows, signs of outlines and the bar to scroll
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
-_ROW, _EXTRA = 20, 15  # heights of a line, and of each that follows
-_LETTERS = (5.2, 5.4, 5.2, 5.0, 5.0, 7.2)  # mean widths of a letter in these columns
+_ROW = 20  # least height of a row
 _HEAD = 2  # rows over a block: air and its title
 _SECTION = 14  # letters of the section that are repeated on each row
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
@@ -243,13 +241,7 @@ def _labels(
         else:
             sheet.set_text(row, column, text, look)
     sheet.ids[row] = identifier
-    lines = max(map(_lines, texts, sheet.widths, _LETTERS))
-    sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
-
-
-def _lines(text: str, width: float, letter: float) -> int:
-    """Lines that a text takes in a column. What has no spaces, such as an id, is broken anywhere."""
-    return max(1, len(wrap(text, max(int((width - 7) / letter), 1), break_on_hyphens=False)))
+    sheet.heights[row] = max(_ROW, *map(needed_height, texts, styles, sheet.widths))
 
 
 def _reasons(book: EstimateBook, figure: Named) -> str:
