@@ -26,10 +26,12 @@ _CREATED = datetime.datetime(
     2026, 1, 1, tzinfo=datetime.timezone.utc
 )  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-_PAGE_WIDTH, _PAGE_HEIGHT = 1030, 690  # pixels of A4 landscape inside its margins at 100 %, with some to spare
+_PAGE_WIDTH, _PAGE_HEIGHT = 985, 690  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
 _A4, _A3 = 9, 8
+_FULL = 0.85  # share of a page from which a block that would be cut begins on the next one
 _WIDER = 2**0.5  # A3 against A4, on both sides
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
+_NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
     "select_locked_cells": True,
     "select_unlocked_cells": True,
@@ -266,8 +268,8 @@ class _Writer:
 
     def _page(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.set_landscape()
-        worksheet.set_paper(sheet.paper or (_A4 if _fits_a4(sheet) else _A3))
-        worksheet.set_margins(**_MARGINS)
+        worksheet.set_paper(sheet.paper or (_A4 if sheet.one_page or _fits_a4(sheet) else _A3))
+        worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
         worksheet.center_horizontally()
         document = self.book.document
         grey = f"&8&K{style.GREY[1:]}"
@@ -379,7 +381,7 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
         block = height(first, last)
-        if used + block > page and block <= page - head:
+        if used + block > page and block <= page - head and used > _FULL * page:
             yield first
             used = head
         used += block

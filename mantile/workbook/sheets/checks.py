@@ -20,7 +20,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
         "an alert asks for attention only."
     )
     last = FIRST + book.columns + 2
-    sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110, 220]
+    sheet.widths = [30, 310, 104, 104, 86, 96, 84, *([76] * book.columns), 44, 70, 180]
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
     sheet.default_height = 20
@@ -35,9 +35,9 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
 
 def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> None:
     """What all checks say together."""
-    tile = style.TILE.but(top=(style.THICK, style.NAVY), size=8.5, bold=True, colour=style.NAVY)
+    tile = style.TILE.but(top=(style.THICK, style.NAVY), size=style.SMALL, bold=True, colour=style.NAVY)
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
-    note = style.TILE.but(size=9)
+    note = style.TILE.but(size=style.SMALL)
     for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
         sheet.set_text(3, column, head, tile)
     book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
@@ -57,7 +57,7 @@ def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     for column, head in enumerate(HEADS):
         sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
     for column, scenario in enumerate(book.estimate.columns, FIRST):
-        name = "result" if book.columns == 1 else cut(scenario.name, 14)
+        name = "result" if book.columns == 1 else cut(scenario.name, 11)
         sheet.set_text(7, column, name, style.HEADER)
     for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
         sheet.set_text(7, column, head, style.HEADER)

@@ -89,7 +89,7 @@ def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
     column.answer()
     last = column.provenance()
     sheet.print_area = (0, 0, max(limits_end, last), 8)
-    sheet.one_page = True
+    sheet.one_page, sheet.freeze = True, (4, 0)
 
 
 def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
@@ -97,7 +97,7 @@ def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     estimate = book.estimate
     sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
     maker = (estimate.template.company or "Mantile").upper()
-    look = style.Style(size=9, bold=True, colour=style.GREY)
+    look = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
     sheet.set_text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", look)
     sheet.set_text(1, 1, estimate.title, style.COVER_TITLE)
     sheet.set_text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))

@@ -26,8 +26,8 @@ CHART_DATA = 53  # first row below what is printed
 _FIRST = 1  # column of labels
 _SPLIT, _MEMORY, _OUTLOOK = 17, 23, 32  # rows of titles; the charts stand below
 _SIZE = (442, 232)
-_SMALL = style.Style(size=9)
-_NUMBER = style.Style(size=9, form="#,##0.000", align="right")
+_SMALL = style.Style(size=style.SMALL)
+_NUMBER = style.Style(size=style.SMALL, form="#,##0.000", align="right")
 _COUNT = _NUMBER.but(form="0")
 _TITLE = style.Style(size=10.5, bold=True)
 _MEMORY_COLOURS = {
@@ -49,7 +49,7 @@ class SummaryCharts:
 
     def lay_out(self, sensitivity_sheet: SensitivitySheet, sweep_sheet: SweepSheet) -> None:
         """All charts of the page."""
-        bold = style.Style(size=9, bold=True, colour=style.GREY)
+        bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         self.sheet.set_text(CHART_DATA, _FIRST, "Chart data (live, not printed)", bold)
         equations = self.book.estimate.equations
         self._split()

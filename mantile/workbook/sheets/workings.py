@@ -45,9 +45,9 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut, nee
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
-_NARROWEST = (92, 206, 62, 300, 96, 178)  # widths of these columns
+_NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
 _SHARES = (0, 0.25, 0, 0.35, 0, 0.4)  # that they have of what is left of the screen
-_SCENARIO, _ALL_SCENARIOS = 112, 92  # widths of columns of values
+_SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 _SCREEN = 1266  # of 1366 pixels, without numbers of rows, signs of outlines and the bar to scroll
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _ROW = 20  # least height of a row
@@ -72,15 +72,17 @@ def workings(
     sections: tuple[Section, ...],
     master: Quantity,
     linked: bool = True,
+    shared: bool = False,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
         linked: whether figures of other sheets get a block of links; without it formulas refer to them
             directly.
+        shared: whether a value of all scenarios stands there that no section has.
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
-    shared = any(_has_shared(section) for section in sections)
+    shared = shared or any(_has_shared(section) for section in sections)
     sheet.widths = _widths(book.columns, shared)
     last = FIRST + book.columns - 1
     add_title_rows(book, sheet, name, last, master)
@@ -141,12 +143,15 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
         for section in book.estimate.equations.sheets[sheet.name]
         for figure in section.figures()
     }
+    definitions = {
+        figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()
+    }
     note = "what the rows below come to, live, in the units that people quote"
     start = row
     row = _block_head(sheet, row, ANSWERS, note, last)
     for figure, unit, shown in rows:
-        below = f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else ""
-        _labels(sheet, row, ANSWERS, figure, figure.id, how=below, unit=unit)
+        how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
+        _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
         for column in range(book.columns):
             is_text = isinstance(book.estimate_values[column].get(figure), str)
             look = style.value(unit, is_text=is_text).but(bold=True)
