@@ -32,8 +32,8 @@ from mantile.workbook.templates import leave_out, show_formulas
 _WORKINGS: dict[str, tuple[Family, str]] = {
     "Inputs": (
         "inputs",
-        "What is asked of the deployment. The base scenario is typed on Summary; for a further one type over "
-        "the last column, then run mantile import FILE.xlsx -o new.yaml and mantile build new.yaml -o new.xlsx.",
+        "What is asked. The base scenario is typed on Summary. For a further one type over the last column; "
+        "its results: mantile import FILE.xlsx -o new.yaml, then mantile build new.yaml -o new.xlsx.",
     ),
     "Hardware": (
         "inputs",

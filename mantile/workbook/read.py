@@ -261,25 +261,29 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 
 
 def typed_beside(file: File) -> list[dict[str, Any]]:
-    """What was typed into the column that stands ready for a further scenario, as `typed_inputs` lists edits."""
+    """What was typed into the column that stands ready for a further scenario.
+
+    As `typed_inputs` lists edits.
+    """
     book, column = file.book, FIRST + file.book.columns
     edits: list[dict[str, Any]] = []
     for name in book.estimate.equations.sheets:
-        sheet = book.sheets.get(name)
-        for (row, at), cell in sheet.cells.items() if sheet is not None else ():
+        if name not in book.sheets:
+            continue
+        sheet = book.sheets[name]
+        for (row, at), cell in sheet.cells.items():
             content = file.content(name, row, at)
-            if at == column and cell.entry is not None and content is not None:
-                if not isinstance(content, Formula):
-                    generated = book.formula_text(sheet, cell) if cell.expression is not None else None
-                    edits.append(
-                        {
-                            "id": cell.entry.id,
-                            "cell": file.cell_name(name, row, at),
-                            "scenario": "a further one",
-                            "generated": generated,
-                            "found": content,
-                        }
-                    )
+            if at != column or cell.entry is None or content is None or isinstance(content, Formula):
+                continue
+            edits.append(
+                {
+                    "id": cell.entry.id,
+                    "cell": file.cell_name(name, row, at),
+                    "scenario": "a further one",
+                    "generated": None if cell.expression is None else book.formula_text(sheet, cell),
+                    "found": content,
+                }
+            )
     return edits
 
 

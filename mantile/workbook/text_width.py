@@ -24,6 +24,7 @@ _OTHER = 0.6  # letters of other scripts are wider than most of ours
 _MONO = 0.57  # of the size, in the font of ids
 _ROUNDED = 1.03  # screens draw letters on whole pixels
 _POINT = 4 / 3  # pixels
+_LINE = 1.22  # height of a line, of the size
 _PADDING = 5  # pixels that a cell leaves beside its text
 
 
@@ -56,6 +57,15 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     return count
 
 
+def cut_to(text: str, size: float, pixels: float) -> str:
+    """As much of a text as one line of a column shows, with a sign where some is left out."""
+    if width(text, size) <= pixels - _PADDING:
+        return text
+    while text and width(f"{text}…", size) > pixels - _PADDING:
+        text = text[:-1]
+    return text.rstrip(" ,;") + "…"
+
+
 def height(count: int, size: float) -> float:
     """Pixels of the height of a row with so many lines."""
-    return ceil(count * size * _POINT * 1.22 + 3)
+    return ceil(count * size * _POINT * _LINE + 1)

@@ -26,7 +26,10 @@ _CREATED = datetime.datetime(
     2026, 1, 1, tzinfo=datetime.timezone.utc
 )  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-_PAGE_WIDTH, _PAGE_HEIGHT = 985, 690  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
+_PAGE_WIDTH, _PAGE_HEIGHT = (
+    985,
+    690,
+)  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
 _A4, _A3 = 9, 8
 _FULL = 0.85  # share of a page from which a block that would be cut begins on the next one
 _WIDER = 2**0.5  # A3 against A4, on both sides
@@ -163,7 +166,7 @@ class _Writer:
             "value": "=FALSE",
             "error_type": "warning",
             "error_title": "A worked-out cell",
-            "error_message": "What is typed here replaces a formula: the figure no longer follows the inputs. "
+            "error_message": "What is typed here replaces a formula: it no longer follows the inputs. "
             "Overrides are typed into yellow cells.",
             "other_cells": [list(area) for area in areas[1:]],
         }

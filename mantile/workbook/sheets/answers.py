@@ -25,15 +25,24 @@ _MEMORY = (
     "memory.batch",
     "memory.kv_bytes_per_request",
 )
-_PHASE = ("time", "bottleneck", "bound.compute", "bound.memory", "bound.network", "bound.overhead", "mfu", "mbu")
-_COST = ("cost.hourly", "cost.electricity_per_day", "cost.tokens_per_day", "cost.provisioned_power")
+_PHASE = (
+    "time",
+    "bottleneck",
+    "bound.compute",
+    "bound.memory",
+    "bound.network",
+    "bound.overhead",
+    "mfu",
+    "mbu",
+)
+_COST = ("cost.electricity_per_day", "cost.tokens_per_day")
 _HARDWARE = ("name", "generation", "vendor", "system", "topology", "link", "memory_seen", "native")
 PERCENT = "%"  # a matter of the number format: the value stays a share
 _UNITS = {"s": "ms", "B": "GB", "B/s": "GB/s", "FLOP/s": "TFLOP/s"}
 
 
 def answers(book: EstimateBook, sheet: str) -> list[tuple[Quantity, str, Node]]:
-    """The figures that stand first on a sheet, each with the unit in which it is shown and its value there."""
+    """The figures that stand first on a sheet, each with its unit there and its value in that unit."""
     own = {figure for section in book.estimate.equations.sheets[sheet] for figure in section.figures()}
     chosen = dict.fromkeys(_chosen(book.estimate.equations, sheet))
     return [
@@ -57,7 +66,9 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
                 yield from _in_use(overridable)
         case "Memory":
             for prefix in prefixes:
-                yield from ((figures[f"{prefix}{name}"], "") for name in _MEMORY if f"{prefix}{name}" in figures)
+                yield from (
+                    (figures[f"{prefix}{name}"], "") for name in _MEMORY if f"{prefix}{name}" in figures
+                )
         case "Prefill" | "Decode":
             phase = sheet.lower()
             for name in _PHASE:

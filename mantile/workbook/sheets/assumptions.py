@@ -14,7 +14,8 @@ from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, cut, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, needed_height
+from mantile.workbook.text_width import cut_to
 
 _HEADS = (
     "no.",
@@ -235,8 +236,8 @@ def _words(sheet: Sheet, row: int, texts: tuple[str, str, str, str, str]) -> Non
     look, assumed = style.SOURCE.but(bottom=under), status == "assumed"
     sheet.set_text(row, 0, number, style.SOURCE.but(bottom=under))
     sheet.set_text(row, 1, said, _SAID.but(bottom=under))
-    sheet.set_text(row, 2, cut(sheets, 19), look)
-    sheet.set_text(row, 7, cut(origin, 42), look)
+    sheet.set_text(row, 2, cut_to(sheets, look.size, sheet.widths[2]), look)
+    sheet.set_text(row, 7, cut_to(origin, look.size, sheet.widths[7]), look)
     sheet.set_text(
         row,
         8,
@@ -246,8 +247,6 @@ def _words(sheet: Sheet, row: int, texts: tuple[str, str, str, str, str]) -> Non
     sheet.heights[row] = max(
         sheet.default_height or 0,
         needed_height(said, _SAID, sheet.widths[1]),
-        needed_height(cut(sheets, 19), look, sheet.widths[2]),
-        needed_height(cut(origin, 42), look, sheet.widths[7]),
     )
 
 

@@ -1,7 +1,8 @@
 """Which rows of a sheet of workings stand open, and which are folded away behind an outline.
 
-What a sheet comes to stands at its top, the way there is folded. Of the library what scenarios of the workbook
-use stands open: rows of other accelerators, systems and profiles stay in the file, since one may choose them.
+What a sheet comes to stands at its top, the way there is folded. Of the library what scenarios of the
+workbook use stands open: rows of other accelerators, systems and profiles stay in the file, since one may
+choose them.
 """
 
 from __future__ import annotations

@@ -22,11 +22,13 @@ def add_free_head(book: EstimateBook, sheet: Sheet) -> None:
     letter, column = LETTERS[book.columns], FIRST + book.columns
     sheet.widths.append(_WIDTH)
     if sheet.name != "Inputs":
-        sheet.set_text(HEAD_ROW, column, head(letter, "next scenario"), style.HEADER_WRAP.but(colour=style.MUTE))
+        sheet.set_text(
+            HEAD_ROW, column, head(letter, "next scenario"), style.HEADER_WRAP.but(colour=style.MUTE)
+        )
         return
     room = Room(
         f"Scenario {letter}",
-        "Type a name, and below what differs: cells follow the base until you type over them. Its results are "
+        "Type a name, and below what differs: cells follow the base until typed over. Its results are "
         "worked out by mantile import FILE.xlsx -o new.yaml, then mantile build new.yaml -o new.xlsx.",
         _MOST,
     )

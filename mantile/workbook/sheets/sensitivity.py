@@ -21,7 +21,8 @@ from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_varied_row
-from mantile.workbook.sheets.frame import add_title_rows, cut
+from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.text_width import cut_to
 
 # Columns of the table of inputs; those of low and high are also the columns of all figures worked out again.
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
@@ -143,7 +144,7 @@ class SensitivitySheet:
                 (_high_of(place) - 1, _high_of(place)), ends.results[result.key], strict=True
             ):
                 book.add_quantity(sheet, row, column, value, _result_look(result), scenario=ACROSS)
-        source = cut(f"{ends.input.status}: {ends.input.source}", 36)
+        source = cut_to(f"{ends.input.status}: {ends.input.source}", style.SOURCE.size, sheet.widths[_SOURCE])
         sheet.set_text(row, _SOURCE, source, style.SOURCE.but(wrap=False))
         sheet.ids[row] = ends.input.id
 

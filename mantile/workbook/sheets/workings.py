@@ -1,7 +1,7 @@
 """Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
 
 Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then
-one per scenario. What the sheet comes to stands first. Figures of other sheets are linked in once, below that.
+one per scenario. What the sheet comes to stands first. Figures of other sheets are linked in below.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.folding import FOLDED, folded, joins, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
-from mantile.workbook.sheets.frame import add_title_rows, column_heads, cut, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
+from mantile.workbook.text_width import cut_to
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 _NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
@@ -50,15 +51,14 @@ _SHARES = (0, 0.25, 0, 0.35, 0, 0.4)  # that they have of what is left of the sc
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 _SCREEN = 1266  # of 1366 pixels, without numbers of rows, signs of outlines and the bar to scroll
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
-_ROW = 20  # least height of a row
+_ROW = 18  # least height of a row
 _HEAD = 2  # rows over a block: air and its title
-_SECTION = 14  # letters of the section that are repeated on each row
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
 WHY = Room(
     "Why",
-    "Why this figure is overridden, in words, at most 120 characters for a scenario; A: and B: tell scenarios "
+    "Why this figure is overridden, at most 120 characters for a scenario; A: and B: tell scenarios "
     "apart. mantile import keeps it with the override.",
     500,
 )
@@ -143,9 +143,7 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
         for section in book.estimate.equations.sheets[sheet.name]
         for figure in section.figures()
     }
-    definitions = {
-        figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()
-    }
+    definitions = {figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()}
     note = "what the rows below come to, live, in the units that people quote"
     start = row
     row = _block_head(sheet, row, ANSWERS, note, last)
@@ -191,7 +189,7 @@ def _has_shared(section: Section) -> bool:
 
 
 def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
-    sheet.heights |= {row: 6, row + 1: 21}
+    sheet.heights |= {row: 3, row + 1: 20}
     sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
     sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
@@ -239,7 +237,7 @@ def _labels(
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     shown = style.shown_unit(unit or figure.unit)
-    texts = (cut(title, _SECTION), figure.label, shown, how, source, identifier)
+    texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), figure.label, shown, how, source, identifier)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
         if is_override and column == HOW:
             sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
