@@ -30,6 +30,7 @@ _PAGE_WIDTH, _PAGE_HEIGHT = (
     985,
     690,
 )  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
+_SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
 _FULL = 0.85  # share of a page from which a block that would be cut begins on the next one
 _WIDER = 2**0.5  # A3 against A4, on both sides
@@ -282,7 +283,8 @@ class _Writer:
             worksheet.repeat_rows(*sheet.repeat_rows)
         if sheet.print_area:
             worksheet.print_area(*sheet.print_area)
-        if sheet.one_page or sheet.one_page_wide:
+        tight = _fits_a4(sheet) and printed_width(sheet) * style.PRINTED > _PAGE_WIDTH
+        if sheet.one_page or sheet.one_page_wide or tight:
             worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
             return
         worksheet.set_print_scale(print_scale(sheet)[0])
@@ -355,7 +357,7 @@ def printed_width(sheet: Sheet) -> float:
 
 def _fits_a4(sheet: Sheet) -> bool:
     """Whether the smallest text keeps its size on A4."""
-    return printed_width(sheet) * style.PRINTED <= _PAGE_WIDTH
+    return printed_width(sheet) * style.PRINTED <= _PAGE_WIDTH * _SPARE
 
 
 def print_scale(sheet: Sheet) -> tuple[int, float]:

@@ -143,7 +143,7 @@ def assumptions_sheet(
             f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [42, 378, 106, 78, 80, 78, 66, 216, 78, 62, 62, 62]
+    sheet.widths = [42, 368, 106, 78, 90, 78, 66, 216, 78, 62, 62, 62]
     sheet.default_height = 22
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}

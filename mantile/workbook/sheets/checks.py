@@ -6,7 +6,7 @@ from mantile.equations.checks import Check, Verdict
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -101,7 +101,7 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
 
 def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
     sheet.set_text(row, 0, str(number), style.SOURCE)
-    sheet.set_text(row, 1, check.label, style.LABEL)
+    sheet.set_text(row, 1, check.label, style.ROW_LABEL)
     look = style.value(check.left.unit, role="link")
     sheet.set_formula(row, 2, check.left, look)
     sheet.set_formula(row, 3, check.right, look)
@@ -130,3 +130,6 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
     else:
         sheet.set_text(row, last, check.code, style.IDENTIFIER)
     sheet.ids[row] = check.code
+    texts = ((check.label, style.ROW_LABEL, 1), (check.code, style.IDENTIFIER, last))
+    needed = (needed_height(text, look, sheet.widths[column]) for text, look, column in texts)
+    sheet.heights[row] = max(sheet.default_height or 0, *needed)

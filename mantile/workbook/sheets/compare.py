@@ -47,7 +47,7 @@ _CHART_FORMS = {
     "usd_per_million_output": '[=0]"";[<1]0.000;#,##0.00',
 }
 _SMALL = style.Style(size=style.SMALL)
-_NUMBER = style.Style(size=style.SMALL, form="#,##0.00", align="right", shrink=True)
+_NUMBER = style.Style(size=style.SMALL, form="#,##0.00", align="right")
 _COUNT = _NUMBER.but(form="0")
 
 
@@ -108,7 +108,7 @@ class _CompareSheet:
 
     def _heads(self) -> None:
         sheet = self.sheet
-        top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT.but(shrink=True)
+        top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT
         for column, head in enumerate(("section", "quantity", "unit", "better")):
             sheet.set_text(_HEADER + 1, column, head, style.HEADER)
         grey = bottom.but(size=style.SMALL, bold=False, colour=style.GREY)
@@ -140,7 +140,7 @@ class _CompareSheet:
         for scenario, value in enumerate(of.values):
             link = book.link_to(line.subject, scenario)
             book.add_quantity(sheet, row, _column(scenario), value, look, scenario=ACROSS, link=link)
-        look = style.table("change", size=style.SMALL, colour=style.GREY, top=edge, shrink=True)
+        look = style.table("change", size=style.SMALL, colour=style.GREY, top=edge)
         for scenario, change in enumerate(of.changes, 1):
             book.add_quantity(sheet, row, _column(scenario) + 1, change, look, scenario=ACROSS)
         look = style.TEXT_VALUE.but(bold=True, top=edge)
@@ -315,7 +315,7 @@ def _look(line: Line) -> style.Style:
         return style.VALUE.but(form=style.amount(line.metric.digits))
     if isinstance(line.body, Input) and not isinstance(line.body.value, str):
         return style.table("whole" if line.body.integer else "ms2")
-    return style.TEXT_VALUE.but(shrink=True)
+    return style.TEXT_VALUE
 
 
 def _chart_form(line: Line) -> str:

@@ -7,7 +7,8 @@ choose them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
@@ -19,7 +20,7 @@ LIBRARY = ("Hardware", "Efficiency")
 FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets whose blocks fold."""
 
-_MANY = ("Choice",)  # what titles of blocks begin with that are alike
+_LISTED = 5  # titles of blocks that are named
 
 
 def rows_in_use(estimate: Estimate) -> set[Named]:
@@ -48,10 +49,23 @@ def _lookups(figure: Quantity) -> Iterator[tuple[Span, Node]]:
                 yield members, place
 
 
-def joins(sheet: str, section: Section, before: Section | None) -> bool:
-    """Whether a block folds away with the one before it, its heading too: one of many of a kind."""
-    kind = section.title.split(" ")[0]
-    return sheet in FOLDED and kind in _MANY and before is not None and before.title.split(" ")[0] == kind
+def folded_blocks(
+    sheet: str, sections: Sequence[Section], used: set[Named]
+) -> list[tuple[Section, bool, str]]:
+    """Blocks; whether a block folds away with the one before it; and what to say of those that follow it so.
+
+    On the sheets of the library blocks without anything open fold away together, under the first of them.
+    """
+    closed = [sheet in LIBRARY and all(folded(sheet, section, used)) for section in sections]
+    joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
+    said: list[str] = []
+    for place in range(len(sections)):
+        rest = takewhile(lambda pair: pair[1], zip(sections[place + 1 :], joined[place + 1 :], strict=True))
+        titles = [section.title for section, _ in rest] if not joined[place] else []
+        listed = ", ".join(titles[:_LISTED])
+        more = f" and {len(titles) - _LISTED} more" if len(titles) > _LISTED else ""
+        said.append(f" · with {listed}{more}" if titles else "")
+    return list(zip(sections, joined, said, strict=True))
 
 
 def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:

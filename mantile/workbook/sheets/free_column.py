@@ -23,7 +23,7 @@ def add_free_head(book: EstimateBook, sheet: Sheet) -> None:
     sheet.widths.append(_WIDTH)
     if sheet.name != "Inputs":
         sheet.set_text(
-            HEAD_ROW, column, head(letter, "next scenario"), style.HEADER_WRAP.but(colour=style.MUTE)
+            HEAD_ROW, column, head(letter, "next scenario"), style.HEADER_WRAP.but(colour=style.GREY)
         )
         return
     room = Room(

@@ -96,7 +96,8 @@ class SensitivitySheet:
         """Heads of the table, above them the results."""
         top = style.HEADER.but(bottom=None)
         for place, result in enumerate(self.figures.results):
-            head = f"{result.label}, {result.shown_unit}"
+            unit = f", {result.shown_unit}"
+            head = result.label if result.is_money else f"{result.label}{unit}"
             self.sheet.set_text(row, _high_of(place), head, style.HEADER_RIGHT.but(bottom=None))
         self.sheet.set_style(row, 0, _LAST, top)
         heads = ("driver", "unit", "base", "± percent", "lower", "higher", *(("low", "high") * 3), "source")

@@ -116,7 +116,8 @@ def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ..
         label = inputs[name].label
         other = inputs.get(f"{DECODE}{name}") if disaggregated else None
         if other is not None:
-            label += ", prefill; decode" if degrees else ", prefill"
+            short = name.upper() if len(name) == 2 else label  # TP, PP: the names of degrees are known
+            label = f"{short}, prefill; decode" if degrees else f"{label}, prefill"
         sheet.set_text(row, column, label, small)
         _selector(book, sheet, row + 1, column, inputs[name])
         if other is not None and degrees:

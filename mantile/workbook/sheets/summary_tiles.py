@@ -183,7 +183,7 @@ def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             USD_PER_MILLION_OUTPUT_TOKENS,
             column=8,
             key="cost",
-            label=book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.label),
+            label=book.currency.named("USD per M output tokens"),
             form=style.FRONT["usd"],
             second="All accelerators",
             other=headlines[USD_PER_HOUR],

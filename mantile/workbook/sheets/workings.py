@@ -39,7 +39,7 @@ from mantile.workbook.book import (
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.folding import FOLDED, folded, joins, rows_in_use
+from mantile.workbook.sheets.folding import FOLDED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
@@ -92,6 +92,11 @@ def workings(
     sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
         sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
+    heads = (sheet.cells[HEAD_ROW, column].text or "" for column in range(len(sheet.widths)))
+    needed = (
+        needed_height(head, style.HEADER_WRAP, width) for head, width in zip(heads, sheet.widths, strict=True)
+    )
+    sheet.heights[HEAD_ROW] = max(sheet.heights[HEAD_ROW], *needed)
     sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
 
     row = _answers(book, sheet, 4, last)
@@ -114,9 +119,9 @@ def workings(
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in FOLDED else set()
     rows = [False] * row
-    for before, section in zip((None, *sections), sections, strict=False):
-        row = _block(book, sheet, row, section, last)
-        rows += [joins(name, section, before)] * _HEAD + folded(name, section, used)
+    for section, joined, after in folded_blocks(name, sections, used):
+        row = _block(book, sheet, row, section, last, after)
+        rows += [joined] * _HEAD + folded(name, section, used)
     _fold(sheet, rows)
     if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
         add_free_head(book, sheet)
@@ -196,9 +201,9 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     return row + _HEAD
 
 
-def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int) -> int:
+def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int, after: str) -> int:
     start = row
-    row = _block_head(sheet, row, section.title, section.note, last)
+    row = _block_head(sheet, row, section.title, section.note + after, last)
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
