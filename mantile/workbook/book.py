@@ -96,6 +96,7 @@ class Sheet:
     """A sheet: cells and everything about them that is not a value.
 
     Args:
+        ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
             they are typed over.
@@ -121,6 +122,7 @@ class Sheet:
     blocks: list[tuple[int, int]] = field(default_factory=list)
     links: dict[Node, CellAddress] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
+    sections: dict[int, str] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
     def set_cell(self, row: int, column: int, cell: Cell) -> None:

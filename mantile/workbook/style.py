@@ -71,6 +71,7 @@ _BY_UNIT = {
     "token/kWh": _WHOLE,
     "h/day": "0.0",
     "W": "#,##0.0",
+    "kW": "#,##0.0",
     "token/s/W": "0.0000",
     "s/h": _WHOLE,
     "W/kW": _WHOLE,

@@ -25,6 +25,15 @@ _MEMORY = (
     "memory.batch",
     "memory.kv_bytes_per_request",
 )
+_NETWORK = (
+    "network.unlinked",
+    "network.tp.inside",
+    "network.tp.reached",
+    "network.stage.inside",
+    "network.stage.reached",
+    "network.p2p.bandwidth",
+    "network.out",
+)
 _PHASE = (
     "time",
     "bottleneck",
@@ -64,11 +73,10 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
                         yield figures[f"{prefix}hardware.{name}"], ""
             for overridable in graph.overridable.values():
                 yield from _in_use(overridable)
-        case "Memory":
-            for prefix in prefixes:
-                yield from (
-                    (figures[f"{prefix}{name}"], "") for name in _MEMORY if f"{prefix}{name}" in figures
-                )
+        case "Memory" | "Network":
+            listed = _MEMORY if sheet == "Memory" else _NETWORK
+            names = [f"{prefix}{name}" for prefix in prefixes for name in listed]
+            yield from ((figures[name], "") for name in names if name in figures)
         case "Prefill" | "Decode":
             phase = sheet.lower()
             for name in _PHASE:

@@ -248,7 +248,7 @@ def _labels(
             sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
         else:
             sheet.set_text(row, column, text, look)
-    sheet.ids[row] = identifier
+    sheet.ids[row], sheet.sections[row] = identifier, title
     sheet.heights[row] = max(_ROW, *map(needed_height, texts, styles, sheet.widths))
 
 
