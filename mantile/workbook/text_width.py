@@ -23,6 +23,7 @@ _WIDTHS = {letter: width for width, letters in _EM.items() for letter in letters
 _OTHER = 0.6  # letters of other scripts are wider than most of ours
 _MONO = 0.57  # of the size, in the font of ids
 _ROUNDED = 1.03  # screens draw letters on whole pixels
+_BROKEN = 0.85  # of a line that a word fills which is broken, where programs look for a point to break it
 _POINT = 4 / 3  # pixels
 _LINE = 1.22  # height of a line, of the size
 _PADDING = 5  # pixels that a cell leaves beside its text
@@ -51,9 +52,9 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
                 count, used = count + 1, 0.0
             elif used:
                 used += width(" ", size, mono=mono)
-            more = max(ceil(wide / room) - 1, 0) if not used else 0
+            more = max(ceil(wide / (room * _BROKEN)) - 1, 0) if not used and wide > room else 0
             count += more
-            used += wide - more * room
+            used += max(wide - more * room, 0)
     return count
 
 

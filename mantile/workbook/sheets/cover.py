@@ -61,7 +61,7 @@ _CONTENTS = (
 _USE = (
     "Change any yellow cell on Summary or Inputs: every number and chart follows.",
     "Read Summary. The link behind each number leads to its row.",
-    "A row says how it is worked out, its source and its id; trace arrows work.",
+    "A row says how it is worked out, its source and its id; + at the left opens what is folded.",
     "Before you rely on it: Checks, then Assumptions, then Log.",
     "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
 )

@@ -186,7 +186,7 @@ class SummaryCharts:
         """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
         equations = self.book.estimate.equations
         self._add(_OUTLOOK, 4, outlook(equations), _TITLE)
-        chart = sweep_sheet.interactivity(_SIZE, (0.115, 0.03, 0.85, 0.74))
+        chart = sweep_sheet.interactivity(_SIZE, (0.125, 0.03, 0.84, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
         priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
         label = self.book.currency.named("USD per million output tokens")
@@ -218,5 +218,5 @@ def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:
         ],
         [block(row, placed) for row, placed in enumerate(figures.blocks, points)],
         _SIZE,
-        (0.105, 0.03, 0.86, 0.74),
+        (0.125, 0.03, 0.84, 0.74),
     )

@@ -20,7 +20,7 @@ _HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario
 _FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART = (416, 300)
-_PLOT = (0.10, 0.04, 0.87, 0.72)
+_PLOT = (0.15, 0.04, 0.82, 0.72)
 
 
 class SweepSheet:
