@@ -102,6 +102,7 @@ def workings(
     row = _answers(book, sheet, 4, last)
     imports = _imports(sections) if linked else ()
     if imports:
+        start = row
         row = _block_head(
             sheet,
             row,
@@ -115,6 +116,7 @@ def workings(
                 _value(book, sheet, row, FIRST + index, figure, index, link=True)
             sheet.links[figure] = CellAddress(name, row)
             row += 1
+        sheet.blocks.append((start, row - 1))
         if name in FOLDED:
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in FOLDED else set()
