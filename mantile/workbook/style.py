@@ -26,6 +26,7 @@ TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK
 
 _AIR = "_)_)"
 SMALL, PRINTED = 9.3, 0.753  # the smallest size of text, and the scale of print at which it is 7 pt on paper
+SCREEN = 1266  # pixels of a laptop's 1366, without numbers of rows, signs of outlines and the bar to scroll
 _WHOLE = "#,##0"
 _ENGINEERING = "##0.00E+0;-##0.00E+0;0"
 # Formats scale numbers down by thousands, never up: bytes, FLOPs and rates read in the unit that suits their

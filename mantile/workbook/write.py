@@ -32,7 +32,8 @@ _PAGE_WIDTH, _PAGE_HEIGHT = (
 )  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
 _SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
-_FULL = 0.85  # share of a page from which a block that would be cut begins on the next one
+_LEAST_ZOOM = 80  # percent
+_FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
 _WIDER = 2**0.5  # A3 against A4, on both sides
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 _NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
@@ -113,6 +114,7 @@ class _Writer:
     def _sheet(self, sheet: Sheet) -> None:
         worksheet = self.workbook.add_worksheet(sheet.name, worksheet_class=_Worksheet)
         worksheet.hide_gridlines(2)
+        worksheet.set_zoom(screen_zoom(sheet))
         worksheet.set_tab_color(self._recoloured(style.TABS[sheet.family]))
         if sheet.default_height is not None:
             worksheet.set_default_row(sheet.default_height * 0.75)
@@ -358,6 +360,11 @@ def printed_width(sheet: Sheet) -> float:
 def _fits_a4(sheet: Sheet) -> bool:
     """Whether the smallest text keeps its size on A4."""
     return printed_width(sheet) * style.PRINTED <= _PAGE_WIDTH * _SPARE
+
+
+def screen_zoom(sheet: Sheet) -> int:
+    """The zoom in percent at which a sheet is seen whole on a laptop, if its texts can still be read then."""
+    return max(_LEAST_ZOOM, min(100, int(100 * style.SCREEN / printed_width(sheet))))
 
 
 def print_scale(sheet: Sheet) -> tuple[int, float]:

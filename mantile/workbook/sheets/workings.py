@@ -47,9 +47,8 @@ from mantile.workbook.text_width import cut_to
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 _NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
-_SHARES = (0, 0.25, 0, 0.35, 0, 0.4)  # that they have of what is left of the screen
+_SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
-_SCREEN = 1266  # of 1366 pixels, without numbers of rows, signs of outlines and the bar to scroll
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _ROW = 18  # least height of a row
 _HEAD = 2  # rows over a block: air and its title
@@ -136,7 +135,7 @@ def workings(
 def _widths(columns: int, shared: bool) -> list[float]:
     """Widths with which the values of the scenarios are seen on a laptop beside what they are."""
     values = [_ALL_SCENARIOS if shared else 4, *([_SCENARIO] * columns)]
-    spare = max(0, _SCREEN - sum(_NARROWEST) - sum(values))
+    spare = max(0, style.SCREEN - sum(_NARROWEST) - sum(values))
     return [*(int(width + share * spare) for width, share in zip(_NARROWEST, _SHARES, strict=True)), *values]
 
 
@@ -244,7 +243,8 @@ def _labels(
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     shown = style.shown_unit(unit or figure.unit)
-    texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), figure.label, shown, how, source, identifier)
+    label = figure.label.replace(" in use", "") if title == ANSWERS else figure.label
+    texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), label, shown, how, source, identifier)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
         if is_override and column == HOW:
             sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
