@@ -26,7 +26,6 @@ _MEMORY = (
     "memory.kv_bytes_per_request",
 )
 _NETWORK = (
-    "network.unlinked",
     "network.tp.inside",
     "network.tp.reached",
     "network.stage.inside",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from mantile.equations.checks import Check, Verdict
+from mantile.equations.display import LETTERS
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.text_width import cut_to
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -56,8 +58,9 @@ def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> Non
 def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     for column, head in enumerate(HEADS):
         sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
-    for column, scenario in enumerate(book.estimate.columns, FIRST):
-        name = "result" if book.columns == 1 else cut(scenario.name, 11)
+    for column, (letter, scenario) in enumerate(zip(LETTERS, book.estimate.columns, strict=False), FIRST):
+        told = cut_to(f"{letter} · {scenario.name}", style.HEADER.size, sheet.widths[column])
+        name = "result" if book.columns == 1 else told
         sheet.set_text(7, column, name, style.HEADER)
     for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
         sheet.set_text(7, column, head, style.HEADER)
