@@ -263,8 +263,10 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
 def typed_beside(file: File) -> list[dict[str, Any]]:
     """What was typed into the column that stands ready for a further scenario.
 
-    As `typed_inputs` lists edits.
+    As `typed_inputs` lists edits. A file of another version may have no such column.
     """
+    if file.other_version:
+        return []
     book, column = file.book, FIRST + file.book.columns
     edits: list[dict[str, Any]] = []
     for name in book.estimate.equations.sheets:
