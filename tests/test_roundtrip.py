@@ -563,8 +563,6 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
         ),
         (_at("model.kv_heads", 64), r"Model!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
         (_at("model.layers", 2.5), r"Model!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
-        (_at("inputs.tp", 4, 3), r"Inputs!K4: holds None; expected a heading of its own"),
-        (_at("efficiency.step_host.override", 4, 3), r"Inputs!K4: holds None; expected a heading of its own"),
         (
             _added(_at("inputs.tp", 4, 3), "C  \nbare  "),
             r"Inputs!K4: holds 'C  \\nbare  '; expected a heading of its own",

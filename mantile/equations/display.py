@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import GIGA, KILO, MICRO, MILLI, TERA
+from mantile.equations.constant import GIBI, GIGA, KILO, MICRO, MILLI, TERA
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -25,6 +25,7 @@ LETTERS = "ABCDEFGH"  # of scenarios
 _MULTIPLIED = {("s", "ms"): MILLI, ("s", "us"): MICRO}
 _DIVIDED = {
     ("B", "GB"): GIGA,
+    ("B", "GiB"): GIBI,
     ("B/s", "GB/s"): GIGA,
     ("FLOP/s", "TFLOP/s"): TERA,
     ("W", "kW"): KILO,

@@ -1,8 +1,8 @@
 """Scenario columns that somebody typed to the right of those there are.
 
-On Inputs the next free column takes a heading and values; a cell left empty follows the base. Override cells
-stand in the same column of Efficiency and Hardware, measured values in that of Calibration. Formulas may have
-been copied across from the column before: they follow as it does.
+On Inputs the next free column takes a heading and values; a cell left as it is or empty follows the base.
+Override cells stand in the same column of Efficiency and Hardware, measured values in that of Calibration.
+Formulas may have been copied across from the column before: they follow as it does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
+from mantile.equations.display import LETTERS
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
@@ -22,6 +23,7 @@ from mantile.workbook.book import FIRST, HEAD_ROW
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, coerced, place_of, plain
 from mantile.workbook.references import only_reference
+from mantile.workbook.sheets.free_column import NAME
 
 MOST = 8  # scenario columns of a workbook
 _LETTER = re.compile(r"^[A-H](\s*·\s*base)?\s*\n\s*|\s+$")  # before and after the name in a heading
@@ -59,11 +61,28 @@ def added_columns(file: File, typed: Sequence[Mapping[str, Any]]) -> list[AddedC
         return []
     values, columns = list(typed), []
     for number in range(file.book.columns, MOST + 1):
+        if number == file.book.columns and _is_as_prepared(file):
+            break
         if not any(_cells(file, sheet, FIRST + number) for sheet in _sheets(file)):
             break
         columns.append(_Column(file, number, values).read())
         values.append(columns[-1].values)
     return columns
+
+
+def _is_as_prepared(file: File) -> bool:
+    """Whether the column for a further scenario holds nothing but what a workbook has there."""
+    column = FIRST + file.book.columns
+    for sheet in _sheets(file):
+        for row, content in _cells(file, sheet, column).items():
+            place = file.places.in_book(sheet, row, column)
+            cell = None if place is None else file.book.sheets[place[0]].cells.get(place[1:])
+            if place is None or cell is None:
+                return False
+            as_made = file.is_as_printed(place) if cell.expression is not None else content == cell.text
+            if not as_made:
+                return False
+    return True
 
 
 def _require_nothing_behind_texts(file: File) -> None:
@@ -166,6 +185,8 @@ class _Column:
                 f"{self.file.path}: {cell}: a scenario too many; expected at most {MOST} columns"
             )
         name = "" if content is None or is_formula(content) else _name(content)
+        if name == NAME:  # values were typed below it
+            return f"Scenario {LETTERS[self.number]}"
         if not name or (before is not None and name == _name(before)):
             raise InputError(
                 f"{self.file.path}: {cell}: holds {content!r:.60}; expected a heading of its own for the "

@@ -279,8 +279,9 @@ class _Rows:
             }
             figures: dict[int, dict[int, Cell]] = {}
             for (row, column), cell in sorted(sheet.cells.items()):
-                if self.file.lacks((sheet.name, row, column)):
-                    continue
+                is_free = sheet.name in workings and column == FIRST + self.book.columns
+                if is_free or self.file.lacks((sheet.name, row, column)):
+                    continue  # a scenario that may be added is none yet
                 if (
                     _works(cell)
                     or (sheet.name, row, column) in self.addresses
@@ -372,7 +373,7 @@ def _words(sheet: Sheet, row: int, column: int) -> tuple[str, str]:
         return cell.text or "" if cell is not None and not _works(cell) else ""
 
     if row in sheet.ids and column >= SHARED and label((row, SHARED - 1)):
-        return label((row, 0)), label((row, 1))
+        return sheet.sections.get(row, label((row, 0))), label((row, 1))
     above = next(filter(None, (label((up, column)) for up in range(row - 1, -1, -1))), "")
     left = next(filter(None, (label((row, at)) for at in range(column - 1, -1, -1))), "")
     return (above, left) if left else ("", above)

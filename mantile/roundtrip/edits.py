@@ -17,6 +17,7 @@ from mantile.library.fields import DECODE
 from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import WORKER_FIELDS, Scenario, apply_model_overrides, parse_scenario
 from mantile.roundtrip.added_columns import added_columns
+from mantile.roundtrip.override_reasons import typed_reasons
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, followed_inputs, same, typed_inputs
 from mantile.workbook.sheets.sensitivity import input_of
@@ -34,6 +35,7 @@ class Edits:
         changes: the inputs that were edited, as `typed_inputs` lists them, columns that were added included.
         library_cells: those of them that the library holds and a scenario cannot.
         added: names of the scenarios in columns that were added.
+        reasons: cells in which somebody typed why a figure is overridden, of overrides that there are.
     """
 
     scenario: Scenario
@@ -41,6 +43,7 @@ class Edits:
     changes: tuple[dict[str, Any], ...]
     library_cells: tuple[dict[str, Any], ...]
     added: tuple[str, ...]
+    reasons: frozenset[str]
 
 
 def edited(file: File) -> Edits:
@@ -65,13 +68,28 @@ def edited(file: File) -> Edits:
     profiled = _shared(data, changes, file)
     library = _library(estimate.library, profiled, file)
     _cases(data, typed, file, library)
+    reasons = _reasons(data, file)
     return Edits(
         scenario=parse_scenario(data, str(file.path)),
         library=library,
         changes=tuple(changes),
         library_cells=tuple(profiled),
         added=tuple(column.name for column in added),
+        reasons=reasons,
     )
+
+
+def _reasons(data: dict[str, Any], file: File) -> frozenset[str]:
+    """Give every override the reason that was typed beside it; the cells of those reasons."""
+    typed = typed_reasons(file)
+    cells: set[str] = set()
+    for number, case in enumerate((data, *data.get("variants", []))):
+        for override in case.get("overrides", []):
+            reason = typed.get(override["id"])
+            if reason is not None and reason.of(number):
+                override["reason"] = reason.of(number)
+                cells.add(reason.cell)
+    return frozenset(cells)
 
 
 def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File) -> list[dict[str, Any]]:

@@ -153,7 +153,7 @@ def import_workbook(path: str | Path) -> Imported:
             update={"versions": (*then.scenario.versions, _version(then)), "why": why}
         )
     imported = then.again(scenario, now.library, str(path))
-    kept = [*texts.labels, *texts.notes]
+    kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
     otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
     return Imported(
         path=Path(path),

@@ -19,7 +19,7 @@ from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shorten
 from mantile.workbook.history import present_name
 from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
-from mantile.workbook.read import File, open_file, place_of, plain, typed_inputs
+from mantile.workbook.read import File, open_file, place_of, plain, typed_beside, typed_inputs
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
@@ -52,6 +52,7 @@ class _Verification:
     def __init__(self, file: File, engine: str) -> None:
         self.file, self.book, self.engine = file, file.book, engine
         self.inputs, edits = typed_inputs(file)
+        edits += typed_beside(file)
         self.diff = diff_cells(file)
         self.report = Report(
             path=str(file.path),

@@ -24,6 +24,8 @@ Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
 HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
+ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet comes to
+REPEATING = (LINKED_IN, ANSWERS)
 NOT_AVAILABLE = "=NA()"  # in place of a number that nobody knows: what follows from it is an error too
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
@@ -72,11 +74,33 @@ class Cell:
     follows: tuple[str, int] | None = None
     link: str | None = None
     note: str | None = None
+    room: Room | None = None
+
+
+@dataclass(frozen=True)
+class Room:
+    """Room for free text.
+
+    Args:
+        title, message: shown where the cell is selected.
+        most: characters that may be typed.
+    """
+
+    title: str
+    message: str
+    most: int
 
 
 @dataclass
 class Sheet:
-    """A sheet: cells and everything about them that is not a value."""
+    """A sheet: cells and everything about them that is not a value.
+
+    Args:
+        ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
+        folds: first and last row of every group that is folded away until somebody opens its outline. Excel
+            opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
+            they are typed over.
+    """
 
     name: str
     family: Family
@@ -87,8 +111,9 @@ class Sheet:
     freeze: tuple[int, int] | None = None
     autofilter: tuple[int, int, int, int] | None = None
     protected: bool = True
+    folds: list[tuple[int, int]] = field(default_factory=list)
     repeat_rows: tuple[int, int] | None = None
-    paper: int = 9  # A4; 8 is A3
+    paper: int | None = None  # 8 is A3, 9 is A4; by default what the sheet fits
     one_page: bool = False
     one_page_wide: bool = False
     print_area: tuple[int, int, int, int] | None = None
@@ -97,6 +122,7 @@ class Sheet:
     blocks: list[tuple[int, int]] = field(default_factory=list)
     links: dict[Node, CellAddress] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
+    sections: dict[int, str] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
     def set_cell(self, row: int, column: int, cell: Cell) -> None:

@@ -119,6 +119,8 @@ class _Differ:
 
     def _cell(self, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         """A cell of the book."""
+        if self._in_added_column(sheet.name, column):
+            return
         content = self.file.content(sheet.name, row, column)
         if cell.expression is not None:
             if is_formula(content):

@@ -31,8 +31,8 @@ class Chart:
     legend: dict[str, Any] = field(default_factory=lambda: {"none": True})
 
 
-AXIS_FONT = {"name": "Calibri", "size": 8, "color": style.GREY}
-_CATEGORY_FONT = {"name": "Calibri", "size": 9, "color": style.INK}
+AXIS_FONT = {"name": "Calibri", "size": style.SMALL, "color": style.GREY}
+_CATEGORY_FONT = {"name": "Calibri", "size": style.SMALL, "color": style.INK}
 _GRID = {"visible": True, "line": {"color": style.GRID, "width": 0.5}}
 _MANY = 26  # steps of a timeline, for which letters are smaller
 _NO_LINE = {"none": True}
@@ -123,7 +123,7 @@ def singled_out(
         "value": True,
         "position": "outside_end",
         "num_format": form,
-        "font": {"name": "Calibri", "size": 9, "bold": True, "color": style.INK},
+        "font": {"name": "Calibri", "size": style.SMALL, "bold": True, "color": style.INK},
     }
     return Chart(
         {"type": "bar"},
@@ -187,7 +187,7 @@ def split(
                     "value": True,
                     "position": "center",
                     "num_format": style.FRONT["share"],
-                    "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": text},
+                    "font": {"name": "Calibri", "size": style.SMALL, "bold": True, "color": text},
                 },
             }
             for colour, text, values in series
@@ -221,7 +221,7 @@ def stack(
         ],
         x_axis=value_axis("GB") | {"major_gridlines": {"visible": False}},
         y_axis={"visible": False, "major_gridlines": {"visible": False}},
-        legend={"position": "bottom", "font": {"name": "Calibri", "size": 8, "color": style.GREY}},
+        legend={"position": "bottom", "font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY}},
     )
 
 
@@ -244,7 +244,7 @@ def roofline(
         "num_font": AXIS_FONT,
         "num_format": "#,##0",
         "major_gridlines": _GRID,
-        "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False},
+        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
         "line": {"color": style.GRID},
     }
     return Chart(
@@ -276,7 +276,7 @@ def _point(label: str | None, x: Range, y: Range, colour: str, marker: str, posi
         return series
     font = {
         "name": "Calibri",
-        "size": 8.5,
+        "size": style.SMALL,
         "bold": True,
         "color": style.MEMORY_TEXT if colour == style.MEMORY else colour,
     }
@@ -343,7 +343,7 @@ def curves(
                 "series_name": True,
                 "value": False,
                 "position": position,
-                "font": {"name": "Calibri", "size": 8.5, "bold": True, "color": colour},
+                "font": {"name": "Calibri", "size": style.SMALL, "bold": True, "color": colour},
             },
         }
 
@@ -355,7 +355,7 @@ def curves(
         "major_gridlines": _GRID,
         "min": 0,
         "line": {"color": style.GRID},
-        "name_font": {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False},
+        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
     }
     return Chart(
         {"type": "scatter", "subtype": "straight_with_markers"},
@@ -410,7 +410,7 @@ def tornado(
                     "value": True,
                     "position": "outside_end",
                     "num_format": form,
-                    "font": {"name": "Calibri", "size": 8, "bold": True, "color": label},
+                    "font": {"name": "Calibri", "size": style.SMALL, "bold": True, "color": label},
                 },
             }
             for colour, label, values in series

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from mantile.equations.display import Currency, as_known, in_unit
+from mantile.equations.display import LETTERS, Currency, as_known, in_unit
 from mantile.equations.metrics import METRICS
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
@@ -74,6 +74,11 @@ class EstimateBook(Book):
     def estimate_values(self) -> list[dict[Node, Any]]:
         """Values of the graph's own figures as generated, for each scenario."""
         return [self.estimate.values(column) for column in range(self.columns)]
+
+    @property
+    def has_free_column(self) -> bool:
+        """Whether a further scenario can be typed behind the last one."""
+        return self.columns < len(LETTERS) and not self.estimate.template.formula_text
 
     @property
     def former_names(self) -> dict[str, str]:

@@ -35,8 +35,8 @@ from mantile.workbook.templates import leave_out, show_formulas
 _WORKINGS: dict[str, tuple[Family, str]] = {
     "Inputs": (
         "inputs",
-        "What is asked of the deployment, and the definitions behind every formula. The base scenario is "
-        "typed on Summary.",
+        "What is asked. The base scenario is typed on Summary. For a further one type over the last column; "
+        "its results: mantile import FILE.xlsx -o new.yaml, then mantile build new.yaml -o new.xlsx.",
     ),
     "Hardware": (
         "inputs",
@@ -63,13 +63,13 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     ),
     "Prefill": (
         "workings",
-        "One pass over new prompts: what every module costs and what limits it. SI units; seconds grouped as "
-        "ms and us.",
+        "One pass over new prompts: what every module costs and what limits it. Answers in the units quoted, "
+        "below them SI: E-3 is ms, E-6 us.",
     ),
     "Decode": (
         "workings",
-        "One step of the running batch: what every module costs and what limits it. SI units; seconds "
-        "grouped as ms and us.",
+        "One step of the running batch: what every module costs and what limits it. Answers in the units "
+        "quoted, below them SI: E-3 is ms, E-6 us.",
     ),
     "Serving": (
         "workings",

@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import FIRST, LINKED_IN
+from mantile.workbook.book import ANSWERS, FIRST, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -141,7 +141,7 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 # What holds where a rule is kept, by the name of the rule.
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
-    "refers-down": "A formula of workings refers to rows above its own, never below.",
+    "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
     "refers-right": "A formula of workings refers to sheets to the left of its own, never to the right.",
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
@@ -153,7 +153,7 @@ RULES = {
     "duplicate-label": "A label stands on one row of its section only.",
     "merged-cells": "No cells are merged.",
     "hidden-sheet": "No sheet is hidden, except the one of the bundle.",
-    "hidden-cells": "No row or column is hidden.",
+    "hidden-cells": "No column is hidden, and no row but those that an outline folds away.",
     "bundle-sheet": (
         f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
     ),
@@ -182,7 +182,10 @@ RULES = {
     ),
     "missing-validation": "Every cell for an input has data validation.",
     "large-validation": f"Data validation covers at most {MAX_AREA:,} cells of a sheet.",
-    "unprotected-sheet": "Every sheet is protected; only inputs can be typed over.",
+    "unprotected-sheet": (
+        "A sheet is protected, only inputs can be typed over; or it has outlines, which Excel opens on no "
+        "protected sheet, and its formulas ask before they are typed over."
+    ),
 }
 
 
@@ -257,14 +260,20 @@ def _structure(book: Any) -> Iterator[Finding]:
         hidden = [
             key
             for key, size in [*sheet.column_dimensions.items(), *sheet.row_dimensions.items()]
-            if size.hidden
+            if size.hidden and not size.outlineLevel
         ]
         if hidden:
             yield Finding("hidden-cells", sheet.title, str(hidden[0]), "hidden row or column")
-        if not sheet.protection.sheet:
+        if not sheet.protection.sheet and not _asks(sheet):
             yield Finding("unprotected-sheet", sheet.title, "", "sheet is not protected")
     if "master_check" not in book.defined_names:
         yield Finding("missing-name", "", "", "the name master_check is missing")
+
+
+def _asks(sheet: Any) -> bool:
+    """Whether a sheet has outlines, and a rule by which its formulas ask before they are typed over."""
+    outlined = any(size.outlineLevel for size in sheet.row_dimensions.values())
+    return outlined and any(rule.type == "custom" for rule in sheet.data_validations.dataValidation)
 
 
 def _page(sheet: Any) -> Iterator[Finding]:
@@ -313,7 +322,7 @@ def _identities(book: Any) -> Iterator[Finding]:
                 continue
             if not unit:
                 yield Finding("missing-unit", name, f"C{row}", "a row without a unit")
-            if section == LINKED_IN:
+            if section in REPEATING:
                 continue
             labels[str(section), str(label)] += 1
             if identifier in seen:
@@ -360,7 +369,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
         if name in COLLECTING or other in FRONT or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
-        if other == name and first > cell.row:
+        if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
@@ -475,6 +484,8 @@ def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]
         for row in range(5, sheet.max_row + 1):
             identifier = sheet.cell(row, 6).value
             if identifier is None or OUTPUTS.match(str(identifier)) or identifier in STRUCTURE | NO_CACHE:
+                continue
+            if sheet.cell(row, 1).value == ANSWERS:
                 continue
             filled = [column for column in (FIRST, FIRST + 1) if sheet.cell(row, column).value is not None]
             if filled and not any((name, row, column) in used for column in filled):

@@ -18,7 +18,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.metrics import worked_out_id
 from mantile.graph.quantity import Input
-from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Sheet
+from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.history import present_id
 from mantile.workbook.references import Formula, Reference, only_reference, with_references
@@ -358,7 +358,7 @@ def _book_ids(book: EstimateBook) -> Iterator[tuple[Row, RowId]]:
         for row, identifier in sheet.ids.items():
             if column is not None and (cell := sheet.cells.get((row, column))) and cell.text == identifier:
                 section = sheet.cells.get((row, 0))
-                yield (name, row), RowId(identifier, section is not None and section.text == LINKED_IN)
+                yield (name, row), RowId(identifier, section is not None and section.text in REPEATING)
 
 
 def id_column(sheet: Sheet) -> int | None:
@@ -385,7 +385,7 @@ def _file_ids(book: EstimateBook, contents: Contents, other_version: bool) -> It
                 and _ID.fullmatch(text)
             ):
                 identifier = present_id(text) if other_version else text
-                yield (name, row), RowId(identifier, cells.get((row, 0)) == LINKED_IN)
+                yield (name, row), RowId(identifier, cells.get((row, 0)) in REPEATING)
 
 
 def _matched(

@@ -260,6 +260,35 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     return values, edited
 
 
+def typed_beside(file: File) -> list[dict[str, Any]]:
+    """What was typed into the column that stands ready for a further scenario.
+
+    As `typed_inputs` lists edits. A file of another version may have no such column.
+    """
+    if file.other_version:
+        return []
+    book, column = file.book, FIRST + file.book.columns
+    edits: list[dict[str, Any]] = []
+    for name in book.estimate.equations.sheets:
+        if name not in book.sheets:
+            continue
+        sheet = book.sheets[name]
+        for (row, at), cell in sheet.cells.items():
+            content = file.content(name, row, at)
+            if at != column or cell.entry is None or content is None or isinstance(content, Formula):
+                continue
+            edits.append(
+                {
+                    "id": cell.entry.id,
+                    "cell": file.cell_name(name, row, at),
+                    "scenario": "a further one",
+                    "generated": None if cell.expression is None else book.formula_text(sheet, cell),
+                    "found": content,
+                }
+            )
+    return edits
+
+
 def _typed(
     file: File, identifier: str, scenario: int, place: Place, values: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:

@@ -32,21 +32,30 @@ BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEX
 TABS = {"front": NAVY, "inputs": "#C9A227", "workings": GREY, "outputs": NETWORK, "control": FACTOR_EDGE}
 
 _AIR = "_)_)"
-_SECONDS = r"0.000\ 000\ 0"
-_ENGINEERING = "##0.00E+0;-##0.00E+0;0"
+SMALL, PRINTED = 9.3, 0.753  # the smallest size of text, and the scale of print at which it is 7 pt on paper
+SCREEN = 1266  # pixels of a laptop's 1366, without numbers of rows, signs of outlines and the bar to scroll
 _WHOLE = "#,##0"
+_ENGINEERING = "##0.00E+0;-##0.00E+0;0"
+# Formats scale numbers down by thousands, never up: bytes, FLOPs and rates read in the unit that suits their
+# size, seconds below one by their exponent, E-3 for ms and E-6 for us.
+_SECONDS = "[>=1]#,##0.000;[=0]0;##0.00E+0"
+_BYTES = '[>=1000000000]#,##0.00,,," GB";[>=1000000]#,##0.00,," MB";#,##0" B"'
+_BYTE_RATE = '[>=1000000000000]#,##0.00,,,," TB/s";[>=1000000000]#,##0.0,,," GB/s";##0.00E+0'
+_FLOPS = '[>=1000000000000]#,##0.00,,,," TFLOP";[>=1000000000]#,##0.00,,," GFLOP";##0.00E+0'
+_FLOP_RATE = '[>=1000000000000]#,##0.0,,,," TFLOP/s";[>=1000000000]#,##0.0,,," GFLOP/s";##0.00E+0'
 _BY_UNIT = {
     "s": _SECONDS,
-    "B": _WHOLE,
-    "FLOP": _ENGINEERING,
-    "FLOP/s": _ENGINEERING,
-    "B/s": _ENGINEERING,
+    "B": _BYTES,
+    "FLOP": _FLOPS,
+    "FLOP/s": _FLOP_RATE,
+    "B/s": _BYTE_RATE,
     "B/GB": _ENGINEERING,
     "B/GiB": _ENGINEERING,
     "FLOP/TFLOP": _ENGINEERING,
     "us/s": _ENGINEERING,
     "ms/s": _WHOLE,
     "1": "0.000",
+    "%": "0.0%",
     "us": "#,##0.0",
     "GB": "#,##0.0",
     "GiB": "#,##0.0",
@@ -70,6 +79,7 @@ _BY_UNIT = {
     "token/kWh": _WHOLE,
     "h/day": "0.0",
     "W": "#,##0.0",
+    "kW": "#,##0.0",
     "token/s/W": "0.0000",
     "s/h": _WHOLE,
     "W/kW": _WHOLE,
@@ -212,23 +222,23 @@ SUMMARY_TITLE = Style(size=20, bold=True, colour=NAVY)
 SHEET_TITLE = Style(size=18, bold=True, colour=NAVY)
 PURPOSE = Style(colour=GREY)
 MASTER = Style(size=10.5, bold=True, colour=PASS, align="right")
-BACK = Style(size=9, colour=GREY, align="right")
+BACK = Style(size=SMALL, colour=GREY, align="right")
 SECTION_HEAD = Style(size=12, bold=True, colour=NAVY, bottom=(THIN, HAIRLINE))
 BLOCK_HEAD = Style(size=11, bold=True, colour=NAVY, fill=PANEL, top=(THIN, HAIRLINE))
 BLOCK_NOTE = Style(size=9.5, colour=GREY, fill=PANEL, top=(THIN, HAIRLINE))
 HEADER = Style(size=9.5, bold=True, colour=NAVY, fill=BAND, bottom=(THICK, NAVY))
 HEADER_RIGHT = HEADER.but(align="right", form=_air("@"))
 HEADER_WRAP = HEADER.but(align="right", wrap=True)
-SECTION = Style(size=8.5, colour=MUTE, shrink=True)
+SECTION = Style(size=SMALL, colour=MUTE)
 LABEL = Style()
-ROW_LABEL = Style(shrink=True)
-UNIT = Style(size=9, colour=GREY, shrink=True)
+ROW_LABEL = Style(wrap=True)
+UNIT = Style(size=SMALL, colour=GREY, wrap=True)
 SENTENCE = Style(size=9.5, colour=GREY, wrap=True)
-SOURCE = Style(size=9, colour=GREY, shrink=True)
-IDENTIFIER = Style(size=8.5, colour=GREY, font="Consolas", shrink=True)
+SOURCE = Style(size=SMALL, colour=GREY, wrap=True)
+IDENTIFIER = Style(size=SMALL, colour=GREY, font="Consolas", wrap=True)
 VALUE = Style(align="right")
 TEXT_VALUE = Style(align="right", form=_air("@"))
-TILE = Style(size=9, colour=GREY, fill=PANEL, indent=1)
+TILE = Style(size=SMALL, colour=GREY, fill=PANEL, indent=1)
 
 
 @cache
@@ -247,6 +257,12 @@ def value(unit: str, *, is_text: bool = False, role: str = "calculation", intege
             return style.but(colour=GREY)
         case _:
             return style
+
+
+def reason(style: Style) -> Style:
+    """The same for a cell in which somebody types why."""
+    edge = (THIN, INPUT_EDGE)
+    return style.but(fill=INPUT_FILL, unlocked=True, top=edge, bottom=edge, left=edge, right=edge)
 
 
 def zero_as_dash(style: Style) -> Style:

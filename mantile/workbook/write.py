@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from mantile.graph.quantity import Input
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
-from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Sheet
+from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Room, Sheet
 from mantile.workbook.charts import Chart
 from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
@@ -26,13 +26,25 @@ _CREATED = datetime.datetime(
     2026, 1, 1, tzinfo=datetime.timezone.utc
 )  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-_PAGE_WIDTH, _PAGE_HEIGHT = 940, 640  # pixels of A4 landscape inside its margins at 100 %, with some to spare
+_PAGE_WIDTH, _PAGE_HEIGHT = (
+    985,
+    690,
+)  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
+_SPARE = 1.06  # what is to spare
+_A4, _A3 = 9, 8
+_LEAST_ZOOM = 80  # percent
+_FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
+_WIDER = 2**0.5  # A3 against A4, on both sides
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
+_NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
     "select_locked_cells": True,
     "select_unlocked_cells": True,
     "format_columns": True,
     "format_rows": True,
+    "autofilter": True,
+    "sort": True,
+    "objects": True,  # charts can be selected, copied and formatted
 }
 _ALL_CELLS = "A1:XFD1048576"
 
@@ -102,13 +114,13 @@ class _Writer:
     def _sheet(self, sheet: Sheet) -> None:
         worksheet = self.workbook.add_worksheet(sheet.name, worksheet_class=_Worksheet)
         worksheet.hide_gridlines(2)
+        worksheet.set_zoom(screen_zoom(sheet))
         worksheet.set_tab_color(self._recoloured(style.TABS[sheet.family]))
         if sheet.default_height is not None:
             worksheet.set_default_row(sheet.default_height * 0.75)
         for column, width in enumerate(sheet.widths):
             worksheet.set_column_pixels(column, column, width)
-        for row, height in sheet.heights.items():
-            worksheet.set_row_pixels(row, height)
+        self._rows(worksheet, sheet)
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, sheet, row, column, cell)
         for place, rule in sheet.conditional:
@@ -119,10 +131,49 @@ class _Writer:
             worksheet.freeze_panes(*sheet.freeze)
         if sheet.autofilter:
             worksheet.autofilter(*sheet.autofilter)
-        if sheet.protected:
-            worksheet.protect("", _PROTECTED | {"autofilter": True} if sheet.autofilter else _PROTECTED)
+        if sheet.folds:
+            self._guard(worksheet, sheet)
+        elif sheet.protected:
+            worksheet.protect("", _PROTECTED)
         worksheet.ignore_errors({"number_stored_as_text": _ALL_CELLS, "formula_unlocked": _ALL_CELLS})
         self._page(worksheet, sheet)
+
+    def _rows(self, worksheet: Any, sheet: Sheet) -> None:
+        """Heights of rows, and outlines: the sign that opens a group stands on the row above it."""
+        folded = {row for first, last in sheet.folds for row in range(first, last + 1)}
+        signs = {first - 1 for first, _ in sheet.folds}
+        worksheet.outline_settings(True, False, True, False)
+        for row in sorted({*sheet.heights, *folded, *signs}):
+            options = {"level": 1, "hidden": True} if row in folded else {}
+            if row in signs:
+                options["collapsed"] = True
+            height = sheet.heights.get(row, sheet.default_height or 20)
+            worksheet.set_row_pixels(row, height, None, options)
+
+    def _guard(self, worksheet: Any, sheet: Sheet) -> None:
+        """Let formulas of a sheet that is not protected ask before they are typed over."""
+        formulas = {
+            (row, column)
+            for (row, column), cell in sheet.cells.items()
+            if cell.expression is not None and cell.entry is None
+        }
+        if not formulas:
+            return
+        areas = [
+            (first, column, last, column)
+            for column in sorted({column for _, column in formulas})
+            for first, last in _runs(row for row, at in formulas if at == column)
+        ]
+        rule = {
+            "validate": "custom",
+            "value": "=FALSE",
+            "error_type": "warning",
+            "error_title": "A worked-out cell",
+            "error_message": "What is typed here replaces a formula: it no longer follows the inputs. "
+            "Overrides are typed into yellow cells.",
+            "other_cells": [list(area) for area in areas[1:]],
+        }
+        _require_written(worksheet.data_validation(*areas[0], rule))
 
     def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         look = self._format(cell.style)
@@ -145,6 +196,8 @@ class _Writer:
         if cell.entry is not None:
             rule = self._validation(cell.entry)
             _require_written(worksheet.data_validation(row, column, row, column, rule))
+        if cell.room is not None:
+            _require_written(worksheet.data_validation(row, column, row, column, _free(cell.room)))
 
     def _stored(self, cell: Cell) -> Any:
         """The value stored with a formula, for readers that do not calculate."""
@@ -209,6 +262,7 @@ class _Writer:
             drawn.show_na_as_empty_cell()  # no point where nobody knows a result
         if chart.kind["type"] == "line":
             drawn.show_blanks_as("span")  # XlsxWriter cannot say "gap", and LibreOffice then draws 0
+        drawn.show_hidden_data()  # a chart never loses a series to a folded row
         drawn.set_legend(self._recoloured(chart.legend))
         drawn.set_size({"width": chart.size[0], "height": chart.size[1]})
         x, y, width, height = chart.plot
@@ -220,8 +274,8 @@ class _Writer:
 
     def _page(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.set_landscape()
-        worksheet.set_paper(sheet.paper)
-        worksheet.set_margins(**_MARGINS)
+        worksheet.set_paper(sheet.paper or (_A4 if sheet.one_page or _fits_a4(sheet) else _A3))
+        worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
         worksheet.center_horizontally()
         document = self.book.document
         grey = f"&8&K{style.GREY[1:]}"
@@ -231,12 +285,12 @@ class _Writer:
             worksheet.repeat_rows(*sheet.repeat_rows)
         if sheet.print_area:
             worksheet.print_area(*sheet.print_area)
-        if sheet.one_page or sheet.one_page_wide:
+        tight = _fits_a4(sheet) and printed_width(sheet) * style.PRINTED > _PAGE_WIDTH
+        if sheet.one_page or sheet.one_page_wide or tight:
             worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
             return
-        scale = min(1.0, _PAGE_WIDTH / sum(sheet.widths))
-        worksheet.set_print_scale(int(scale * 100))
-        worksheet.set_h_pagebreaks(list(_page_breaks(sheet, _PAGE_HEIGHT / scale)))
+        worksheet.set_print_scale(print_scale(sheet)[0])
+        worksheet.set_h_pagebreaks(page_breaks(sheet))
 
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
@@ -256,6 +310,31 @@ def _one_of(source: str | list[str]) -> dict[str, Any]:
     return {"validate": "list", "source": source, "error_message": "Choose from the list."}
 
 
+def _free(room: Room) -> dict[str, Any]:
+    """Text of a length that may be typed."""
+    return {
+        "validate": "length",
+        "criteria": "<=",
+        "value": room.most,
+        "input_title": room.title,
+        "input_message": room.message,
+        "error_title": "Too long",
+        "error_message": f"Expected at most {room.most} characters.",
+    }
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """First and last of every unbroken run of numbers."""
+    ordered = sorted(numbers)
+    starts = [number for place, number in enumerate(ordered) if not place or ordered[place - 1] < number - 1]
+    ends = [
+        number
+        for place, number in enumerate(ordered)
+        if place == len(ordered) - 1 or ordered[place + 1] > number + 1
+    ]
+    yield from zip(starts, ends, strict=True)
+
+
 def _between(entry: Input) -> dict[str, Any]:
     """The range of a number that may be typed, and what is said of another."""
     low = entry.minimum if entry.minimum is not None else -1e300
@@ -272,17 +351,49 @@ def _between(entry: Input) -> dict[str, Any]:
     }
 
 
-def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
+def printed_width(sheet: Sheet) -> float:
+    """Pixels of the columns that are printed, at 100 %."""
+    first, last = (0, len(sheet.widths) - 1) if sheet.print_area is None else sheet.print_area[1::2]
+    return sum(sheet.widths[first : last + 1])
+
+
+def _fits_a4(sheet: Sheet) -> bool:
+    """Whether the smallest text keeps its size on A4."""
+    return printed_width(sheet) * style.PRINTED <= _PAGE_WIDTH * _SPARE
+
+
+def screen_zoom(sheet: Sheet) -> int:
+    """The zoom in percent at which a sheet is seen whole on a laptop, if its texts can still be read then."""
+    return max(_LEAST_ZOOM, min(100, int(100 * style.SCREEN / printed_width(sheet))))
+
+
+def print_scale(sheet: Sheet) -> tuple[int, float]:
+    """The scale of print in percent, and the pixels of a page's height at 100 % that it gives.
+
+    A sheet that is too wide for A4 at the smallest scale at which its texts can be read prints on A3.
+    """
+    larger = 1 if _fits_a4(sheet) else _WIDER
+    scale = min(style.PRINTED, _PAGE_WIDTH * larger / printed_width(sheet))
+    return int(scale * 100), _PAGE_HEIGHT * larger / scale
+
+
+def page_breaks(sheet: Sheet) -> list[int]:
     """Rows before which a page ends, so that no block is cut that fits on a page."""
+    return list(_page_breaks(sheet, print_scale(sheet)[1]))
+
+
+def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
+    folded = {row for first, last in sheet.folds for row in range(first, last + 1)}
 
     def height(first: int, last: int) -> float:
-        return sum(sheet.heights.get(row, sheet.default_height or 0) for row in range(first, last + 1))
+        rows = (row for row in range(first, last + 1) if row not in folded)
+        return sum(sheet.heights.get(row, sheet.default_height or 0) for row in rows)
 
     head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
         block = height(first, last)
-        if used + block > page and block <= page - head:
+        if used + block > page and block <= page - head and used > _FULL * page:
             yield first
             used = head
         used += block

@@ -14,7 +14,8 @@ from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, cut
+from mantile.workbook.sheets.frame import add_title_rows, needed_height
+from mantile.workbook.text_width import cut_to
 
 _HEADS = (
     "no.",
@@ -31,6 +32,7 @@ _HEADS = (
     "USD/M",
 )
 _FIRST_EFFECT, _LAST = 9, 11
+_SAID = style.ROW_LABEL.but(size=9.5)
 _MEANING_OF_OVERRIDES = (
     "Figures that a scenario states itself. Effect = change of the result from the default to the value."
 )
@@ -141,8 +143,8 @@ def assumptions_sheet(
             f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [48, 430, 118, 92, 74, 92, 84, 250, 84, 80, 80, 80]
-    sheet.default_height = 24
+    sheet.widths = [42, 368, 106, 78, 90, 78, 66, 216, 78, 62, 62, 62]
+    sheet.default_height = 22
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
     for column, head in enumerate(_HEADS):
@@ -231,16 +233,20 @@ def _words(sheet: Sheet, row: int, texts: tuple[str, str, str, str, str]) -> Non
     """Number, statement, sheets, source and status."""
     under = (style.THIN, style.FAINT)
     number, said, sheets, origin, status = texts
-    look, assumed = style.SOURCE.but(bottom=under, shrink=False), status == "assumed"
+    look, assumed = style.SOURCE.but(bottom=under), status == "assumed"
     sheet.set_text(row, 0, number, style.SOURCE.but(bottom=under))
-    sheet.set_text(row, 1, said, style.LABEL.but(bottom=under, shrink=True))
-    sheet.set_text(row, 2, cut(sheets, 22), look)
-    sheet.set_text(row, 7, cut(origin, 44), look)
+    sheet.set_text(row, 1, said, _SAID.but(bottom=under))
+    sheet.set_text(row, 2, cut_to(sheets, look.size, sheet.widths[2]), look)
+    sheet.set_text(row, 7, cut_to(origin, look.size, sheet.widths[7]), look)
     sheet.set_text(
         row,
         8,
         "! assumed" if assumed else status,
         style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
+    )
+    sheet.heights[row] = max(
+        sheet.default_height or 0,
+        needed_height(said, _SAID, sheet.widths[1]),
     )
 
 

@@ -11,6 +11,7 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import needed_height
 from mantile.workbook.sheets.workings import workings
 
 
@@ -29,9 +30,8 @@ def calibration_sheet(book: EstimateBook, master: Quantity) -> Quantity:
         "cells on Efficiency, or run mantile calibrate FILE.xlsx.",
         measured.sections,
         master,
+        shared=True,
     )
-    sheet.widths[SHARED] = 112
-    sheet.cells[3, SHARED].text = "all\u00a0\u00a0\nscenarios\u00a0\u00a0"
     for row, identifier in sheet.ids.items():
         if identifier.startswith(("measured.ratio.", "measured.error.")):
             for column in range(book.columns):
@@ -48,9 +48,11 @@ def _total(book: EstimateBook, sheet: Sheet, row: int, error: Quantity) -> None:
     styles = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
         sheet.set_text(row, column, text, style.emphasised(look, 2).but(bold=look is style.ROW_LABEL))
+    sheet.heights[row] = max(map(needed_height, texts, styles, sheet.widths))
     look = style.emphasised(style.value(error.unit).but(form=style.FRONT["ratio"]), 2)
     book.add_quantity(sheet, row, SHARED, error, look, scenario=ACROSS)
     sheet.set_style(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))
     sheet.ids[row] = error.id
+    sheet.print_area = (0, 0, row, FIRST + book.columns - 1)
     start, _ = sheet.blocks[-1]
     sheet.blocks[-1] = (start, row)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from mantile.equations.checks import Check, Verdict
+from mantile.equations.display import LETTERS
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.text_width import cut_to
 
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
@@ -20,7 +22,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
         "an alert asks for attention only."
     )
     last = FIRST + book.columns + 2
-    sheet.widths = [44, 400, 150, 150, 92, 130, 104, *([92] * book.columns), 76, 110, 220]
+    sheet.widths = [30, 310, 104, 104, 86, 96, 84, *([76] * book.columns), 44, 70, 180]
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
     sheet.default_height = 20
@@ -35,9 +37,9 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
 
 def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> None:
     """What all checks say together."""
-    tile = style.TILE.but(top=(style.THICK, style.NAVY), size=8.5, bold=True, colour=style.NAVY)
+    tile = style.TILE.but(top=(style.THICK, style.NAVY), size=style.SMALL, bold=True, colour=style.NAVY)
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
-    note = style.TILE.but(size=9)
+    note = style.TILE.but(size=style.SMALL)
     for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
         sheet.set_text(3, column, head, tile)
     book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
@@ -56,8 +58,9 @@ def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> Non
 def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
     for column, head in enumerate(HEADS):
         sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
-    for column, scenario in enumerate(book.estimate.columns, FIRST):
-        name = "result" if book.columns == 1 else cut(scenario.name, 14)
+    for column, (letter, scenario) in enumerate(zip(LETTERS, book.estimate.columns, strict=False), FIRST):
+        told = cut_to(f"{letter} · {scenario.name}", style.HEADER.size, sheet.widths[column])
+        name = "result" if book.columns == 1 else told
         sheet.set_text(7, column, name, style.HEADER)
     for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
         sheet.set_text(7, column, head, style.HEADER)
@@ -101,7 +104,7 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
 
 def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
     sheet.set_text(row, 0, str(number), style.SOURCE)
-    sheet.set_text(row, 1, check.label, style.LABEL)
+    sheet.set_text(row, 1, check.label, style.ROW_LABEL)
     look = style.value(check.left.unit, role="link")
     sheet.set_formula(row, 2, check.left, look)
     sheet.set_formula(row, 3, check.right, look)
@@ -130,3 +133,6 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
     else:
         sheet.set_text(row, last, check.code, style.IDENTIFIER)
     sheet.ids[row] = check.code
+    texts = ((check.label, style.ROW_LABEL, 1), (check.code, style.IDENTIFIER, last))
+    needed = (needed_height(text, look, sheet.widths[column]) for text, look, column in texts)
+    sheet.heights[row] = max(sheet.default_height or 0, *needed)

@@ -46,8 +46,8 @@ _CHART_FORMS = {
     "output_tokens_per_s_per_accelerator": '[=0]"";[<10]0.00;#,##0',
     "usd_per_million_output": '[=0]"";[<1]0.000;#,##0.00',
 }
-_SMALL = style.Style(size=9)
-_NUMBER = style.Style(size=9, form="#,##0.00", align="right", shrink=True)
+_SMALL = style.Style(size=style.SMALL)
+_NUMBER = style.Style(size=style.SMALL, form="#,##0.00", align="right")
 _COUNT = _NUMBER.but(form="0")
 
 
@@ -108,10 +108,10 @@ class _CompareSheet:
 
     def _heads(self) -> None:
         sheet = self.sheet
-        top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT.but(shrink=True)
+        top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT
         for column, head in enumerate(("section", "quantity", "unit", "better")):
             sheet.set_text(_HEADER + 1, column, head, style.HEADER)
-        grey = bottom.but(size=9, bold=False, colour=style.GREY)
+        grey = bottom.but(size=style.SMALL, bold=False, colour=style.GREY)
         for scenario, (letter, name) in enumerate(self.heads):
             sheet.set_text(_HEADER, _column(scenario), letter, top)
             sheet.set_text(_HEADER + 1, _column(scenario), name, bottom)
@@ -140,7 +140,7 @@ class _CompareSheet:
         for scenario, value in enumerate(of.values):
             link = book.link_to(line.subject, scenario)
             book.add_quantity(sheet, row, _column(scenario), value, look, scenario=ACROSS, link=link)
-        look = style.table("change", size=9, colour=style.GREY, top=edge, shrink=True)
+        look = style.table("change", size=style.SMALL, colour=style.GREY, top=edge)
         for scenario, change in enumerate(of.changes, 1):
             book.add_quantity(sheet, row, _column(scenario) + 1, change, look, scenario=ACROSS)
         look = style.TEXT_VALUE.but(bold=True, top=edge)
@@ -152,7 +152,7 @@ class _CompareSheet:
     def _scenarios(self, row: int) -> int:
         """Below what is printed, what is said of scenarios side by side; the next free row."""
         book, sheet, scenarios = self.book, self.sheet, self.figures.scenarios
-        bold = style.Style(size=9, bold=True, colour=style.GREY)
+        bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         sheet.set_text(row, 0, "Chart data (live, not printed)", bold)
         constants: Mapping[str, tuple[Input, ...]] = {
             "number": scenarios.numbers,
@@ -203,7 +203,7 @@ class _CompareSheet:
         book.add_quantity(sheet, data + 2, _BASE, finding.leader, _SMALL, scenario=ACROSS)
         book.add_quantity(sheet, row, 0, finding.title, style.SECTION_HEAD, scenario=ACROSS)
         caption = "headline results: TTFT, TPOT, tokens per accelerator, cost per token"
-        grey = style.SECTION_HEAD.but(size=9, bold=False, colour=style.GREY, align="right")
+        grey = style.SECTION_HEAD.but(size=style.SMALL, bold=False, colour=style.GREY, align="right")
         sheet.set_text(row, self.last, caption, grey)
         sheet.set_style(row, 1, self.last, style.SECTION_HEAD)
         sheet.heights |= {row: 34, row + 1: 28}
@@ -315,7 +315,7 @@ def _look(line: Line) -> style.Style:
         return style.VALUE.but(form=style.amount(line.metric.digits))
     if isinstance(line.body, Input) and not isinstance(line.body.value, str):
         return style.table("whole" if line.body.integer else "ms2")
-    return style.TEXT_VALUE.but(shrink=True)
+    return style.TEXT_VALUE
 
 
 def _chart_form(line: Line) -> str:

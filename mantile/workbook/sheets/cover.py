@@ -63,7 +63,7 @@ _CONTENTS = (
 _USE = (
     "Change any yellow cell on Summary or Inputs: every number and chart follows.",
     "Read Summary. The link behind each number leads to its row.",
-    "A row says how it is worked out, its source and its id; trace arrows work.",
+    "A row says how it is worked out, its source and its id; + at the left opens what is folded.",
     "Before you rely on it: Checks, then Assumptions, then Log.",
     "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
 )
@@ -91,7 +91,7 @@ def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
     column.answer()
     last = column.provenance()
     sheet.print_area = (0, 0, max(limits_end, last), 8)
-    sheet.one_page = True
+    sheet.one_page, sheet.freeze = True, (4, 0)
 
 
 def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
@@ -99,7 +99,7 @@ def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     estimate = book.estimate
     sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
     maker = (estimate.template.company or "Mantile").upper()
-    look = style.Style(size=9, bold=True, colour=style.GREY)
+    look = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
     sheet.set_text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", look)
     sheet.set_text(1, 1, estimate.title, style.COVER_TITLE)
     sheet.set_text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))

@@ -7,6 +7,7 @@ from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.text_width import height, lines
 
 
 def add_title_rows(
@@ -32,6 +33,12 @@ def mark_beginning(sheet: Sheet, row: int, column: int, sign: str, colour: str) 
     look = style.Style(colour=colour, bold=True)
     rule = {"type": "text", "criteria": "begins with", "value": sign, "format": look}
     sheet.conditional.append(((row, column, row, column), rule))
+
+
+def needed_height(text: str, look: style.Style, pixels: float) -> float:
+    """The height of a row in which a text is seen whole in a column."""
+    count = lines(text, look.size, pixels, mono=look.font != style.LABEL.font) if look.wrap else 1
+    return height(count, look.size)
 
 
 def cut(text: str, most: int) -> str:

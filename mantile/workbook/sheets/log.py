@@ -13,7 +13,7 @@ from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 
 _METRICS = tuple(JUDGED.values())
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
@@ -33,10 +33,11 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
             "recalculated: it differs from the stamp once an input is edited.",
         )
     )
-    sheet.widths = [64, 92, 330, 360, 150, *([80] * 6)]
+    sheet.widths = [54, 80, 300, 306, 120, *([74] * 6)]
     sheet.default_height = 26
     add_title_rows(book, sheet, "Log", _LAST, master)
     _heads(sheet)
+    sheet.freeze, sheet.repeat_rows = (5, 1), (3, 4)
     row = _versions(book, sheet, 5, stamp)
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
@@ -145,8 +146,11 @@ def _shown(book: EstimateBook, figure: Named) -> Node:
 
 
 def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:
+    look = _LINE.but(wrap=True)
     for column, text in enumerate(texts):
-        sheet.set_text(row, column, text, _LINE.but(shrink=True))
+        sheet.set_text(row, column, text, look)
+    heights = (needed_height(text, look, width) for text, width in zip(texts, sheet.widths, strict=False))
+    sheet.heights[row] = max(sheet.default_height or 0, *heights)
 
 
 def _number(sheet: Sheet, row: int, column: int, value: Value | None, look: style.Style) -> None:

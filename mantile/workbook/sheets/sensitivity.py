@@ -21,7 +21,8 @@ from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_varied_row
-from mantile.workbook.sheets.frame import add_title_rows, cut
+from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.text_width import cut_to
 
 # Columns of the table of inputs; those of low and high are also the columns of all figures worked out again.
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
@@ -29,8 +30,8 @@ _LAST = _SOURCE
 _ROOM = (5, 6)  # of the sorted rows: ends of unseen bars
 _CHART_ROWS = 15
 _TABLE = _CHART_ROWS + 4  # row
-_SMALL = style.Style(size=9)
-_NUMBER = style.Style(size=9, form="#,##0.0000", align="right")
+_SMALL = style.Style(size=style.SMALL)
+_NUMBER = style.Style(size=style.SMALL, form="#,##0.0000", align="right")
 _COUNT = _NUMBER.but(form="0")
 
 
@@ -47,7 +48,7 @@ class SensitivitySheet:
                 "percentage typed, all else as it is. Every figure on the way stands below.",
             )
         )
-        self.sheet.widths = [270, 86, 92, 72, 118, 118, *([92] * 6), 300]
+        self.sheet.widths = [214, 88, 84, 62, 94, 94, *([78] * 6), 200]
         add_title_rows(book, self.sheet, "Sensitivity", _LAST, master)
         self.sheet.heights[2] = 6
         self.sheet.freeze, self.sheet.repeat_rows = (2, 1), (0, 1)
@@ -88,14 +89,15 @@ class SensitivitySheet:
         title = style.Style(size=10.5, bold=True)
         for column, ranking in zip((0, 4, 9), self.figures.rankings.values(), strict=True):
             self.book.add_quantity(self.sheet, 3, column, ranking.title, title, scenario=ACROSS)
-            chart = self.tornado(ranking.result.key, ranking.result.label, (500, 18 * (_CHART_ROWS - 1)))
+            chart = self.tornado(ranking.result.key, ranking.result.label, (428, 18 * (_CHART_ROWS - 1)))
             self.sheet.charts.append((4, column, chart))
 
     def _heads(self, row: int) -> None:
         """Heads of the table, above them the results."""
         top = style.HEADER.but(bottom=None)
         for place, result in enumerate(self.figures.results):
-            head = f"{result.label}, {result.shown_unit}"
+            unit = f", {result.shown_unit}"
+            head = result.label if result.is_money else f"{result.label}{unit}"
             self.sheet.set_text(row, _high_of(place), head, style.HEADER_RIGHT.but(bottom=None))
         self.sheet.set_style(row, 0, _LAST, top)
         heads = ("driver", "unit", "base", "± percent", "lower", "higher", *(("low", "high") * 3), "source")
@@ -107,7 +109,7 @@ class SensitivitySheet:
         """The results as they are; which column is which end."""
         book, sheet = self.book, self.sheet
         bold = style.LABEL.but(bold=True, fill=style.PANEL)
-        small = style.VALUE.but(size=9, colour=style.GREY, fill=style.PANEL)
+        small = style.VALUE.but(size=style.SMALL, colour=style.GREY, fill=style.PANEL)
         sheet.set_text(row, 0, "As it is", bold)
         book.register(SIGN, CellAddress("Sensitivity", row))
         for column, sign in ((LOW, -1), (HIGH, 1)):
@@ -143,8 +145,8 @@ class SensitivitySheet:
                 (_high_of(place) - 1, _high_of(place)), ends.results[result.key], strict=True
             ):
                 book.add_quantity(sheet, row, column, value, _result_look(result), scenario=ACROSS)
-        source = cut(f"{ends.input.status}: {ends.input.source}", 54)
-        sheet.set_text(row, _SOURCE, source, style.SOURCE.but(shrink=False))
+        source = cut_to(f"{ends.input.status}: {ends.input.source}", style.SOURCE.size, sheet.widths[_SOURCE])
+        sheet.set_text(row, _SOURCE, source, style.SOURCE.but(wrap=False))
         sheet.ids[row] = ends.input.id
 
     def _block(self, row: int, ends: InputEnds) -> int:
@@ -160,15 +162,16 @@ class SensitivitySheet:
             rows += [(original, figure, f"as on {name}") for original, figure in pairs]
         for below, (original, figure, note) in enumerate(rows, row + 2):
             add_varied_row(self.book, sheet, below, original, figure, self.cases)
-            sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(shrink=False))
+            sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(wrap=False))
             sheet.set_text(below, _SOURCE, note, style.SOURCE)
         sheet.blocks.append((row, row + len(rows) + 1))
+        sheet.folds.append((row + 2, row + len(rows) + 1))
         return row + len(rows) + 2
 
     def _chart_data(self, row: int) -> None:
         """What the charts show: inputs with their ranges, the change of each result, and the sorted rows."""
         book, sheet, figures = self.book, self.sheet, self.figures
-        bold = style.Style(size=9, bold=True, colour=style.GREY)
+        bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         sheet.set_text(row, 0, "Chart data (live, not printed)", bold)
         book.add_constant(sheet, row, _ROOM[0], ROOM, _NUMBER)
         sheet.set_text(row, _ROOM[1], "× longest bars: room for labels", _SMALL)

@@ -38,24 +38,24 @@ _LIMITS, _OUTLOOK, _TRUST = 16, 31, 46  # rows of section heads
 _HEIGHTS = {
     0: 36,
     1: 22,
-    2: 8,
+    2: 4,
     3: 19,
     4: 21,
     5: 19,
     6: 21,
-    7: 10,
+    7: 6,
     8: 18,
     9: 17,
     10: 36,
     11: 17,
-    12: 32,
+    12: 48,
     13: 16,
     14: 20,
-    15: 10,
+    15: 6,
     16: 22,
-    30: 6,
+    30: 3,
     31: 22,
-    45: 6,
+    45: 3,
     46: 22,
     47: 18,
     48: 18,
@@ -100,7 +100,7 @@ def summary_sheet(
     SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)
     _trust(book, sheet, verdict, stamp)
     sheet.print_area = (0, FIRST, _TRUST + 3, LAST)
-    sheet.one_page = True
+    sheet.one_page, sheet.freeze = True, (2, 0)
 
 
 def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ...]) -> None:
@@ -116,7 +116,8 @@ def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ..
         label = inputs[name].label
         other = inputs.get(f"{DECODE}{name}") if disaggregated else None
         if other is not None:
-            label += ", prefill; decode" if degrees else ", prefill"
+            short = name.upper() if len(name) == 2 else label  # TP, PP: the names of degrees are known
+            label = f"{short}, prefill; decode" if degrees else f"{label}, prefill"
         sheet.set_text(row, column, label, small)
         _selector(book, sheet, row + 1, column, inputs[name])
         if other is not None and degrees:
@@ -134,7 +135,7 @@ def _select_decode_system(book: EstimateBook, sheet: Sheet) -> None:
 
 
 def _selector_label() -> style.Style:
-    return style.Style(size=8.5, colour=style.GREY, valign="bottom")
+    return style.Style(size=style.SMALL, colour=style.GREY, valign="bottom")
 
 
 def _selector(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input) -> None:
@@ -151,9 +152,9 @@ def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     """The answer and the plan in words; the verdict of the checks, and whether inputs changed."""
     texts = heading(book.estimate.equations, book.estimate.model.name, verdict)
     book.add_quantity(sheet, 0, FIRST, texts.answer, style.SUMMARY_TITLE)
-    book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=9))
-    book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=9))
-    book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=9))
+    book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=style.SMALL))
+    book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=style.SMALL))
+    book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=style.SMALL))
     book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
     link = "internal:'Checks'!A1"
     sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link=link)

@@ -26,8 +26,8 @@ CHART_DATA = 53  # first row below what is printed
 _FIRST = 1  # column of labels
 _SPLIT, _MEMORY, _OUTLOOK = 17, 23, 32  # rows of titles; the charts stand below
 _SIZE = (442, 232)
-_SMALL = style.Style(size=9)
-_NUMBER = style.Style(size=9, form="#,##0.000", align="right")
+_SMALL = style.Style(size=style.SMALL)
+_NUMBER = style.Style(size=style.SMALL, form="#,##0.000", align="right")
 _COUNT = _NUMBER.but(form="0")
 _TITLE = style.Style(size=10.5, bold=True)
 _MEMORY_COLOURS = {
@@ -49,7 +49,7 @@ class SummaryCharts:
 
     def lay_out(self, sensitivity_sheet: SensitivitySheet, sweep_sheet: SweepSheet) -> None:
         """All charts of the page."""
-        bold = style.Style(size=9, bold=True, colour=style.GREY)
+        bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         self.sheet.set_text(CHART_DATA, _FIRST, "Chart data (live, not printed)", bold)
         equations = self.book.estimate.equations
         self._split()
@@ -186,7 +186,7 @@ class SummaryCharts:
         """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
         equations = self.book.estimate.equations
         self._add(_OUTLOOK, 4, outlook(equations), _TITLE)
-        chart = sweep_sheet.interactivity(_SIZE, (0.115, 0.03, 0.85, 0.74))
+        chart = sweep_sheet.interactivity(_SIZE, (0.125, 0.03, 0.84, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
         priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
         label = self.book.currency.named("USD per million output tokens")
@@ -218,5 +218,5 @@ def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:
         ],
         [block(row, placed) for row, placed in enumerate(figures.blocks, points)],
         _SIZE,
-        (0.105, 0.03, 0.86, 0.74),
+        (0.125, 0.03, 0.84, 0.74),
     )

@@ -71,14 +71,14 @@ def add_tiles(book: EstimateBook, sheet: Sheet) -> None:
     }
     texts = tiles(book.estimate.equations)
     for tile in _tiles(book):
-        look = style.TILE.but(size=8.5, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY))
+        look = style.TILE.but(size=style.SMALL, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY))
         cell = Cell(look.but(right=_edge(tile.column)), text=questions.get(tile.column))
         sheet.set_cell(_QUESTIONS, tile.column, cell)
         _numbers(book, sheet, tile)
         words = texts[tile.key]
         _texts(book, sheet, tile, words.line, words.definition)
         if words.range is not None:
-            book.add_quantity(sheet, CHART_DATA + 2, tile.column, words.range, style.Style(size=9))
+            book.add_quantity(sheet, CHART_DATA + 2, tile.column, words.range, style.Style(size=style.SMALL))
     fail = style.Style(colour=style.FAIL, bold=True)
     rule = {"type": "cell", "criteria": "==", "value": 0, "format": fail}
     sheet.conditional.append(((_NUMBER, 1, _NUMBER, 1), rule))
@@ -124,7 +124,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             book,
             TTFT,
             column=3,
-            second="Prefill compute used, MFU",
+            second="Prefill compute, MFU",
             other=equations.headlines[PREFILL_MFU],
             other_form=style.FRONT["percent"],
         ),
@@ -132,7 +132,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             book,
             TPOT,
             column=4,
-            second="Decode bandwidth used, MBU",
+            second="Decode bandwidth, MBU",
             other=equations.headlines[DECODE_MBU],
             other_form=style.FRONT["percent"],
         ),
@@ -183,7 +183,7 @@ def _cost_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             USD_PER_MILLION_OUTPUT_TOKENS,
             column=8,
             key="cost",
-            label=book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.label),
+            label=book.currency.named("USD per M output tokens"),
             form=style.FRONT["usd"],
             second="All accelerators",
             other=headlines[USD_PER_HOUR],
@@ -261,8 +261,8 @@ def _texts(
 ) -> None:
     look = style.TILE.but(right=_edge(tile.column))
     sheet.set_text(_LABEL, tile.column, tile.label, look)
-    book.add_quantity(sheet, _LINE, tile.column, line, look.but(colour=style.INK, shrink=True))
-    small = look.but(size=8, wrap=True, valign="top")
+    book.add_quantity(sheet, _LINE, tile.column, line, look.but(colour=style.INK))
+    small = look.but(size=style.SMALL, wrap=True, valign="top")
     if definition is None:
         sheet.set_text(_DEFINITION, tile.column, tile.definition, small)
     else:

@@ -15,11 +15,12 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_labels, add_varied_row, value_cell
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
+_COLUMN = 84  # width
 _HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario; the points follow
 _FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
 _CURVES = 4  # so many values of the second input get a curve of their own
-_CHART = (470, 300)
-_PLOT = (0.10, 0.04, 0.87, 0.72)
+_CHART = (416, 300)
+_PLOT = (0.15, 0.04, 0.82, 0.72)
 
 
 class SweepSheet:
@@ -50,9 +51,9 @@ class SweepSheet:
         )
         purpose = f"The base scenario over {self.words}. {how}"
         self.sheet = book.add_sheet(Sheet("Sweep", "outputs", purpose))
-        self.sheet.widths = [250, 92, 92, *([92] * (width - 2))]
+        self.sheet.widths = [200, *([_COLUMN] * width)]
         add_title_rows(book, self.sheet, "Sweep", width, master)
-        self.sheet.heights |= {2: 6, _HEAD: 34, _HEAD + 1: 4}
+        self.sheet.heights |= {2: 6, _HEAD: 50, _HEAD + 1: 4}
         self.sheet.freeze, self.sheet.repeat_rows = (2, 1), (0, 1)
         self.row = _NOW
         self._lay_out()
@@ -71,7 +72,7 @@ class SweepSheet:
         heads = ("point", *(figure.label for figure in self.swept))
         for column, head in enumerate((*heads, *(result.label for result in self.results.values()))):
             self.sheet.set_text(_HEAD, column, head, style.HEADER_WRAP if column else style.HEADER)
-        small = style.Style(size=9, bold=True, colour=style.GREY)
+        small = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         first = min(self.charted.values())
         self.sheet.set_text(_HEAD - 2, first, "Chart data (live, not printed)", small)
         self.sheet.set_text(_HEAD - 1, first, NO_POINT.label, small.but(bold=False))
@@ -82,7 +83,7 @@ class SweepSheet:
     def _charted(self, point: Point) -> None:
         """What charts show of a point."""
         for key, value in point.charted.items():
-            look = _result_look(self.results[key]).but(size=9)
+            look = _result_look(self.results[key]).but(size=style.SMALL)
             self.book.add_quantity(self.sheet, self.row, self.charted[key], value, look, scenario=ACROSS)
 
     def _now(self) -> None:
@@ -149,7 +150,7 @@ class SweepSheet:
             look = _result_look(self.results[key]).but(colour=style.GREY)
             sheet.set_cell(self.row, self.columns[key], value_cell(look, result))
             if key in self.charted and not isinstance(result, str):
-                sheet.set_cell(self.row, self.charted[key], value_cell(look.but(size=9), result))
+                sheet.set_cell(self.row, self.charted[key], value_cell(look.but(size=style.SMALL), result))
         self.row += 1
 
     def _live(self) -> int:
@@ -289,7 +290,7 @@ def _input_look(figure: Input) -> style.Style:
 def _result_look(of: Shown) -> style.Style:
     """The look of a result; whether a plan can be is told in words."""
     return (
-        style.TEXT_VALUE.but(shrink=True)
+        style.TEXT_VALUE.but(size=style.SMALL)
         if of.digits is None
         else style.VALUE.but(form=style.amount(of.digits))
     )

@@ -1,12 +1,13 @@
 """Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
 
 Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then
-one per scenario. Figures of other sheets are linked in once, at the top.
+one per scenario. What the sheet comes to stands first. Figures of other sheets are linked in below.
 """
 
 from __future__ import annotations
 
-from textwrap import wrap
+from collections.abc import Sequence
+from itertools import groupby
 
 from mantile.equations.display import LETTERS
 from mantile.equations.override import OVERRIDE
@@ -22,16 +23,44 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, LINKED_IN, SHARED, Cell, CellAddress, Family, Sheet, reference
+from mantile.workbook.book import (
+    ANSWERS,
+    FIRST,
+    HEAD_ROW,
+    LINKED_IN,
+    SHARED,
+    Cell,
+    CellAddress,
+    Family,
+    Room,
+    Sheet,
+    reference,
+)
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, column_heads
+from mantile.workbook.sheets.folding import FOLDED, folded, folded_blocks, rows_in_use
+from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
+from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
+from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
+from mantile.workbook.text_width import cut_to
 
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
-WIDTHS = (104, 236, 66, 420, 118, 236)
+_NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
+_SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
+_SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
-_LINE = 78  # characters of the "how" column that fit on a line at 9.5 pt
-_ROW, _EXTRA = 18, 13
+_ROW = 18  # least height of a row
+_HEAD = 2  # rows over a block: air and its title
+_FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
+_LAST_FILTER = 5  # column
+HOW = 3  # column of how a figure is worked out, and of why one was overridden
+WHY = Room(
+    "Why",
+    "Why this figure is overridden, at most 120 characters for a scenario; A: and B: tell scenarios "
+    "apart. mantile import keeps it with the override.",
+    500,
+)
 
 
 def workings(
@@ -42,16 +71,18 @@ def workings(
     sections: tuple[Section, ...],
     master: Quantity,
     linked: bool = True,
+    shared: bool = False,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
         linked: whether figures of other sheets get a block of links; without it formulas refer to them
             directly.
+        shared: whether a value of all scenarios stands there that no section has.
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
-    shared = any(_has_shared(section) for section in sections)
-    sheet.widths = [*WIDTHS, 112 if shared else 4, *([124] * book.columns)]
+    shared = shared or any(_has_shared(section) for section in sections)
+    sheet.widths = _widths(book.columns, shared)
     last = FIRST + book.columns - 1
     add_title_rows(book, sheet, name, last, master)
     sheet.heights |= {2: 6, 3: 36}
@@ -60,11 +91,17 @@ def workings(
     sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
         sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
-    sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+    heads = (sheet.cells[HEAD_ROW, column].text or "" for column in range(len(sheet.widths)))
+    needed = (
+        needed_height(head, style.HEADER_WRAP, width) for head, width in zip(heads, sheet.widths, strict=True)
+    )
+    sheet.heights[HEAD_ROW] = max(sheet.heights[HEAD_ROW], *needed)
+    sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
 
-    row = 4
+    row = _answers(book, sheet, 4, last)
     imports = _imports(sections) if linked else ()
     if imports:
+        start = row
         row = _block_head(
             sheet,
             row,
@@ -78,9 +115,62 @@ def workings(
                 _value(book, sheet, row, FIRST + index, figure, index, link=True)
             sheet.links[figure] = CellAddress(name, row)
             row += 1
-    for section in sections:
-        row = _block(book, sheet, row, section, last)
+        sheet.blocks.append((start, row - 1))
+        if name in FOLDED:
+            sheet.folds.append((row - len(imports), row - 1))
+    used = rows_in_use(book.estimate) if name in FOLDED else set()
+    rows = [False] * row
+    for section, joined, after in folded_blocks(name, sections, used):
+        row = _block(book, sheet, row, section, last, after)
+        rows += [joined] * _HEAD + folded(name, section, used)
+    _fold(sheet, rows)
+    if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
+        add_free_head(book, sheet)
+    if name in _FILTERED:
+        sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
+    sheet.print_area = (0, 0, row - 1, last)
     return sheet
+
+
+def _widths(columns: int, shared: bool) -> list[float]:
+    """Widths with which the values of the scenarios are seen on a laptop beside what they are."""
+    values = [_ALL_SCENARIOS if shared else 4, *([_SCENARIO] * columns)]
+    spare = max(0, style.SCREEN - sum(_NARROWEST) - sum(values))
+    return [*(int(width + share * spare) for width, share in zip(_NARROWEST, _SHARES, strict=True)), *values]
+
+
+def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+    """What the sheet comes to, at its top; the row after it."""
+    rows = answers(book, sheet.name)
+    if not rows:
+        return row
+    titles = {
+        figure: section.title
+        for section in book.estimate.equations.sheets[sheet.name]
+        for figure in section.figures()
+    }
+    definitions = {figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()}
+    note = "what the rows below come to, live, in the units that people quote"
+    start = row
+    row = _block_head(sheet, row, ANSWERS, note, last)
+    for figure, unit, shown in rows:
+        how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
+        _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
+        for column in range(book.columns):
+            is_text = isinstance(book.estimate_values[column].get(figure), str)
+            look = style.value(unit, is_text=is_text).but(bold=True)
+            sheet.set_cell(row, FIRST + column, Cell(look, expression=shown, scenario=column))
+        row += 1
+    sheet.blocks.append((start, row - 1))
+    return row
+
+
+def _fold(sheet: Sheet, rows: Sequence[bool]) -> None:
+    """Fold rows away, in groups of those that stand together."""
+    for is_folded, group in groupby(enumerate(rows), key=lambda row: row[1]):
+        places = [place for place, _ in group]
+        if is_folded:
+            sheet.folds.append((places[0], places[-1]))
 
 
 def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
@@ -105,16 +195,16 @@ def _has_shared(section: Section) -> bool:
 
 
 def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
-    sheet.heights |= {row: 6, row + 1: 21}
+    sheet.heights |= {row: 3, row + 1: 20}
     sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
     sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
-    return row + 2
+    return row + _HEAD
 
 
-def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int) -> int:
+def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int, after: str) -> int:
     start = row
-    row = _block_head(sheet, row, section.title, section.note, last)
+    row = _block_head(sheet, row, section.title, section.note + after, last)
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
@@ -137,24 +227,31 @@ def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: i
 
 
 def _labels(
-    sheet: Sheet, row: int, title: str, figure: Named, identifier: str, total: int = 0, reasons: str = ""
+    sheet: Sheet,
+    row: int,
+    title: str,
+    figure: Named,
+    identifier: str,
+    total: int = 0,
+    how: str = "",
+    unit: str = "",
 ) -> None:
-    how, source = _how(figure)
-    how = reasons or how
+    worked_out, source = _how(figure)
+    is_override = identifier.endswith(OVERRIDE)
+    how, source = how or worked_out, "‹ type why" if is_override else source
     styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
-    for column, (text, look) in enumerate(
-        zip(
-            (title, figure.label, style.shown_unit(figure.unit), how, source, identifier), styles, strict=True
-        )
-    ):
-        sheet.set_text(row, column, text, look)
-    sheet.ids[row] = identifier
-    lines = (
-        1 if len(how) <= _LINE else len(wrap(how, _LINE - 6, break_on_hyphens=False))
-    )  # a long path goes to the next line whole
-    sheet.heights[row] = _ROW + (lines - 1) * _EXTRA
+    shown = style.shown_unit(unit or figure.unit)
+    label = figure.label.replace(" in use", "") if title == ANSWERS else figure.label
+    texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), label, shown, how, source, identifier)
+    for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
+        if is_override and column == HOW:
+            sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
+        else:
+            sheet.set_text(row, column, text, look)
+    sheet.ids[row], sheet.sections[row] = identifier, title
+    sheet.heights[row] = max(_ROW, *map(needed_height, texts, styles, sheet.widths))
 
 
 def _reasons(book: EstimateBook, figure: Named) -> str:
@@ -206,6 +303,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
             sheet.set_cell(row, FIRST + column, value_cell(look, stamps[figure.id], column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
+    add_free_cell(book, sheet, row, figure, look)
     for column in range(book.columns):
         place = book.input_cells.get((figure.id, column))
         if place is not None:  # the base scenario's cell is a selector on Summary; this one links to it

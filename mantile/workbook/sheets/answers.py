@@ -1,0 +1,94 @@
+"""What stands first on a sheet of workings: what it comes to, in the units that people quote.
+
+Each row repeats a figure of the sheet, which stands below with all that leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.override import Overridable
+from mantile.equations.workers import DECODE
+from mantile.graph.quantity import Named, Node, Quantity
+from mantile.workbook.estimate_book import EstimateBook
+
+_MEMORY = (
+    "memory.fits",
+    "memory.used",
+    "memory.limit",
+    "memory.weights",
+    "memory.kv",
+    "memory.activations",
+    "memory.reserve",
+    "memory.capacity_sequences",
+    "memory.batch",
+    "memory.kv_bytes_per_request",
+)
+_NETWORK = (
+    "network.tp.inside",
+    "network.tp.reached",
+    "network.stage.inside",
+    "network.stage.reached",
+    "network.p2p.bandwidth",
+    "network.out",
+)
+_PHASE = (
+    "time",
+    "bottleneck",
+    "bound.compute",
+    "bound.memory",
+    "bound.network",
+    "bound.overhead",
+    "mfu",
+    "mbu",
+)
+_COST = ("cost.electricity_per_day", "cost.tokens_per_day")
+_HARDWARE = ("name", "generation", "vendor", "system", "topology", "link", "memory_seen", "native")
+PERCENT = "%"  # a matter of the number format: the value stays a share
+_UNITS = {"s": "ms", "B": "GB", "B/s": "GB/s", "FLOP/s": "TFLOP/s"}
+
+
+def answers(book: EstimateBook, sheet: str) -> list[tuple[Quantity, str, Node]]:
+    """The figures that stand first on a sheet, each with its unit there and its value in that unit."""
+    own = {figure for section in book.estimate.equations.sheets[sheet] for figure in section.figures()}
+    chosen = dict.fromkeys(_chosen(book.estimate.equations, sheet))
+    return [
+        (figure, unit, figure if unit == PERCENT else book.displayed(figure, unit))
+        for figure, asked in chosen
+        if figure in own and isinstance(figure, Quantity)
+        for unit in [asked or _UNITS.get(figure.unit, figure.unit)]
+    ]
+
+
+def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
+    """Figures with the unit in which they are shown; "" for the usual one."""
+    figures, prefixes = graph.figures, ("", DECODE)
+    match sheet:
+        case "Hardware" | "Efficiency":
+            for prefix in prefixes:
+                for name in _HARDWARE:
+                    if f"{prefix}hardware.{name}" in figures:
+                        yield figures[f"{prefix}hardware.{name}"], ""
+            for overridable in graph.overridable.values():
+                yield from _in_use(overridable)
+        case "Memory" | "Network":
+            listed = _MEMORY if sheet == "Memory" else _NETWORK
+            names = [f"{prefix}{name}" for prefix in prefixes for name in listed]
+            yield from ((figures[name], "") for name in names if name in figures)
+        case "Prefill" | "Decode":
+            phase = sheet.lower()
+            for name in _PHASE:
+                if f"{phase}.{name}" in figures:
+                    yield figures[f"{phase}.{name}"], PERCENT if name in ("mfu", "mbu") else ""
+            step = graph.prefill if sheet == "Prefill" else graph.decode
+            unit = "ms" if sheet == "Prefill" else "us"
+            yield from ((block.time, unit) for block in step.blocks)
+            yield from ((figures[name], unit) for name in (f"{phase}.step.time",) if name in figures)
+        case "Serving" | "Cost":
+            yield from ((figure, metric.display_unit) for metric, figure in graph.headlines.items())
+            yield from ((figures[name], "") for name in _COST if name in figures)
+
+
+def _in_use(overridable: Overridable) -> Iterator[tuple[Named, str]]:
+    yield from ((figure, overridable.cell.unit) for figure in overridable.figures)

@@ -1,0 +1,88 @@
+"""Which rows of a sheet of workings stand open, and which are folded away behind an outline.
+
+What a sheet comes to stands at its top, the way there is folded. Of the library what scenarios of the
+workbook use stands open: rows of other accelerators, systems and profiles stay in the file, since one may
+choose them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from mantile.equations.graph import PROFILED
+from mantile.equations.override import OVERRIDE
+from mantile.estimate.estimate import Estimate
+from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
+
+LIBRARY = ("Hardware", "Efficiency")
+"""Sheets with what the library states."""
+FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+"""Sheets whose blocks fold."""
+
+_LISTED = 5  # titles of blocks that are named
+
+
+def rows_in_use(estimate: Estimate) -> set[Named]:
+    """The figures of the library that some scenario looks up, as the inputs are when the file is made."""
+    used: set[Named] = set()
+    for column in range(len(estimate.columns)):
+        values = estimate.values(column)
+        for figure in estimate.equations.quantities():
+            if figure.factor or figure.id.startswith("efficiency."):
+                continue  # of a table of formats the one that holds, below
+            for members, place in _lookups(figure):
+                position = values.get(place)
+                if isinstance(position, int | float) and 1 <= position <= len(members.members):
+                    used.add(members.members[int(position) - 1])
+        for workers in estimate.equations.workers:
+            for factor in workers.efficiency.in_use.values():
+                used |= {factor.library_figure(quantity, values) for quantity in factor.by_user.values()}
+    return used
+
+
+def _lookups(figure: Quantity) -> Iterator[tuple[Span, Node]]:
+    for node in expression(figure.body):
+        if isinstance(node, Apply) and node.operation == "index":
+            members, place = node.arguments
+            if isinstance(members, Span):
+                yield members, place
+
+
+def folded_blocks(
+    sheet: str, sections: Sequence[Section], used: set[Named]
+) -> list[tuple[Section, bool, str]]:
+    """Blocks; whether a block folds away with the one before it; and what to say of those that follow it so.
+
+    On the sheets of the library blocks without anything open fold away together, under the first of them.
+    """
+    closed = [sheet in LIBRARY and all(folded(sheet, section, used)) for section in sections]
+    joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
+    said: list[str] = []
+    for place in range(len(sections)):
+        rest = takewhile(lambda pair: pair[1], zip(sections[place + 1 :], joined[place + 1 :], strict=True))
+        titles = [section.title for section, _ in rest] if not joined[place] else []
+        listed = ", ".join(titles[:_LISTED])
+        more = f" and {len(titles) - _LISTED} more" if len(titles) > _LISTED else ""
+        said.append(f" · with {listed}{more}" if titles else "")
+    return list(zip(sections, joined, said, strict=True))
+
+
+def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
+    """For each row of a block, whether it is folded away.
+
+    Args:
+        used: figures of the library that are in use.
+    """
+    rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
+    if sheet not in FOLDED:
+        return [False] * len(rows)
+    return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
+
+
+def _stands_open(row: Named, used: set[Named]) -> bool:
+    """What one types, and what the library states of what is in use; results stand among the answers."""
+    if not isinstance(row, Input):
+        return False
+    assumed = row.status == "assumed" and not row.id.startswith(PROFILED)
+    return assumed or row.id.endswith(OVERRIDE) or (row in used and not row.fixed)

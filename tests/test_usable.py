@@ -1,0 +1,261 @@
+"""A workbook that people use: what they see first, what they may do, what fits a screen and a page."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.import_workbook import import_workbook
+from mantile.verify.verify import verify
+from mantile.workbook import style
+from mantile.workbook.book import ANSWERS, FIRST, HEAD_ROW, SHARED, Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.layout import lay_out
+from mantile.workbook.sheets.folding import FOLDED
+from mantile.workbook.sheets.workings import HOW
+from mantile.workbook.text_width import height, lines, width
+from mantile.workbook.write import build_workbook, page_breaks, print_scale, printed_width, screen_zoom
+
+BASE: dict[str, Any] = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
+TWO = BASE | {"variants": [{"name": "two replicas of TP4", "tp": 4, "dp": 2, "accelerator": "mi300x"}]}
+OF_OTHERS = ("Plan", "Layers", "IR")  # sheets with grids of their own
+_A4_WIDTH = 1047  # pixels between the margins
+_SCREEN = 1366 - 90  # pixels without numbers of rows, signs of outlines and the bar to scroll
+_LEAST = 7.0  # points of the smallest text, on paper and screen
+
+
+@pytest.fixture(scope="module")
+def estimates() -> dict[str, Estimate]:
+    return {"one": estimate(parse_scenario(BASE, "one")), "two": estimate(parse_scenario(TWO, "two"))}
+
+
+@pytest.fixture(scope="module")
+def books(estimates: dict[str, Estimate]) -> dict[str, EstimateBook]:
+    return {name: lay_out(made) for name, made in estimates.items()}
+
+
+def _folded(sheet: Sheet) -> set[int]:
+    return {row for first, last in sheet.folds for row in range(first, last + 1)}
+
+
+def test_answers_stand_first_and_repeat_rows_below(books: dict[str, EstimateBook]) -> None:
+    """In the units people quote, live, on every sheet whose workings fold."""
+    for book in books.values():
+        for name in FOLDED:
+            sheet = book.sheets[name]
+            rows = [row for row, section in sheet.sections.items() if section == ANSWERS]
+            assert rows and min(rows) == HEAD_ROW + 3
+            below = {identifier: row for row, identifier in sheet.ids.items() if row not in rows}
+            for row in rows:
+                assert below[sheet.ids[row]] > row
+                formula = book.formula_text(sheet, sheet.cells[row, FIRST])
+                assert f"H{below[sheet.ids[row]] + 1}" in formula
+    prefill = books["one"].sheets["Prefill"]
+    first = next(row for row, identifier in prefill.ids.items() if identifier == "prefill.time")
+    assert prefill.cells[first, 2].text == "ms"
+
+
+def test_of_the_library_what_is_used_stands_open(books: dict[str, EstimateBook]) -> None:
+    """Rows of other accelerators, systems and profiles are folded, and stay in the file."""
+    for name, chips in (("one", {"h100-sxm"}), ("two", {"h100-sxm", "mi300x"})):
+        sheet = books[name].sheets["Hardware"]
+        rows = {
+            row: identifier.split(".")[1]
+            for row, identifier in sheet.ids.items()
+            if identifier.startswith("library.") and identifier.endswith(".memory_bandwidth")
+        }
+        assert {chip for row, chip in rows.items() if row not in _folded(sheet)} == chips
+        assert len(rows) > 40
+    efficiency = books["two"].sheets["Efficiency"]
+    shown = {row for row in efficiency.ids if row not in _folded(efficiency)}
+    assert {row for row, one in efficiency.ids.items() if one.endswith(".override")} <= shown
+    profiles = {efficiency.ids[row].split(".")[2] for row in shown if "gemm_compute" in efficiency.ids[row]}
+    assert {"hopper", "cdna3"} <= profiles and "ampere" not in profiles
+
+
+@pytest.mark.exhaustive
+def test_protection_leaves_what_people_do(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+    """Filters, sorting, widths, heights and charts; outlines, which Excel opens on no protected sheet."""
+    book = _read(build_workbook(estimates["one"], tmp_path / "run.xlsx"))
+    for sheet in book.worksheets[:-1]:
+        outlined = any(size.outlineLevel for size in sheet.row_dimensions.values())
+        assert outlined == (sheet.title in (*FOLDED, "Sensitivity")), sheet.title
+        assert sheet.protection.sheet is not outlined
+        if outlined:
+            rules = [rule for rule in sheet.data_validations.dataValidation if rule.type == "custom"]
+            guarded = {place for rule in rules for area in rule.sqref.ranges for place in area.cells}
+            cells = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+            assert {(cell.row, cell.column) for cell in cells} == guarded
+            assert sum(area.size["rows"] for rule in rules for area in rule.sqref.ranges) == len(guarded)
+        else:
+            forbidden = ("autoFilter", "sort", "formatColumns", "formatRows", "objects")
+            assert not any(getattr(sheet.protection, what) for what in forbidden)
+        assert sheet.freeze_panes is not None or sheet.title in OF_OTHERS
+    for name in ("Hardware", "Efficiency"):
+        assert book[name].auto_filter.ref.startswith("A4:F")
+
+
+def test_values_are_seen_on_a_laptop(books: dict[str, EstimateBook]) -> None:
+    """The base, and with two scenarios both, beside what they are."""
+    for book in books.values():
+        for name in book.estimate.equations.sheets:
+            assert sum(book.sheets[name].widths[: FIRST + book.columns]) <= _SCREEN
+        for sheet in book.sheets.values():
+            assert printed_width(sheet) * screen_zoom(sheet) <= 100 * _SCREEN
+
+
+def test_every_text_can_be_read(books: dict[str, EstimateBook]) -> None:
+    """At least 7 pt on screen and on A4; fixed texts are seen whole in their cells."""
+    for book in books.values():
+        for name, sheet in book.sheets.items():
+            if name in OF_OTHERS:
+                continue
+            scale, zoom, folded = _scale(sheet), screen_zoom(sheet) / 100, _folded(sheet)
+            clipped = []
+            for (row, column), cell in sheet.cells.items():
+                if row in folded or not _says_something(cell):
+                    continue
+                inside = sheet.print_area is None or _within(sheet.print_area, row, column)
+                assert not cell.style.shrink and cell.style.size * zoom >= _LEAST
+                assert round(cell.style.size * (scale if inside else 1), 1) >= _LEAST, (name, row, column)
+                if inside and cell.text and not _fits(sheet, row, column, cell):
+                    clipped.append((name, row, column, cell.text))
+            assert clipped == []
+
+
+def test_the_standard_workbook_prints_on_forty_pages(books: dict[str, EstimateBook]) -> None:
+    """Prefill and Decode on two."""
+    pages = {name: 1 if s.one_page else _pages(s) for name, s in books["one"].sheets.items()}
+    assert pages["Prefill"] == pages["Decode"] == 2
+    assert sum(number for name, number in pages.items() if name not in OF_OTHERS) <= 34
+
+
+@pytest.mark.exhaustive
+def test_a_column_stands_ready_for_a_further_scenario(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+    """Typing a value is enough; without one there is no scenario."""
+    path = build_workbook(estimates["one"], tmp_path / "run.xlsx")
+    assert import_workbook(path).added == ()
+    book = _read(path)
+    row = _row(book, "Inputs", "inputs.tp")
+    cell = book["Inputs"].cell(row, FIRST + 2)
+    assert cell.value == f"=$H{row}" and not cell.protection.locked
+    cell.value = 4
+    book.save(path)
+    imported = import_workbook(path)
+    assert imported.added == ("Scenario B",) and imported.left_out == ()
+    assert [column.values["tp"] for column in imported.estimate.columns] == [8, 4]
+    assert [edit["found"] for edit in verify(path).inputs] == [4]
+    book["Inputs"].cell(HEAD_ROW + 1, FIRST + 2).value = "half"
+    book.save(path)
+    assert import_workbook(path).added == ("half",)
+
+
+@pytest.mark.exhaustive
+def test_reasons_are_typed_beside_overrides(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+    """Kept by import, for all scenarios or by letter; shown again, on Assumptions and Log as well."""
+    path = build_workbook(estimates["two"], tmp_path / "run.xlsx")
+    book = _read(path)
+    compute, price = (
+        (sheet, _row(book, sheet, identifier))
+        for sheet, identifier in (
+            ("Efficiency", "efficiency.gemm_compute.override"),
+            ("Hardware", "hardware.price_cloud.override"),
+        )
+    )
+    for (sheet, row), values, reason in (
+        (compute, (0.7, 0.5), "A: measured here · B: a guess"),
+        (price, (2.5, None), "a quote"),
+    ):
+        for column, value in enumerate(values, FIRST + 1):
+            book[sheet].cell(row, column).value = value
+        book[sheet].cell(row, HOW + 1).value = reason
+        assert not book[sheet].cell(row, HOW + 1).protection.locked
+    idle = book["Hardware"].cell(_row(book, "Hardware", "hardware.idle.override"), HOW + 1)
+    idle.value = "nothing stands beside this"
+    book.save(path)
+    imported = import_workbook(path)
+    base, variant = (
+        {item.id: item.reason for item in of.overrides}
+        for of in (imported.scenario, imported.scenario.variants[0])
+    )
+    assert base == {"efficiency.gemm_compute": "measured here", "hardware.price_cloud": "a quote"}
+    assert variant == {"efficiency.gemm_compute": "a guess"}
+    assert [item["cell"] for item in imported.left_out] == [f"Hardware!{idle.coordinate}"]
+    again = lay_out(imported.estimate)
+    for name in ("Efficiency", "Assumptions", "Log"):
+        texts = [cell.text for cell in again.sheets[name].cells.values() if cell.text]
+        assert any("measured here" in text for text in texts), name
+
+
+def _read(path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving
+        return openpyxl.load_workbook(path)
+
+
+def _row(book: Any, sheet: str, identifier: str) -> int:
+    return next(row for row in range(5, 5000) if book[sheet].cell(row, SHARED).value == identifier)
+
+
+def _scale(sheet: Sheet) -> float:
+    if not sheet.one_page:
+        return print_scale(sheet)[0] / 100
+    first, _, last, _ = sheet.print_area or (0, 0, 0, 0)
+    high = sum(sheet.heights.get(row, sheet.default_height or 20) for row in range(first, last + 1))
+    return min(1, _A4_WIDTH / printed_width(sheet), 731 / high)
+
+
+def _pages(sheet: Sheet) -> int:
+    """A page ends where it is full, or before a block that would be cut."""
+    last = sheet.print_area[2] if sheet.print_area else max(row for row, _ in sheet.cells)
+    folded, page, breaks = _folded(sheet), print_scale(sheet)[1], set(page_breaks(sheet))
+    head = sum(sheet.heights.get(row, 20) for row in range(*sheet.repeat_rows or (0, 0)))
+    pages, used = 1, 0.0
+    for row in range(last + 1):
+        high = 0 if row in folded else sheet.heights.get(row, sheet.default_height or 20)
+        if row in breaks or used + high > page:
+            pages, used = pages + 1, head
+        used += high
+    return pages
+
+
+def _within(area: tuple[int, int, int, int], row: int, column: int) -> bool:
+    return area[0] <= row <= area[2] and area[1] <= column <= area[3]
+
+
+def _says_something(cell: Cell | None) -> bool:
+    return cell is not None and bool(cell.text or cell.number is not None or cell.expression is not None)
+
+
+def _fits(sheet: Sheet, row: int, column: int, cell: Cell) -> bool:
+    mono = cell.style.font != style.LABEL.font
+    if cell.style.wrap:
+        count = lines(cell.text or "", cell.style.size, sheet.widths[column], mono=mono)
+        high = sheet.heights.get(row, sheet.default_height or 20)
+        return height(count, cell.style.size) <= high + 2
+    step = -1 if cell.style.align == "right" else 1
+    room = sum(sheet.widths[at] for at in _free(sheet, row, column, step))
+    return width(cell.text or "", cell.style.size, mono=mono) <= room + 4
+
+
+def _free(sheet: Sheet, row: int, column: int, step: int) -> Iterator[int]:
+    """The columns over which a text that is not wrapped may reach."""
+    yield column
+    column += step
+    while 0 <= column < len(sheet.widths) and not _says_something(sheet.cells.get((row, column))):
+        yield column
+        column += step
