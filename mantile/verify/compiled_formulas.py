@@ -1,204 +1,327 @@
-"""The `formulas` package with each distinct formula pattern compiled once.
+"""The `formulas` package with each distinct formula pattern compiled once, and without its scheduler.
 
-A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. Uses
-parts of the package that are not its public API, which is why its version is pinned; tests hold the results
-against its own model.
+A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. The
+package parses the text of a pattern and gives the functions it is made of; here they are called in the order
+in which cells need each other. Uses parts of the package that are not its public API, which is why its version
+is pinned; tests hold the results against its own model.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-import formulas
-from formulas.cell import Cell
+import numpy as np
+import schedula
+from formulas import Parser
+from formulas.functions import COMPILING
 from formulas.ranges import Ranges
-from schedula.utils.dsp import DispatchPipe
+from formulas.tokens.function import Function
+from formulas.tokens.operand import Error, Range
+from formulas.tokens.operator import Operator
 
-from mantile.workbook.read import Contents
-from mantile.workbook.references import REFERENCE, Formula, reference_of
+from mantile.workbook.package import letters
+from mantile.workbook.references import REFERENCE, Formula, Reference, reference_of
 
+Place = tuple[str, int, int]
+Contents = Mapping[str, Mapping[tuple[int, int], Any]]
+Step = tuple[Callable[..., Any], list[int]]
 
-class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
-    """A formula cell that runs a function compiled for another cell of the same pattern."""
-
-    def __init__(
-        self,
-        place: Ranges,
-        function: Callable[..., Any],
-        order: list[int],
-        ranges: list[Any],
-    ) -> None:
-        super().__init__(None, None)
-        _put(self, place)
-        self._arguments = [ranges[index].ranges for index in order]
-        self.inputs = OrderedDict((ranges[index].ranges[0]["name"], None) for index in order)
-        self._function = function
-        self.func = self._run
-
-    @property
-    def __name__(self) -> str:
-        """Unique, or the package searches long for a free name."""
-        return f"pattern of {self.output}"
-
-    def compile(self, references: Any = None, context: Any = None) -> PatternCell:
-        return self
-
-    def _run(self, *values: Any) -> Any:
-        arguments = []
-        for ranges, value in zip(self._arguments, values, strict=True):
-            argument = Ranges(ranges)
-            argument.values.update(value.values)
-            arguments.append(argument)
-        return self._function(*arguments)
+_EMPTY = schedula.EMPTY
+_EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
+_BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
 
 
-def _put(cell: Cell, place: Ranges) -> Cell:
-    """A cell where it stands; the package would work the place out again for each."""
-    cell.range, cell.output = place, place.ranges[0]["name"]
-    return cell
-
-
-class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
-    """An `ExcelModel` that compiles each pattern once.
+@dataclass(frozen=True)
+class Pattern:
+    """What formulas of one text do, but for the cells they read.
 
     Args:
-        contents: of the sheets' cells, as they were read.
+        steps: functions of the package, each with the places of its arguments among the cells read, the
+            constants and the results so far.
+        values_only: places among the cells read that no function needs as references.
+    """
+
+    constants: list[Any]
+    steps: list[Step]
+    values_only: frozenset[int]
+
+    def run(self, arguments: list[Any]) -> Any:
+        """The value of a formula whose references have these values."""
+        values = [*arguments, *self.constants]
+        for function, places in self.steps:
+            values.append(function(*[values[place] for place in places]))
+        result = values[-1]
+        if isinstance(result, Ranges):
+            result = result.value
+        if not isinstance(result, np.ndarray):
+            return result
+        return result.item() if result.size == 1 else _corner(result)
+
+
+def _corner(value: Any) -> Any:
+    """What the package shows in one cell of a result of several."""
+    return Ranges().set_value(_named("", 0, 0, 0, 0), value).value[0, 0]
+
+
+class _Steps:
+    """Takes tokens in the order in which the package's parser puts them, and makes a pattern of them.
+
+    Stands in place of the package's builder, which makes a graph of each formula.
+    """
+
+    def __init__(self, match: Any = None) -> None:
+        self.tokens: list[Any] = []
+        self.places: list[Any] = []
+        self.constants: list[Any] = []
+        self.steps: list[tuple[Callable[..., Any], list[Any]]] = []
+        self.references: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.tokens[index]
+
+    def pop(self) -> Any:
+        return self.tokens.pop()
+
+    def finish(self) -> None:
+        """Nothing is left to do at the end of a formula."""
+
+    def append(self, token: Any) -> None:
+        """A token whose arguments came before it."""
+        if isinstance(token, Operator | Function):
+            count = token.get_n_args
+            first = len(self.tokens) - count
+            taken, places = self.tokens[first:], self.places[first:]
+            del self.tokens[first:], self.places[first:]
+            token.update_input_tokens(*taken)
+            place = ("step", self._step(token, places))
+        elif isinstance(token, Range):
+            place = ("cell", _number_of(token.name))
+        else:
+            self.constants.append(token.compile())
+            place = ("constant", len(self.constants) - 1)
+        self.tokens.append(token)
+        self.places.append(place)
+
+    def _step(self, token: Any, places: list[Any]) -> int:
+        function, extra = token.compile(), []
+        if isinstance(function, dict):
+            extra = [_EXTRA[name] for name in function.get("extra_inputs", ())]
+            function = function["function"]
+        for value in extra:
+            self.constants.append(value)
+        before = [("constant", len(self.constants) - len(extra) + number) for number in range(len(extra))]
+        by_place = isinstance(token, Function) and token.name.upper() == _BY_PLACE
+        self.references |= {number for kind, number in places[by_place:] if kind == "cell"}
+        self.steps.append((function, [*before, *places]))
+        return len(self.steps) - 1
+
+    def pattern(self, cells: int) -> Pattern:
+        """What was taken, as a pattern that reads so many cells or ranges."""
+        first = {"cell": 0, "constant": cells, "step": cells + len(self.constants)}
+        steps = [
+            (function, [first[kind] + number for kind, number in places]) for function, places in self.steps
+        ]
+        if self.places[0][0] != "step":  # a reference or a constant alone
+            kind, number = self.places[0]
+            steps = [(_same, [first[kind] + number])]
+        return Pattern(self.constants, steps, frozenset(range(cells)) - self.references)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class _Parser(Parser):  # type: ignore[misc]  # the package has no types
+    ast_builder = _Steps
+
+
+def _placeholder(number: int) -> str:
+    return f"{letters(number + 1)}1"
+
+
+_PLACEHOLDER = re.compile(r"([A-Z]{1,3})1")
+
+
+def _number_of(name: str) -> int:
+    """Which of the references of a pattern a placeholder stands for."""
+    match = _PLACEHOLDER.fullmatch(name)
+    if match is None:
+        raise LookupError(name)  # a name, or a reference that is not to cells of a sheet
+    number = 0
+    for letter in match[1]:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+class CompiledSheets:
+    """Sheets of formulas that the package evaluates, each pattern compiled once.
+
+    Args:
+        contents: formulas and constants by sheet and cell.
+
+    Example:
+        CompiledSheets(read_cells(path).contents).calculate(["Sheet"])["Sheet", 0, 1]
     """
 
     def __init__(self, contents: Contents) -> None:
-        super().__init__()
-        self._contents = contents
-        self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
-        self._ranges: dict[tuple[str, str], Any] = {}
-        self._read: Mapping[str, set[tuple[int, int]]] = {}
+        self._contents = {sheet: dict(cells) for sheet, cells in contents.items()}
+        self._extent = {
+            sheet: (max((row for row, _ in cells), default=-1), max((column for _, column in cells), default=-1))
+            for sheet, cells in contents.items()
+        }
+        self._patterns: dict[str, Pattern | None] = {}
+        self._formulas: dict[Place, tuple[Pattern | None, list[Reference]]] = {}
+        self._order: list[Place | Reference] = []
+        self._ordered: tuple[str, ...] | None = None
 
-    def pushes(self, *worksheets: Any, context: Any = None) -> Any:
-        """As the package does; what no formula of these sheets refers to is not looked at."""
-        self._read = _read_by_formulas({sheet.title: self._contents[sheet.title] for sheet in worksheets})
-        return super().pushes(*worksheets, context=context)
+    def calculate(self, sheets: Iterable[str], typed: Mapping[Place, Any] | None = None) -> dict[Place, Any]:
+        """Values of all formulas of some sheets and of those that they read; none for what is circular.
 
-    def push(self, worksheet: Any, context: Any) -> Any:
-        """As the package does, but only cells that compute or are computed with: most cells are labels."""
-        worksheet, context = self.add_sheet(worksheet, context)
-        references, formula_references = self.references, self.formula_references(context)
-        context = {"external_links": self.external_links(context)} | context
-        contents, read = self._contents[worksheet.title], self._read.get(worksheet.title, set())
-        computed = {place for place, content in contents.items() if isinstance(content, Formula)}
-        rows, columns = worksheet.max_row, worksheet.max_column  # beyond them is nothing to compute with
-        read = {(row, column) for row, column in read if row < rows and column < columns}
-        for row, column in sorted(computed | read):
-            cell = worksheet.cell(row + 1, column + 1)
-            compiled = self.compile_cell(cell, context, references, formula_references)
-            self.add_cell(compiled, context, self.formula_ranges(context))
-        return self
+        Args:
+            typed: constants in place of what stands in cells.
+        """
+        if self._ordered != tuple(sheets := tuple(sheets)):
+            self._order, self._ordered = self._in_order(sheets), sheets
+        values: dict[Place, Any] = {}
+        arguments: dict[Reference, Any] = {}
+        typed = typed or {}
+        for node in self._order:
+            if isinstance(node, Reference):
+                arguments[node] = self._argument(node, values, typed)
+            elif node in typed:
+                values[node] = typed[node]
+            else:
+                pattern, references = self._formulas[node]
+                read = [arguments[reference] for reference in references]
+                if pattern is None or any(argument is None for argument in read):
+                    continue
+                with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
+                    values[node] = pattern.run(
+                        [
+                            argument.value if number in pattern.values_only else argument
+                            for number, argument in enumerate(read)
+                        ]
+                        if pattern.values_only
+                        else read
+                    )
+        return values
 
-    def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
-        """As the package does, but for formulas of a known pattern, and without rounding to 15 decimals."""
-        text = cell.value
-        if cell.data_type in ("n", "s") and text is not None and cell.coordinate not in formula_references:
-            return _put(Cell(None, text, check_formula=False), self._range(cell.coordinate, context))
-        if cell.data_type != "f" or not isinstance(text, str) or cell.coordinate in formula_references:
-            return super().compile_cell(cell, context, references, formula_references)
-        numbers: dict[str, int] = {}
-        shapes: list[tuple[int, int]] = []
+    def _in_order(self, sheets: Iterable[str]) -> list[Place | Reference]:
+        """Formulas and the references they have, each after what it needs."""
+        waiting = [
+            (sheet, *place)
+            for sheet in sheets
+            for place, content in self._contents.get(sheet, {}).items()
+            if isinstance(content, Formula)
+        ]
+        needs: dict[Place | Reference, list[Any]] = {place: [] for place in waiting}
+        while waiting:
+            place = waiting.pop()
+            self._formulas[place] = self._compiled(place)
+            references = needs[place] = self._formulas[place][1]
+            for reference in references:
+                if reference not in needs:
+                    needs[reference] = inside = list(self._formulas_in(reference))
+                    new = [other for other in inside if other not in needs]
+                    needs |= {other: [] for other in new}
+                    waiting += new
+        sorter = TopologicalSorter(needs)
+        with contextlib.suppress(CycleError):  # what is not part of a circle has values nevertheless
+            sorter.prepare()
+        order: list[Place | Reference] = []
+        while ready := sorter.get_ready():
+            order += ready
+            sorter.done(*ready)
+        return order
 
-        def replace(match: re.Match[str]) -> str:
+    def _compiled(self, place: Place) -> tuple[Pattern | None, list[Reference]]:
+        """The pattern of a formula, None if it is none that the package can evaluate, and what it reads."""
+        references: dict[Reference, int] = {}
+
+        def replaced(match: re.Match[str]) -> str:
             if match["text"] is not None:
                 return match["text"]
-            plain = match.group().replace("$", "")
-            if plain not in numbers:
-                numbers[plain] = len(numbers)
-                area = reference_of(match, "")
-                height = area.last_row - area.row if match["c2"] else -1
-                shapes.append((height, area.last_column - area.column))
-            return f"#{numbers[plain]}"
+            reference = self._within(reference_of(match, place[0]))
+            return _placeholder(references.setdefault(reference, len(references)))
 
-        key = (REFERENCE.sub(replace, text), *shapes)
-        ranges = [self._range(reference, context) for reference in numbers]
-        if key in self._patterns:
-            function, order = self._patterns[key]
-            return PatternCell(self._range(cell.coordinate, context), function, order, ranges)
-        compiled = super().compile_cell(cell, context, references, formula_references)
-        names = [part.ranges[0]["name"] for part in ranges]
-        arguments = list(compiled.func.inputs) if compiled.func is not None else []
-        if arguments and sorted(arguments) == sorted(names):
-            self._patterns[key] = (_straight(compiled.func.func), [names.index(name) for name in arguments])
-        return compiled
+        text = REFERENCE.sub(replaced, self._contents[place[0]][place[1:]])
+        if text not in self._patterns:
+            self._patterns[text] = _pattern(text, len(references))
+        return self._patterns[text], list(references)
 
-    def _range(self, reference: str, context: Any) -> Any:
-        """What a reference of a sheet means; each is read many times."""
-        key = (context["sheet"], reference)
-        if key not in self._ranges:
-            self._ranges[key] = Ranges().push(reference, context=context)
-        return self._ranges[key]
+    def _within(self, reference: Reference) -> Reference:
+        """As much of a range as the sheet has cells: nothing stands beyond."""
+        rows, columns = self._extent.get(reference.sheet, (-1, -1))
+        return Reference(
+            sheet=reference.sheet,
+            row=reference.row,
+            column=reference.column,
+            last_row=max(min(reference.last_row, rows), reference.row),
+            last_column=max(min(reference.last_column, columns), reference.column),
+            dollar="",
+        )
 
+    def _formulas_in(self, reference: Reference) -> Iterable[Place]:
+        cells = self._contents.get(reference.sheet, {})
+        for row in range(reference.row, reference.last_row + 1):
+            for column in range(reference.column, reference.last_column + 1):
+                if isinstance(cells.get((row, column)), Formula):
+                    yield reference.sheet, row, column
 
-# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and
-# extra inputs are among the inputs.
-_STEP_KEYS = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
-
-
-def _straight(pipe: Any) -> Callable[..., Any]:
-    """The steps of a compiled formula one after the other.
-
-    The package's scheduler, which takes most of the time, is left out.
-
-    A formula is a handful of calls of the package's own functions whose order never changes. If one raises,
-    or a step is not a plain call, the package runs the formula itself.
-    """
-    if not isinstance(pipe, DispatchPipe):
-        return pipe  # type: ignore[no-any-return]
-    nodes, defaults = pipe.dsp.nodes, pipe.dsp.default_values
-    waiting = [node for node in nodes.values() if node["type"] == "function"]
-    if len(pipe.outputs) != 1 or any(set(node) - _STEP_KEYS or len(node["outputs"]) != 1 for node in waiting):
-        return pipe  # type: ignore[no-any-return]
-    slots = {name: place for place, name in enumerate((*pipe.inputs, *defaults))}
-    constants = [figure["value"] for figure in defaults.values()]
-    steps: list[tuple[Callable[..., Any], list[int]]] = []
-    while waiting:
-        ready = next((node for node in waiting if all(name in slots for name in node["inputs"])), None)
-        if ready is None:
-            return pipe  # type: ignore[no-any-return]
-        waiting.remove(ready)
-        steps.append((ready["function"], [slots[name] for name in ready["inputs"]]))
-        slots[ready["outputs"][0]] = len(slots)
-    if len(slots) != len(pipe.inputs) + len(constants) + len(steps) or pipe.outputs[0] not in slots:
-        return pipe  # type: ignore[no-any-return]
-    result_slot = slots[pipe.outputs[0]]
-    filters = nodes[pipe.outputs[0]].get(
-        "filters", ()
-    )  # a reference that INDEX gives becomes what stands there
-
-    def run(*arguments: Any) -> Any:
-        values = [*arguments, *constants]
-        try:
-            for function, places in steps:
-                values.append(function(*[values[place] for place in places]))
-            result = values[result_slot]
-            for value_filter in filters:
-                result = value_filter(result)
-        except Exception:
-            return pipe(*arguments)
-        return result
-
-    return run
+    def _argument(self, reference: Reference, values: Mapping[Place, Any], typed: Mapping[Place, Any]) -> Any:
+        """The values of a range as the package hands them on; None where one has none."""
+        name, cells = reference.sheet, self._contents.get(reference.sheet, {})
+        first, last = reference.column, reference.last_column
+        area = np.empty((reference.last_row - reference.row + 1, last - first + 1), object)
+        for row in range(reference.row, reference.last_row + 1):
+            for column in range(first, last + 1):
+                content = cells.get((row, column), _EMPTY)
+                if typed and (name, row, column) in typed:
+                    content = typed[name, row, column]
+                elif isinstance(content, Formula):
+                    if (name, row, column) not in values:
+                        return None
+                    content = values[name, row, column]
+                elif isinstance(content, str):
+                    content = Error.errors.get(content, content)
+                area[row - reference.row, column - first] = content
+        place = _named(name, reference.row, first, reference.last_row, last)
+        argument = Ranges((place,), {place["name"]: (place, area)})
+        argument._value = area
+        return argument
 
 
-def _read_by_formulas(contents: Contents) -> Mapping[str, set[tuple[int, int]]]:
-    """Row and column, from 0, of every cell that a formula of these sheets refers to, by sheet."""
-    read: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for sheet, cells in contents.items():
-        for content in cells.values():
-            if isinstance(content, Formula):
-                for match in REFERENCE.finditer(content):
-                    if match["text"] is None:
-                        area = reference_of(match, sheet)
-                        read[area.sheet] |= {
-                            (row, column)
-                            for row in range(area.row, area.last_row + 1)
-                            for column in range(area.column, area.last_column + 1)
-                        }
-    return read
+def _named(sheet: str, row: int, column: int, last_row: int, last_column: int) -> dict[str, Any]:
+    """A range as the package describes it."""
+    first, last = letters(column + 1), letters(last_column + 1)
+    name = f"{first}{row + 1}"
+    if (row, column) != (last_row, last_column):
+        name = f"{name}:{last}{last_row + 1}"
+    return {
+        "sheet_id": sheet,
+        "name": f"{sheet}!{name}",
+        "ref": name,
+        "c1": first,
+        "c2": last,
+        "n1": column + 1,
+        "n2": last_column + 1,
+        "r1": str(row + 1),
+        "r2": str(last_row + 1),
+    }
+
+
+def _pattern(text: str, cells: int) -> Pattern | None:
+    """The package's reading of a formula whose references are placeholders; None if it has none."""
+    try:
+        _, builder = _Parser(True).ast(text)
+        return builder.pattern(cells)  # type: ignore[no-any-return]
+    except Exception:
+        return None

@@ -14,9 +14,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+
 from mantile.library.errors import InputError
 from mantile.workbook.package import column_number
-from mantile.workbook.read import Cells, read_cells
+from mantile.workbook.read import Cells, Contents, read_cells
+from mantile.workbook.references import Formula
 
 Place = tuple[str, int, int]
 Values = dict[str, dict[tuple[int, int], Any]]
@@ -37,34 +40,50 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 def with_formulas(
     cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = (), fast: bool = True
 ) -> Values:
-    """Every cell of a workbook as the `formulas` package works it out.
+    """Every formula of a workbook as the `formulas` package works it out.
 
     Args:
         cells: the workbook as read; the package would read it again, and follow names and links.
-        sheets: names of the sheets to work out, whose capitals the package does not keep.
-        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells`
-            too.
+        sheets: names of the sheets to work out.
+        without: formulas that no engine is handed; the value stored with each stands in its place.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
     contents = {sheet: dict(of_sheet) for sheet, of_sheet in cells.contents.items()}
     for sheet, row, column in without:
-        contents[sheet].pop((row, column), None)
         stored = cells.stored[sheet].get((row, column))
-        cell = cells.workbook[sheet].cell(row + 1, column + 1)
-        cell.value = stored
-        cell.data_type = "s" if isinstance(stored, str) else cell.data_type  # a text, whatever it begins with
+        contents[sheet] |= {(row, column): stored}
+        if stored is None:
+            del contents[sheet][row, column]
     with _quiet():
-        import formulas
-        from formulas.excel import BOOK
+        if not fast:
+            return _with_stock_model(contents, sheets)
+        from mantile.verify.compiled_formulas import CompiledSheets
 
-        from mantile.verify.compiled_formulas import CompiledModel
+        values: Values = {sheet: {} for sheet in sheets}
+        for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
+            if sheet in values:
+                values[sheet][row, column] = value
+    return values
 
-        model = CompiledModel(contents) if fast else formulas.ExcelModel()
-        model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
-        _, context = model.add_book(context={"directory": "", "filename": _NAME})
-        model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
-        solution = model.finish(circular=False).calculate()
-    return _values(solution, sheets)
+
+def _with_stock_model(contents: Contents, sheets: tuple[str, ...]) -> Values:
+    """The same by the package's own model, whose workbook holds only these cells."""
+    import formulas
+    from formulas.excel import BOOK
+
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.worksheets[0])
+    for name, of_sheet in contents.items():
+        sheet = workbook.create_sheet(name)
+        for (row, column), content in of_sheet.items():
+            cell = sheet.cell(row + 1, column + 1, content)
+            if isinstance(content, str) and not isinstance(content, Formula):
+                cell.data_type = "s"  # a text, whatever it begins with
+    model = formulas.ExcelModel()
+    model.books[_NAME.upper()] = {BOOK: workbook, "references": {}, "external_links": {}}
+    _, context = model.add_book(context={"directory": "", "filename": _NAME})
+    model.pushes(*(workbook[sheet] for sheet in sheets), context=context)
+    return _values(model.finish(circular=False).calculate(), sheets)
 
 
 @contextlib.contextmanager
