@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import schedula
@@ -25,7 +25,7 @@ from formulas.tokens.operand import Error, Range
 from formulas.tokens.operator import Operator
 
 from mantile.workbook.package import letters
-from mantile.workbook.references import REFERENCE, Formula, Reference, reference_of
+from mantile.workbook.references import REFERENCE, Formula, reference_of
 
 Place = tuple[str, int, int]
 Contents = Mapping[str, Mapping[tuple[int, int], Any]]
@@ -34,6 +34,16 @@ Step = tuple[Callable[..., Any], list[int]]
 _EMPTY = schedula.EMPTY
 _EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
 _BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
+
+
+class Area(NamedTuple):
+    """A cell or a range that formulas read; rows and columns from 0."""
+
+    sheet: str
+    row: int
+    column: int
+    last_row: int
+    last_column: int
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ class _Steps:
             token.update_input_tokens(*taken)
             place = ("step", self._step(token, places))
         elif isinstance(token, Range):
-            place = ("cell", _number_of(token.name))
+            place = ("cell", _NUMBERS[token.name])
         else:
             self.constants.append(token.compile())
             place = ("constant", len(self.constants) - 1)
@@ -143,22 +153,9 @@ class _Parser(Parser):  # type: ignore[misc]  # the package has no types
     ast_builder = _Steps
 
 
-def _placeholder(number: int) -> str:
-    return f"{letters(number + 1)}1"
-
-
-_PLACEHOLDER = re.compile(r"([A-Z]{1,3})1")
-
-
-def _number_of(name: str) -> int:
-    """Which of the references of a pattern a placeholder stands for."""
-    match = _PLACEHOLDER.fullmatch(name)
-    if match is None:
-        raise LookupError(name)  # a name, or a reference that is not to cells of a sheet
-    number = 0
-    for letter in match[1]:
-        number = number * 26 + ord(letter) - 64
-    return number - 1
+# What stands for the references of a pattern, in their order. Excel takes 255 arguments at most.
+_PLACEHOLDERS = [f"{letters(number + 1)}1" for number in range(1_000)]
+_NUMBERS = {name: number for number, name in enumerate(_PLACEHOLDERS)}
 
 
 class CompiledSheets:
@@ -177,9 +174,10 @@ class CompiledSheets:
             sheet: (max((row for row, _ in cells), default=-1), max((column for _, column in cells), default=-1))
             for sheet, cells in contents.items()
         }
+        self._areas: dict[tuple[str, ...], Area] = {}
         self._patterns: dict[str, Pattern | None] = {}
-        self._formulas: dict[Place, tuple[Pattern | None, list[Reference]]] = {}
-        self._order: list[Place | Reference] = []
+        self._formulas: dict[Place, tuple[Pattern | None, list[Area]]] = {}
+        self._order: list[Place | Area] = []
         self._ordered: tuple[str, ...] | None = None
 
     def calculate(self, sheets: Iterable[str], typed: Mapping[Place, Any] | None = None) -> dict[Place, Any]:
@@ -191,10 +189,10 @@ class CompiledSheets:
         if self._ordered != tuple(sheets := tuple(sheets)):
             self._order, self._ordered = self._in_order(sheets), sheets
         values: dict[Place, Any] = {}
-        arguments: dict[Reference, Any] = {}
+        arguments: dict[Area, Any] = {}
         typed = typed or {}
         for node in self._order:
-            if isinstance(node, Reference):
+            if isinstance(node, Area):
                 arguments[node] = self._argument(node, values, typed)
             elif node in typed:
                 values[node] = typed[node]
@@ -214,7 +212,7 @@ class CompiledSheets:
                     )
         return values
 
-    def _in_order(self, sheets: Iterable[str]) -> list[Place | Reference]:
+    def _in_order(self, sheets: Iterable[str]) -> list[Place | Area]:
         """Formulas and the references they have, each after what it needs."""
         waiting = [
             (sheet, *place)
@@ -222,7 +220,7 @@ class CompiledSheets:
             for place, content in self._contents.get(sheet, {}).items()
             if isinstance(content, Formula)
         ]
-        needs: dict[Place | Reference, list[Any]] = {place: [] for place in waiting}
+        needs: dict[Place | Area, list[Any]] = {place: [] for place in waiting}
         while waiting:
             place = waiting.pop()
             self._formulas[place] = self._compiled(place)
@@ -236,47 +234,51 @@ class CompiledSheets:
         sorter = TopologicalSorter(needs)
         with contextlib.suppress(CycleError):  # what is not part of a circle has values nevertheless
             sorter.prepare()
-        order: list[Place | Reference] = []
+        order: list[Place | Area] = []
         while ready := sorter.get_ready():
             order += ready
             sorter.done(*ready)
         return order
 
-    def _compiled(self, place: Place) -> tuple[Pattern | None, list[Reference]]:
+    def _compiled(self, place: Place) -> tuple[Pattern | None, list[Area]]:
         """The pattern of a formula, None if it is none that the package can evaluate, and what it reads."""
-        references: dict[Reference, int] = {}
+        references: dict[Area, int] = {}
 
         def replaced(match: re.Match[str]) -> str:
             if match["text"] is not None:
                 return match["text"]
-            reference = self._within(reference_of(match, place[0]))
-            return _placeholder(references.setdefault(reference, len(references)))
+            area = self._area(match, place[0])
+            return _PLACEHOLDERS[references.setdefault(area, len(references))]
 
         text = REFERENCE.sub(replaced, self._contents[place[0]][place[1:]])
         if text not in self._patterns:
             self._patterns[text] = _pattern(text, len(references))
         return self._patterns[text], list(references)
 
-    def _within(self, reference: Reference) -> Reference:
-        """As much of a range as the sheet has cells: nothing stands beyond."""
-        rows, columns = self._extent.get(reference.sheet, (-1, -1))
-        return Reference(
-            sheet=reference.sheet,
-            row=reference.row,
-            column=reference.column,
-            last_row=max(min(reference.last_row, rows), reference.row),
-            last_column=max(min(reference.last_column, columns), reference.column),
-            dollar="",
-        )
 
-    def _formulas_in(self, reference: Reference) -> Iterable[Place]:
+    def _area(self, match: re.Match[str], sheet: str) -> Area:
+        """What a reference means; as much of a range as the sheet has cells: nothing stands beyond."""
+        key = (match["sheet"] or sheet, match["c1"], match["r1"], match["c2"], match["r2"])
+        if key not in self._areas:
+            there = reference_of(match, sheet)
+            rows, columns = self._extent.get(there.sheet, (-1, -1))
+            self._areas[key] = Area(
+                sheet=there.sheet,
+                row=there.row,
+                column=there.column,
+                last_row=max(min(there.last_row, rows), there.row),
+                last_column=max(min(there.last_column, columns), there.column),
+            )
+        return self._areas[key]
+
+    def _formulas_in(self, reference: Area) -> Iterable[Place]:
         cells = self._contents.get(reference.sheet, {})
         for row in range(reference.row, reference.last_row + 1):
             for column in range(reference.column, reference.last_column + 1):
                 if isinstance(cells.get((row, column)), Formula):
                     yield reference.sheet, row, column
 
-    def _argument(self, reference: Reference, values: Mapping[Place, Any], typed: Mapping[Place, Any]) -> Any:
+    def _argument(self, reference: Area, values: Mapping[Place, Any], typed: Mapping[Place, Any]) -> Any:
         """The values of a range as the package hands them on; None where one has none."""
         name, cells = reference.sheet, self._contents.get(reference.sheet, {})
         first, last = reference.column, reference.last_column
