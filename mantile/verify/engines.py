@@ -1,8 +1,9 @@
-"""Other engines that recalculate a workbook file: the `formulas` package and headless LibreOffice."""
+"""Other engines that recalculate a workbook file: the `formulas` package, formualizer, headless LibreOffice."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import re
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ Values = dict[str, dict[tuple[int, int], Any]]
 
 _NAME = "book.xlsx"  # to the package, whatever the file is called
 _KEY = re.compile(r"^'\[[^\]]*\](?P<sheet>[^']+)'!(?P<cell>[A-Z]{1,3}[0-9]+)$")
+_ERRORS = {"Div": "#DIV/0!", "Na": "#N/A", "Name": "#NAME?"}  # of formualizer, where not spelled as they are
 _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"
  xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -48,12 +50,7 @@ def with_formulas(
         without: formulas that no engine is handed; the value stored with each stands in its place.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
-    contents = {sheet: dict(of_sheet) for sheet, of_sheet in cells.contents.items()}
-    for sheet, row, column in without:
-        stored = cells.stored[sheet].get((row, column))
-        contents[sheet] |= {(row, column): stored}
-        if stored is None:
-            del contents[sheet][row, column]
+    contents = _handed(cells, without)
     with _quiet():
         if not fast:
             return _with_stock_model(contents, sheets)
@@ -64,6 +61,84 @@ def with_formulas(
             if sheet in values:
                 values[sheet][row, column] = value
     return values
+
+
+def _handed(cells: Cells, without: Iterable[Place]) -> Contents:
+    """What an engine is handed: the stored value in place of some formulas."""
+    contents = {sheet: dict(of_sheet) for sheet, of_sheet in cells.contents.items()}
+    for sheet, row, column in without:
+        del contents[sheet][row, column]
+        stored = cells.stored[sheet].get((row, column))
+        if stored is not None:
+            contents[sheet][row, column] = stored
+    return contents
+
+
+def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = ()) -> Values:
+    """Every formula of a workbook as formualizer works it out, which is handed cells and no file.
+
+    Args:
+        cells: the workbook as read.
+        sheets: names of the sheets to work out; other sheets are not handed over.
+        without: formulas that no engine is handed; the value stored with each stands in its place.
+
+    Raises:
+        InputError: if formualizer is not installed.
+    """
+    if not has_formualizer():
+        raise InputError(
+            "formualizer is not installed; expected the extra of that name: pip install 'mantile[formualizer]'"
+        )
+    import formualizer
+
+    contents = _handed(cells, without)
+    table = formualizer.Workbook(mode=formualizer.WorkbookMode.Ephemeral)
+    for name in sheets:  # all, before any formula refers to one
+        table.add_sheet(name)
+    for name in sheets:
+        height, width = _extent(contents[name])
+        constants: list[list[Any]] = [[None] * width for _ in range(height)]
+        sheet = table.sheet(name)
+        for (row, column), content in contents[name].items():
+            if not isinstance(content, Formula):
+                constants[row][column] = content
+        sheet.set_values_batch(1, 1, height, width, constants)
+        for (row, column), content in contents[name].items():
+            if isinstance(content, Formula):
+                with contextlib.suppress(RuntimeError):  # what it cannot parse has no value
+                    sheet.set_formula(row + 1, column + 1, str(content))
+    table.evaluate_all()
+    values: Values = {}
+    for name in sheets:
+        height, width = _extent(contents[name])
+        found = table.sheet(name).get_values(formualizer.RangeAddress(name, 1, 1, height, width))
+        values[name] = {
+            (row, column): _value_of(found[row][column])
+            for (row, column), content in contents[name].items()
+            if isinstance(content, Formula)
+        }
+    return values
+
+
+def has_formualizer() -> bool:
+    """Whether formualizer is installed."""
+    return importlib.util.find_spec("formualizer") is not None
+
+
+def _extent(cells: Mapping[tuple[int, int], Any]) -> tuple[int, int]:
+    """Rows and columns from the first to the last that is filled; one at least."""
+    return (
+        1 + max((row for row, _ in cells), default=0),
+        1 + max((column for _, column in cells), default=0),
+    )
+
+
+def _value_of(found: Any) -> Any:
+    """A value of formualizer, errors as Excel writes them."""
+    if not isinstance(found, dict):
+        return found
+    kind = str(found.get("kind"))
+    return _ERRORS.get(kind, f"#{kind.upper()}!")
 
 
 def _with_stock_model(contents: Contents, sheets: tuple[str, ...]) -> Values:
