@@ -221,7 +221,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
     memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
-    used, usable = text(memory.used / memory.usable, "0%"), percent(memory.usable / capacity, 1)
+    used, usable = percent(memory.used / memory.usable, 0), percent(memory.usable / capacity, 1)
     in_gb = rounded(in_unit(capacity, "GB"), 1)
     accelerators = text(serving.accelerators, "0")
     return {
@@ -237,7 +237,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             "e2e",
             told(
                 graph.headlines[E2E],
-                join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token"),
+                join(percent(serving.ttft / serving.e2e, 0), " of it to the first token"),
             ),
         ),
         "throughput": _ranged(
@@ -248,7 +248,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
         "cost": _tile(
-            "cost", join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%"))
+            "cost", join(inputs.price_basis, " price, utilisation ", percent(inputs.utilisation, 1))
         ),
         "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", rounded(inputs.pue, 2))),
     }
@@ -325,7 +325,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         " and ",
         index(span(names), second),
         " take ",
-        text(both, "0%"),
+        percent(both, 0),
     )
     title = where(graph.checks.possible > 0, words, f"{name.capitalize()}: not known")
     return ModuleTimes(_title(name, title), groups, ranked, both)

@@ -171,7 +171,10 @@ class CompiledSheets:
     def __init__(self, contents: Contents) -> None:
         self._contents = {sheet: dict(cells) for sheet, cells in contents.items()}
         self._extent = {
-            sheet: (max((row for row, _ in cells), default=-1), max((column for _, column in cells), default=-1))
+            sheet: (
+                max((row for row, _ in cells), default=-1),
+                max((column for _, column in cells), default=-1),
+            )
             for sheet, cells in contents.items()
         }
         self._areas: dict[tuple[str, ...], Area] = {}
@@ -254,7 +257,6 @@ class CompiledSheets:
         if text not in self._patterns:
             self._patterns[text] = _pattern(text, len(references))
         return self._patterns[text], list(references)
-
 
     def _area(self, match: re.Match[str], sheet: str) -> Area:
         """What a reference means; as much of a range as the sheet has cells: nothing stands beyond."""

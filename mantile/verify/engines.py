@@ -1,4 +1,4 @@
-"""Other engines that recalculate a workbook file: the `formulas` package, formualizer, headless LibreOffice."""
+"""Other engines that recalculate a workbook: the `formulas` package, formualizer and headless LibreOffice."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
     """
     if not has_formualizer():
         raise InputError(
-            "formualizer is not installed; expected the extra of that name: pip install 'mantile[formualizer]'"
+            "formualizer is not installed; it comes with the extra of its name: "
+            "pip install 'mantile[formualizer]'"
         )
     import formualizer
 

@@ -46,8 +46,8 @@ def verify(path: str | Path, engine: Engine = "formulas") -> Report:
             "formualizer" (compiled, the fastest; an extra of its own).
 
     Raises:
-        InputError: if the file is not a Mantile workbook, an input cell holds what it cannot be, or the engine
-            is not installed.
+        InputError: if the file is not a Mantile workbook, an input cell holds what it cannot be, or the
+            engine is not installed.
 
     Example:
         mantile.verify("run.xlsx").ok
