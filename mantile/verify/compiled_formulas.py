@@ -2,8 +2,8 @@
 
 A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. The
 package parses the text of a pattern and gives the functions it is made of; here they are called in the order
-in which cells need each other. Uses parts of the package that are not its public API, which is why its version
-is pinned; tests hold the results against its own model.
+in which cells need each other. Uses parts of the package that are not its public API, which is why its
+version is pinned; tests hold the results against its own model.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Pattern:
 
     constants: list[Any]
     steps: list[Step]
-    values_only: frozenset[int]
+    values_only: tuple[int, ...]
 
     def run(self, arguments: list[Any]) -> Any:
         """The value of a formula whose references have these values."""
@@ -125,9 +125,8 @@ class _Steps:
         if isinstance(function, dict):
             extra = [_EXTRA[name] for name in function.get("extra_inputs", ())]
             function = function["function"]
-        for value in extra:
-            self.constants.append(value)
-        before = [("constant", len(self.constants) - len(extra) + number) for number in range(len(extra))]
+        before = [("constant", len(self.constants) + number) for number in range(len(extra))]
+        self.constants += extra
         by_place = isinstance(token, Function) and token.name.upper() == _BY_PLACE
         self.references |= {number for kind, number in places[by_place:] if kind == "cell"}
         self.steps.append((function, [*before, *places]))
@@ -142,7 +141,7 @@ class _Steps:
         if self.places[0][0] != "step":  # a reference or a constant alone
             kind, number = self.places[0]
             steps = [(_same, [first[kind] + number])]
-        return Pattern(self.constants, steps, frozenset(range(cells)) - self.references)
+        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references))
 
 
 def _same(value: Any) -> Any:
@@ -204,15 +203,10 @@ class CompiledSheets:
                 read = [arguments[reference] for reference in references]
                 if pattern is None or any(argument is None for argument in read):
                     continue
+                for number in pattern.values_only:
+                    read[number] = read[number].value
                 with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
-                    values[node] = pattern.run(
-                        [
-                            argument.value if number in pattern.values_only else argument
-                            for number, argument in enumerate(read)
-                        ]
-                        if pattern.values_only
-                        else read
-                    )
+                    values[node] = pattern.run(read)
         return values
 
     def _in_order(self, sheets: Iterable[str]) -> list[Place | Area]:
