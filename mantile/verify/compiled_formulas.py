@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
@@ -33,6 +34,10 @@ Step = tuple[Callable[..., Any], list[int]]
 
 _EMPTY = schedula.EMPTY
 _EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
+# Functions of the package that work out each value of a column on its own, as it does for array formulas.
+_EACH = {"IF", "IFERROR", "ISNUMBER", "ISERROR", "ABS", "EXP", "LN", "INT", "MOD", "ROUND", "ROUNDUP"}
+_OF_RANGES = " ,:@"  # operators
+_MANY = 4  # formulas that are worth a column
 _BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
 
 
@@ -54,23 +59,43 @@ class Pattern:
         steps: functions of the package, each with the places of its arguments among the cells read, the
             constants and the results so far.
         values_only: places among the cells read that no function needs as references.
+        of_each: whether a column of values gives a column of results, value by value.
     """
 
     constants: list[Any]
     steps: list[Step]
     values_only: tuple[int, ...]
+    of_each: bool
 
     def run(self, arguments: list[Any]) -> Any:
         """The value of a formula whose references have these values."""
-        values = [*arguments, *self.constants]
-        for function, places in self.steps:
-            values.append(function(*[values[place] for place in places]))
-        result = values[-1]
-        if isinstance(result, Ranges):
-            result = result.value
+        result = self._result(arguments)
         if not isinstance(result, np.ndarray):
             return result
         return result.item() if result.size == 1 else _corner(result)
+
+    def run_each(self, rows: list[list[Any]]) -> list[Any]:
+        """The values of several formulas, worked out as columns.
+
+        Args:
+            rows: of each formula, the values of the cells that it reads.
+
+        Raises:
+            ValueError: if there is not one for each.
+        """
+        cells = np.empty((len(rows), len(rows[0])), object)
+        for number, row in enumerate(rows):
+            cells[number, :] = row
+        result = self._result([cells[:, [place]] for place in range(cells.shape[1])])
+        if np.shape(result) != (len(rows), 1):
+            raise ValueError(f"{np.shape(result)}; expected {len(rows)} rows of 1")
+        return list(result[:, 0])
+
+    def _result(self, arguments: list[Any]) -> Any:
+        values = [*arguments, *self.constants]
+        for function, places in self.steps:
+            values.append(function(*[values[place] for place in places]))
+        return values[-1].value if isinstance(values[-1], Ranges) else values[-1]
 
 
 def _corner(value: Any) -> Any:
@@ -90,6 +115,7 @@ class _Steps:
         self.constants: list[Any] = []
         self.steps: list[tuple[Callable[..., Any], list[Any]]] = []
         self.references: set[int] = set()
+        self.of_each = True
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -127,7 +153,9 @@ class _Steps:
             function = function["function"]
         before = [("constant", len(self.constants) + number) for number in range(len(extra))]
         self.constants += extra
-        by_place = isinstance(token, Function) and token.name.upper() == _BY_PLACE
+        is_function, name = isinstance(token, Function), token.name.upper()
+        self.of_each &= name in _EACH if is_function else name not in _OF_RANGES
+        by_place = is_function and name == _BY_PLACE
         self.references |= {number for kind, number in places[by_place:] if kind == "cell"}
         self.steps.append((function, [*before, *places]))
         return len(self.steps) - 1
@@ -141,7 +169,8 @@ class _Steps:
         if self.places[0][0] != "step":  # a reference or a constant alone
             kind, number = self.places[0]
             steps = [(_same, [first[kind] + number])]
-        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references))
+        of_each = self.of_each and bool(self.steps) and cells > 0
+        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references), of_each)
 
 
 def _same(value: Any) -> Any:
@@ -179,7 +208,7 @@ class CompiledSheets:
         self._areas: dict[tuple[str, ...], Area] = {}
         self._patterns: dict[str, Pattern | None] = {}
         self._formulas: dict[Place, tuple[Pattern | None, list[Area]]] = {}
-        self._order: list[Place | Area] = []
+        self._order: list[Sequence[Place | Area]] = []
         self._ordered: tuple[str, ...] | None = None
 
     def calculate(self, sheets: Iterable[str], typed: Mapping[Place, Any] | None = None) -> dict[Place, Any]:
@@ -193,24 +222,42 @@ class CompiledSheets:
         values: dict[Place, Any] = {}
         arguments: dict[Area, Any] = {}
         typed = typed or {}
-        for node in self._order:
-            if isinstance(node, Area):
-                arguments[node] = self._argument(node, values, typed)
-            elif node in typed:
-                values[node] = typed[node]
-            else:
-                pattern, references = self._formulas[node]
-                read = [arguments[reference] for reference in references]
-                if pattern is None or any(argument is None for argument in read):
-                    continue
-                for number in pattern.values_only:
-                    read[number] = read[number].value
-                with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
-                    values[node] = pattern.run(read)
+        for ready in self._order:
+            columns: dict[int, list[Place]] = defaultdict(list)
+            for node in ready:
+                if isinstance(node, Area):
+                    arguments[node] = self._argument(node, values, typed)
+                elif node in typed:
+                    values[node] = typed[node]
+                else:
+                    columns[id(self._formulas[node][0])].append(node)
+            for places in columns.values():
+                self._run(places, arguments, values)
         return values
 
-    def _in_order(self, sheets: Iterable[str]) -> list[Place | Area]:
-        """Formulas and the references they have, each after what it needs."""
+    def _run(self, places: list[Place], arguments: Mapping[Area, Any], values: dict[Place, Any]) -> None:
+        """Work out formulas of one pattern that do not need each other."""
+        pattern = self._formulas[places[0]][0]
+        if pattern is None:
+            return
+        reads = {place: [arguments[area] for area in self._formulas[place][1]] for place in places}
+        reads = {place: read for place, read in reads.items() if None not in read}
+        if pattern.of_each and len(reads) >= _MANY:
+            cells = {
+                place: read for place, read in reads.items() if all(part.value.size == 1 for part in read)
+            }
+            with contextlib.suppress(Exception):  # one by one, then
+                rows = [[part.value[0, 0] for part in read] for read in cells.values()]
+                values |= zip(cells, pattern.run_each(rows), strict=True)
+                reads = {place: read for place, read in reads.items() if place not in cells}
+        for place, read in reads.items():
+            for number in pattern.values_only:
+                read[number] = read[number].value
+            with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
+                values[place] = pattern.run(read)
+
+    def _in_order(self, sheets: Iterable[str]) -> list[Sequence[Place | Area]]:
+        """Formulas and the references they have, those together that need only what came before."""
         waiting = [
             (sheet, *place)
             for sheet in sheets
@@ -231,9 +278,9 @@ class CompiledSheets:
         sorter = TopologicalSorter(needs)
         with contextlib.suppress(CycleError):  # what is not part of a circle has values nevertheless
             sorter.prepare()
-        order: list[Place | Area] = []
+        order: list[Sequence[Place | Area]] = []
         while ready := sorter.get_ready():
-            order += ready
+            order.append(ready)
             sorter.done(*ready)
         return order
 
