@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import schedula
 from formulas import Parser
+from formulas.errors import FormulaError
 from formulas.functions import COMPILING
 from formulas.ranges import Ranges
 from formulas.tokens.function import Function
@@ -134,6 +135,8 @@ class _Steps:
         if isinstance(token, Operator | Function):
             count = token.get_n_args
             first = len(self.tokens) - count
+            if first < 0:
+                raise FormulaError
             taken, places = self.tokens[first:], self.places[first:]
             del self.tokens[first:], self.places[first:]
             token.update_input_tokens(*taken)
