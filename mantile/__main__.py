@@ -13,6 +13,7 @@ def run() -> None:
 
     The system takes back what it made, nothing looks for garbage before.
     """
+    gc.disable()
     atexit.register(gc.freeze)
     main()
 

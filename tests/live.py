@@ -20,7 +20,7 @@ import pytest
 from mantile.cli import main
 from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
-from mantile.verify.compiled_formulas import CompiledModel
+from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.verify.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import FIRST, NOT_AVAILABLE
 from mantile.workbook.estimate_book import EstimateBook
@@ -181,7 +181,7 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
         contextlib.ExitStack() as after,
     ):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = CompiledModel(read_cells(path).contents).loads(str(path)).finish(circular=False)
+        model = CompiledSheets(read_cells(path).contents)
         after.callback(gc.enable)
         gc.disable()  # little is garbage, and looking for it all the time costs a sixth
         for number in range(sets):
@@ -192,21 +192,12 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
                 name: random_value(inputs[name], dice) for name in sorted(names)
             }  # sorted: sets have no order of their own
             touched |= set(edits)
-            keys = {}
-            for name, value in edits.items():
-                sheet, row, column = book.input_cells[name, 0]
-                keys[
-                    f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                ] = value
-            solution = model.calculate(inputs=keys)
+            typed = {book.input_cells[name, 0]: value for name, value in edits.items()}
+            solution = model.calculate(book.sheets, typed)
             native = book.values([generated | edits])
             for sheet_, row, column, cell in book.formulas():
-                key = (
-                    f"'[run.xlsx]{sheet_.name.upper()}'!"
-                    f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                )
                 expected = native[cell.scenario][cell.expression]  # type: ignore[index]
-                found = solution[key].value.ravel()[0]
+                found = solution[sheet_.name, row, column]
                 error = difference(
                     expected,
                     found,

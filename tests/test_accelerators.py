@@ -18,7 +18,7 @@ import pytest
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledModel
+from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.verify.engines import soffice
 from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.layout import lay_out
@@ -129,26 +129,21 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     """
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
     path = write_workbook(book, tmp_path / "run.xlsx")
-    sheet, row, column = book.input_cells["inputs.accelerator", 0]
-    key = f"'[run.xlsx]{sheet.upper()}'!{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
+    typed = book.input_cells["inputs.accelerator", 0]
     generated = book.estimate.inputs(0)
     tpot = book.estimate.equations.serving.tpot
     answers = set()
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")  # of the package and what it is built on
-        model = CompiledModel(read_cells(path).contents).loads(str(path)).finish(circular=False)
+        model = CompiledSheets(read_cells(path).contents)
         for accelerator in SAMPLE:
-            solution = model.calculate(inputs={key: accelerator})
+            solution = model.calculate(book.sheets, {typed: accelerator})
             native = book.values([generated | {"inputs.accelerator": accelerator}])
             answers.add(round(float(native[0][tpot]), 9))
             for sheet_, row, column, cell in book.formulas():
-                place = (
-                    f"'[run.xlsx]{sheet_.name.upper()}'!"
-                    f"{openpyxl.utils.get_column_letter(column + 1)}{row + 1}"
-                )
                 expected, found = (
                     native[cell.scenario][cell.expression],  # type: ignore[index]
-                    solution[place].value.ravel()[0],
+                    solution[sheet_.name, row, column],
                 )
                 error = difference(
                     expected,

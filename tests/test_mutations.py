@@ -316,9 +316,7 @@ def test_values_alone_miss_some(
             sample[mutation.sheet.name, mutation.row, mutation.column] = mutation
             used |= read
     for mutation in sample.values():
-        file.cells.workbook[mutation.sheet.name].cell(
-            mutation.row + 1, mutation.column + 1
-        ).value = mutation.content
+        file.contents[mutation.sheet.name][mutation.row, mutation.column] = mutation.content
     others = [
         (sheet.name, row, column)
         for sheet, row, column, _ in file.book.formulas()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +20,13 @@ from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import recalculate, soffice, with_formulas
-from mantile.verify.verify import verify
+from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verify.engines import recalculate, soffice, with_formualizer, with_formulas
+from mantile.verify.verify import verify, verify_with_all
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import CellDiff, diff_cells
 from mantile.workbook.read import open_file, read_cells
+from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook
 
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
@@ -297,3 +300,92 @@ def test_a_long_range_is_read_as_far_as_the_sheet_goes(tmp_path: Path) -> None:
     values = with_formulas(cells, ("Sheet",))
     assert (values["Sheet"][0, 1], values["Sheet"][1, 1]) == (3, 6)
     assert cells.workbook["Sheet"].max_row == 2
+
+
+def _edited(workbook: Path, target: Path) -> Path:
+    """A copy with inputs as somebody would change them, without stored values."""
+
+    def change(book: Any) -> None:
+        book["Summary"]["J7"].value = 100
+        book["Summary"]["B7"].value = 4
+
+    return edit(workbook, target, change)
+
+
+@pytest.mark.exhaustive
+def test_all_engines_agree_and_each_catches_a_wrong_formula(tmp_path: Path) -> None:
+    """On two scenarios as generated: rankings with ties, look-ups along rows, percentages in texts."""
+    two = _workbook(BASE | {"variants": [{"name": "TP4", "tp": 4}]}, tmp_path / "run.xlsx", few())
+    file = open_file(two)
+    texts = {str(content) for cells in file.contents.values() for content in cells.values()}
+    assert any(re.search(r"INDEX\(\$E\$\d+:\$F\$\d+,1,", text) for text in texts)
+    for engine in ("formulas", "formualizer"):
+        report = verify(two, engine).to_dict()  # type: ignore[arg-type]
+        assert report["ok"] and report["compared"] == report["formulas"] > 4000, report["mismatches"][:5]
+        assert report["max_relative_error"] < 1e-12
+    _, row, column = next((name, row, column) for name, row, column in _formulas(file) if name == "Serving")
+    wrong = edit(
+        two,
+        tmp_path / "wrong.xlsx",
+        lambda book: setattr(book["Serving"].cell(row + 1, column + 1), "value", "=1+1E+9"),
+    )
+    report = verify(wrong, "formualizer").to_dict()
+    assert not report["ok"] and {item["source"] for item in report["mismatches"]} == {"formualizer"}
+
+
+def _formulas(file: Any) -> list[tuple[str, int, int]]:
+    return [
+        (name, *place)
+        for name, cells in file.contents.items()
+        for place, content in sorted(cells.items())
+        if isinstance(content, Formula)
+    ]
+
+
+def test_all_that_are_installed_report(
+    workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each with the shape of its own, also on edited inputs; one that is not there is no failure."""
+    monkeypatch.setattr(sys.modules["mantile.verify.verify"], "soffice", lambda: None)
+    found = verify_with_all(_edited(workbook, tmp_path / "edited.xlsx")).to_dict()
+    assert found["ok"] and found["not_installed"] == ["libreoffice"] and not found["refused"]
+    assert list(found["engines"]) == ["formulas", "formualizer"]
+    for engine, report in found["engines"].items():
+        assert report["engine"] == engine and report["ok"] and not report["stored_values_compared"]
+        assert len(report["edited"]["inputs"]) == 2
+    found = verify_with_all(_corrupt(workbook, tmp_path / "corrupt.xlsx")).to_dict()
+    assert not found["ok"] and not any(report["ok"] for report in found["engines"].values())
+
+
+def test_an_engine_that_is_missing_names_what_to_install(
+    workbook: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["mantile.verify.engines"], "has_formualizer", lambda: False)
+    with pytest.raises(InputError, match=r"pip install 'mantile\[formualizer\]'"):
+        verify(workbook, "formualizer")
+    with pytest.raises(InputError, match=r"expected formulas, libreoffice, formualizer"):
+        verify(workbook, "excel")  # type: ignore[arg-type]
+
+
+def test_sheets_of_formulas_beside_what_no_engine_can_work_out() -> None:
+    """Circles, broken formulas and what needs them have no value; all else has, in columns or alone."""
+    texts = {
+        (row, 1): f'=IF(A{row + 1}>2,A{row + 1}/2,1)&"x"' for row in range(6)
+    }  # of one pattern, beside each other
+    texts |= {(0, 2): "=C2", (1, 2): "=C1+1", (2, 2): "=C1*2", (3, 2): "=A1+", (4, 2): "=C4", (5, 2): "=1/A7"}
+    cells: dict[tuple[int, int], Any] = {place: Formula(text) for place, text in texts.items()}
+    cells |= {(row, 0): row for row in range(6)}
+    values = CompiledSheets({"S": cells}).calculate(["S"], {("S", 5, 0): 9})
+    assert [values["S", row, 1] for row in range(6)] == ["1x", "1x", "1x", "1.5x", "2x", "4.5x"]
+    assert [row for row in range(6) if ("S", row, 2) in values] == [5]
+    assert str(values["S", 5, 2]) == "#DIV/0!"
+
+
+def test_formualizer_is_handed_no_formula_that_could_reach_out(tmp_path: Path) -> None:
+    """The value stored with it stands in its place; what it cannot parse has no value."""
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["A2"], book.active["A3"] = '=WEBSERVICE("http://x")', "=A4+2", "=A2+"
+    book.active["A4"] = 5
+    book.save(tmp_path / "run.xlsx")
+    values = with_formualizer(read_cells(tmp_path / "run.xlsx"), ("Sheet",), [("Sheet", 0, 0)])["Sheet"]
+    assert values == {(1, 0): 7, (2, 0): None}

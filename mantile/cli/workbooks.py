@@ -15,7 +15,8 @@ from mantile.library.errors import InputError
 def verify(
     file: Workbook,
     engine: Annotated[
-        Literal["formulas", "libreoffice"], typer.Option(help="What re-evaluates the file.")
+        Literal["formulas", "libreoffice", "formualizer", "all"],
+        typer.Option(help="What re-evaluates the file; all: every one that is installed."),
     ] = "formulas",
     as_json: AsJson = False,
 ) -> None:
@@ -24,16 +25,20 @@ def verify(
     """
     must_exist(file)
     from mantile.cli.output.tables import print_json, working
-    from mantile.cli.output.workbooks import print_report
+    from mantile.cli.output.workbooks import print_report, print_reports
+    from mantile.verify.report import Reports
     from mantile.verify.verify import verify as verify_file
+    from mantile.verify.verify import verify_with_all
 
     with working(f"verifying {file.name} with {engine}"):
-        report = verify_file(file, engine)
+        found = verify_with_all(file) if engine == "all" else verify_file(file, engine)
     if as_json:
-        print_json(report.to_dict())
+        print_json(found.to_dict())
+    elif isinstance(found, Reports):
+        print_reports(found, file)
     else:
-        print_report(report, file)
-    if not report.ok:
+        print_report(found, file)
+    if not found.ok:
         raise typer.Exit(1)
 
 

@@ -45,6 +45,7 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     number_of,
+    percent,
     precedents,
     span,
     substitute,
@@ -570,7 +571,9 @@ def chart(
     )
     gain = _gain(line, of, best, row.values[0])
     direction = "below" if line.better == "lower" else "above"
-    told = where(gain >= LEAST_GAIN, join(", ", text(gain, "0%"), f" {direction} A"), " is best")
+    told = where(
+        gain >= LEAST_GAIN, join(", ", percent(gain * (1 + TOLERANCE), 0), f" {direction} A"), " is best"
+    )
     gain_text = Quantity(f"compare.{line.key}.words", "Gain in words", "1", told)
     named = join(index(span(names), maximum(1, of.number)), gain_text)
     title = join(f"{line.chart}: ", where(of.number > 0, named, "none is ahead"))

@@ -434,11 +434,11 @@ def _changes(result: Shown, base: Quantity, number: int, ends: InputEnds) -> tup
 def _key(result: Shown, low: Quantity, high: Quantity, number: Input) -> Quantity:
     """The distance between both ends.
 
-    A billionth of it per place keeps inputs of equal weight in one order in every engine, and a billionth of
-    a billionth those without any.
+    A billionth of it per place keeps inputs of equal weight in one order in every engine, and a billionth
+    those without any. Less than that some engines take for equal.
     """
     order = number * TOLERANCE
-    distance = absolute(high - low) * (1 + order) + order * TOLERANCE
+    distance = absolute(high - low) * (1 + order) + order
     return Quantity(f"sensitivity.{result.key}.key.{number.value}", "Key", "1", distance)
 
 

@@ -221,7 +221,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
     memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
-    used, usable = text(memory.used / memory.usable, "0%"), percent(memory.usable / capacity, 1)
+    used, usable = percent(memory.used / memory.usable, 0), percent(memory.usable / capacity, 1)
     in_gb = rounded(in_unit(capacity, "GB"), 1)
     accelerators = text(serving.accelerators, "0")
     return {
@@ -237,7 +237,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             "e2e",
             told(
                 graph.headlines[E2E],
-                join(text(serving.ttft / serving.e2e, "0%"), " of it to the first token"),
+                join(percent(serving.ttft / serving.e2e, 0), " of it to the first token"),
             ),
         ),
         "throughput": _ranged(
@@ -248,7 +248,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
         "cost": _tile(
-            "cost", join(inputs.price_basis, " price, utilisation ", text(inputs.utilisation, "0%"))
+            "cost", join(inputs.price_basis, " price, utilisation ", percent(inputs.utilisation, 1))
         ),
         "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", rounded(inputs.pue, 2))),
     }
@@ -315,7 +315,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         for rank in range(1, min(_SHOWN_GROUPS, len(groups)) + 1)
     )
     first, second = (place.entry for place in ranked[:2])
-    share = (index(span(keys), first) + index(span(keys), second)) / phase.time
+    share = (index(span(keys), first) + index(span(keys), second)) / in_unit(phase.time, "ms")
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
     words = join(
         "Prefill, " if name == "prefill" else "Decode step, ",
@@ -325,7 +325,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         " and ",
         index(span(names), second),
         " take ",
-        text(both, "0%"),
+        percent(both, 0),
     )
     title = where(graph.checks.possible > 0, words, f"{name.capitalize()}: not known")
     return ModuleTimes(_title(name, title), groups, ranked, both)
@@ -516,15 +516,16 @@ def _module_group(phase: Pass, number: int, label: str) -> ModuleGroup:
     """A group of modules, and its time.
 
     A billionth of it per place keeps groups of equal time in one order in every engine, and a billionth of a
-    billionth of a second those without any.
+    millisecond those without any. Less than that some engines take for equal.
     """
     name = phase.phase.id
     group = Input(f"summary.{name}.group.{number}", f"Group {number}", "1", label, shared=True, fixed=True)
     place = Input(
         f"summary.{name}.number.{number}", f"Number {number}", "number", number, shared=True, fixed=True
     )
-    key = phase.times.of(group) * (1 + place * TOLERANCE) + place * TOLERANCE * TOLERANCE
-    return ModuleGroup(group, place, Quantity(f"summary.{name}.key.{number}", "Key", "s", key))
+    spent = converted(phase.times.of(group), "s", "ms")
+    key = spent * (1 + place * TOLERANCE) + place * TOLERANCE
+    return ModuleGroup(group, place, Quantity(f"summary.{name}.key.{number}", "Key", "ms", key))
 
 
 def _ranked_group(
@@ -537,8 +538,8 @@ def _ranked_group(
     entry = Quantity(f"summary.{name}.entry.{rank}", "Entry", "number", largest)
     group = Quantity(f"summary.{name}.sorted.{rank}", "Group", "1", index(span(names), entry))
     spent = index(span(keys), entry)
-    label = join(group, "   ", rounded(converted(spent, "s", "ms"), 2))
-    shown = all_of(possible, spent > TOLERANCE)
+    label = join(group, "   ", rounded(spent, 2))
+    shown = all_of(possible, spent > (1 + entry) * TOLERANCE)
     return RankedGroup(
         rank=place,
         entry=entry,

@@ -271,6 +271,9 @@ class _Ids:
         first, last = members.members[0].id, members.members[-1].id
         return first if first == last else f"{first}:{last}"
 
+    def lies_in_a_row(self, members: Span) -> bool:
+        return False
+
 
 def _precedents(figure: _Shown) -> tuple[_Shown, ...]:
     """The direct precedents in order of appearance, long tables as one."""

@@ -17,6 +17,8 @@ class Cells(Protocol):
 
     def range(self, members: Span) -> str: ...
 
+    def lies_in_a_row(self, members: Span) -> bool: ...
+
 
 def formula(node: Node, cells: Cells) -> str:
     """The text of a cell that holds `node`, with the leading equals sign.
@@ -39,6 +41,9 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
         raise TypeError(f"{node!r} cannot be printed as a formula")
     operation = OPERATIONS[node.operation]
     parts = [_expression(argument, cells) for argument in node.arguments]
+    of = node.arguments[0]
+    if node.operation == "index" and isinstance(of, Span) and cells.lies_in_a_row(of):
+        parts[0] = (f"{parts[0][0]},1", ATOM)  # one index alone is a row's number to some engines
     if operation.precedence == ATOM:
         texts = [text for text, _ in parts]
     else:

@@ -303,8 +303,8 @@ def _round_up(value: Any, _digits: int) -> Any:
 def format_text(value: float, form: str) -> str:
     """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does.
 
-    Formulas have "0" and "0%" alone: decimals and thousands look otherwise where programs speak another
-    language. See `rounded_text`.
+    Formulas have "0" alone: decimals and thousands look otherwise where programs speak another language, and
+    not every engine knows percentages. See `rounded_text`.
     """
     if not math.isfinite(value):
         return "#N/A"

@@ -450,9 +450,9 @@ def nth_largest(members: Span, rank: Operand) -> Apply:
 
 
 def text(operand: Operand, form: str) -> Apply:
-    """A number as text, in the format "0" or "0%", which mean the same in every language of Excel."""
-    if form not in ("0", "0%"):
-        raise ValueError(f"{form!r} looks otherwise in other languages; expected 0 or 0%, or `rounded`")
+    """A number as text, in the format "0", which means the same in every language and engine."""
+    if form != "0":
+        raise ValueError(f"{form!r} looks otherwise elsewhere; expected 0, or `rounded` or `percent`")
     return apply("text", operand, form)
 
 

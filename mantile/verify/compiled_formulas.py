@@ -1,204 +1,375 @@
-"""The `formulas` package with each distinct formula pattern compiled once.
+"""The `formulas` package with each distinct formula pattern compiled once, and without its scheduler.
 
-A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. Uses
-parts of the package that are not its public API, which is why its version is pinned; tests hold the results
-against its own model.
+A workbook has few patterns: =H10/H12 and =H30/H32 differ in the cells they read, not in what they do. The
+package parses the text of a pattern and gives the functions it is made of; here they are called in the order
+in which cells need each other. Uses parts of the package that are not its public API, which is why its
+version is pinned; tests hold the results against its own model.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple
 
-import formulas
-from formulas.cell import Cell
+import numpy as np
+import schedula
+from formulas import Parser
+from formulas.errors import FormulaError
+from formulas.functions import COMPILING
 from formulas.ranges import Ranges
-from schedula.utils.dsp import DispatchPipe
+from formulas.tokens.function import Function
+from formulas.tokens.operand import Error, Range
+from formulas.tokens.operator import Operator
 
-from mantile.workbook.read import Contents
+from mantile.workbook.package import letters
 from mantile.workbook.references import REFERENCE, Formula, reference_of
 
+Place = tuple[str, int, int]
+Contents = Mapping[str, Mapping[tuple[int, int], Any]]
+Step = tuple[Callable[..., Any], list[int]]
 
-class PatternCell(Cell):  # type: ignore[misc]  # the package has no types
-    """A formula cell that runs a function compiled for another cell of the same pattern."""
-
-    def __init__(
-        self,
-        place: Ranges,
-        function: Callable[..., Any],
-        order: list[int],
-        ranges: list[Any],
-    ) -> None:
-        super().__init__(None, None)
-        _put(self, place)
-        self._arguments = [ranges[index].ranges for index in order]
-        self.inputs = OrderedDict((ranges[index].ranges[0]["name"], None) for index in order)
-        self._function = function
-        self.func = self._run
-
-    @property
-    def __name__(self) -> str:
-        """Unique, or the package searches long for a free name."""
-        return f"pattern of {self.output}"
-
-    def compile(self, references: Any = None, context: Any = None) -> PatternCell:
-        return self
-
-    def _run(self, *values: Any) -> Any:
-        arguments = []
-        for ranges, value in zip(self._arguments, values, strict=True):
-            argument = Ranges(ranges)
-            argument.values.update(value.values)
-            arguments.append(argument)
-        return self._function(*arguments)
+_EMPTY = schedula.EMPTY
+_EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
+# Functions of the package that work out each value of a column on its own, as it does for array formulas.
+_EACH = {"IF", "IFERROR", "ISNUMBER", "ISERROR", "ABS", "EXP", "LN", "INT", "MOD", "ROUND", "ROUNDUP"}
+_OF_RANGES = " ,:@"  # operators
+_MANY = 4  # formulas that are worth a column
+_BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
 
 
-def _put(cell: Cell, place: Ranges) -> Cell:
-    """A cell where it stands; the package would work the place out again for each."""
-    cell.range, cell.output = place, place.ranges[0]["name"]
-    return cell
+class Area(NamedTuple):
+    """A cell or a range that formulas read; rows and columns from 0."""
+
+    sheet: str
+    row: int
+    column: int
+    last_row: int
+    last_column: int
 
 
-class CompiledModel(formulas.ExcelModel):  # type: ignore[misc]
-    """An `ExcelModel` that compiles each pattern once.
+@dataclass(frozen=True)
+class Pattern:
+    """What formulas of one text do, but for the cells they read.
 
     Args:
-        contents: of the sheets' cells, as they were read.
+        steps: functions of the package, each with the places of its arguments among the cells read, the
+            constants and the results so far.
+        values_only: places among the cells read that no function needs as references.
+        of_each: whether a column of values gives a column of results, value by value.
+    """
+
+    constants: list[Any]
+    steps: list[Step]
+    values_only: tuple[int, ...]
+    of_each: bool
+
+    def run(self, arguments: list[Any]) -> Any:
+        """The value of a formula whose references have these values."""
+        result = self._result(arguments)
+        if not isinstance(result, np.ndarray):
+            return result
+        return result.item() if result.size == 1 else _corner(result)
+
+    def run_each(self, rows: list[list[Any]]) -> list[Any]:
+        """The values of several formulas, worked out as columns.
+
+        Args:
+            rows: of each formula, the values of the cells that it reads.
+
+        Raises:
+            ValueError: if there is not one for each.
+        """
+        cells = np.empty((len(rows), len(rows[0])), object)
+        for number, row in enumerate(rows):
+            cells[number, :] = row
+        result = self._result([cells[:, [place]] for place in range(cells.shape[1])])
+        if np.shape(result) != (len(rows), 1):
+            raise ValueError(f"{np.shape(result)}; expected {len(rows)} rows of 1")
+        return list(result[:, 0])
+
+    def _result(self, arguments: list[Any]) -> Any:
+        values = [*arguments, *self.constants]
+        for function, places in self.steps:
+            values.append(function(*[values[place] for place in places]))
+        return values[-1].value if isinstance(values[-1], Ranges) else values[-1]
+
+
+def _corner(value: Any) -> Any:
+    """What the package shows in one cell of a result of several."""
+    return Ranges().set_value(_named("", 0, 0, 0, 0), value).value[0, 0]
+
+
+class _Steps:
+    """Takes tokens in the order in which the package's parser puts them, and makes a pattern of them.
+
+    Stands in place of the package's builder, which makes a graph of each formula.
+    """
+
+    def __init__(self, match: Any = None) -> None:
+        self.tokens: list[Any] = []
+        self.places: list[Any] = []
+        self.constants: list[Any] = []
+        self.steps: list[tuple[Callable[..., Any], list[Any]]] = []
+        self.references: set[int] = set()
+        self.of_each = True
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.tokens[index]
+
+    def pop(self) -> Any:
+        return self.tokens.pop()
+
+    def finish(self) -> None:
+        """Nothing is left to do at the end of a formula."""
+
+    def append(self, token: Any) -> None:
+        """A token whose arguments came before it."""
+        if isinstance(token, Operator | Function):
+            count = token.get_n_args
+            first = len(self.tokens) - count
+            if first < 0:
+                raise FormulaError
+            taken, places = self.tokens[first:], self.places[first:]
+            del self.tokens[first:], self.places[first:]
+            token.update_input_tokens(*taken)
+            place = ("step", self._step(token, places))
+        elif isinstance(token, Range):
+            place = ("cell", _NUMBERS[token.name])
+        else:
+            self.constants.append(token.compile())
+            place = ("constant", len(self.constants) - 1)
+        self.tokens.append(token)
+        self.places.append(place)
+
+    def _step(self, token: Any, places: list[Any]) -> int:
+        function, extra = token.compile(), []
+        if isinstance(function, dict):
+            extra = [_EXTRA[name] for name in function.get("extra_inputs", ())]
+            function = function["function"]
+        before = [("constant", len(self.constants) + number) for number in range(len(extra))]
+        self.constants += extra
+        is_function, name = isinstance(token, Function), token.name.upper()
+        self.of_each &= name in _EACH if is_function else name not in _OF_RANGES
+        by_place = is_function and name == _BY_PLACE
+        self.references |= {number for kind, number in places[by_place:] if kind == "cell"}
+        self.steps.append((function, [*before, *places]))
+        return len(self.steps) - 1
+
+    def pattern(self, cells: int) -> Pattern:
+        """What was taken, as a pattern that reads so many cells or ranges."""
+        first = {"cell": 0, "constant": cells, "step": cells + len(self.constants)}
+        steps = [
+            (function, [first[kind] + number for kind, number in places]) for function, places in self.steps
+        ]
+        if self.places[0][0] != "step":  # a reference or a constant alone
+            kind, number = self.places[0]
+            steps = [(_same, [first[kind] + number])]
+        of_each = self.of_each and bool(self.steps) and cells > 0
+        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references), of_each)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class _Parser(Parser):  # type: ignore[misc]  # the package has no types
+    ast_builder = _Steps
+
+
+# What stands for the references of a pattern, in their order. Excel takes 255 arguments at most.
+_PLACEHOLDERS = [f"{letters(number + 1)}1" for number in range(1_000)]
+_NUMBERS = {name: number for number, name in enumerate(_PLACEHOLDERS)}
+
+
+class CompiledSheets:
+    """Sheets of formulas that the package evaluates, each pattern compiled once.
+
+    Args:
+        contents: formulas and constants by sheet and cell.
+
+    Example:
+        CompiledSheets(read_cells(path).contents).calculate(["Sheet"])["Sheet", 0, 1]
     """
 
     def __init__(self, contents: Contents) -> None:
-        super().__init__()
-        self._contents = contents
-        self._patterns: dict[tuple[Any, ...], tuple[Callable[..., Any], list[int]]] = {}
-        self._ranges: dict[tuple[str, str], Any] = {}
-        self._read: Mapping[str, set[tuple[int, int]]] = {}
+        self._contents = {sheet: dict(cells) for sheet, cells in contents.items()}
+        self._extent = {
+            sheet: (
+                max((row for row, _ in cells), default=-1),
+                max((column for _, column in cells), default=-1),
+            )
+            for sheet, cells in contents.items()
+        }
+        self._areas: dict[tuple[str, ...], Area] = {}
+        self._patterns: dict[str, Pattern | None] = {}
+        self._formulas: dict[Place, tuple[Pattern | None, list[Area]]] = {}
+        self._order: list[Sequence[Place | Area]] = []
+        self._ordered: tuple[str, ...] | None = None
 
-    def pushes(self, *worksheets: Any, context: Any = None) -> Any:
-        """As the package does; what no formula of these sheets refers to is not looked at."""
-        self._read = _read_by_formulas({sheet.title: self._contents[sheet.title] for sheet in worksheets})
-        return super().pushes(*worksheets, context=context)
+    def calculate(self, sheets: Iterable[str], typed: Mapping[Place, Any] | None = None) -> dict[Place, Any]:
+        """Values of all formulas of some sheets and of those that they read; none for what is circular.
 
-    def push(self, worksheet: Any, context: Any) -> Any:
-        """As the package does, but only cells that compute or are computed with: most cells are labels."""
-        worksheet, context = self.add_sheet(worksheet, context)
-        references, formula_references = self.references, self.formula_references(context)
-        context = {"external_links": self.external_links(context)} | context
-        contents, read = self._contents[worksheet.title], self._read.get(worksheet.title, set())
-        computed = {place for place, content in contents.items() if isinstance(content, Formula)}
-        rows, columns = worksheet.max_row, worksheet.max_column  # beyond them is nothing to compute with
-        read = {(row, column) for row, column in read if row < rows and column < columns}
-        for row, column in sorted(computed | read):
-            cell = worksheet.cell(row + 1, column + 1)
-            compiled = self.compile_cell(cell, context, references, formula_references)
-            self.add_cell(compiled, context, self.formula_ranges(context))
-        return self
+        Args:
+            typed: constants in place of what stands in cells.
+        """
+        if self._ordered != tuple(sheets := tuple(sheets)):
+            self._order, self._ordered = self._in_order(sheets), sheets
+        values: dict[Place, Any] = {}
+        arguments: dict[Area, Any] = {}
+        typed = typed or {}
+        for ready in self._order:
+            columns: dict[int, list[Place]] = defaultdict(list)
+            for node in ready:
+                if isinstance(node, Area):
+                    arguments[node] = self._argument(node, values, typed)
+                elif node in typed:
+                    values[node] = typed[node]
+                else:
+                    columns[id(self._formulas[node][0])].append(node)
+            for places in columns.values():
+                self._run(places, arguments, values)
+        return values
 
-    def compile_cell(self, cell: Any, context: Any, references: Any, formula_references: Any) -> Any:
-        """As the package does, but for formulas of a known pattern, and without rounding to 15 decimals."""
-        text = cell.value
-        if cell.data_type in ("n", "s") and text is not None and cell.coordinate not in formula_references:
-            return _put(Cell(None, text, check_formula=False), self._range(cell.coordinate, context))
-        if cell.data_type != "f" or not isinstance(text, str) or cell.coordinate in formula_references:
-            return super().compile_cell(cell, context, references, formula_references)
-        numbers: dict[str, int] = {}
-        shapes: list[tuple[int, int]] = []
+    def _run(self, places: list[Place], arguments: Mapping[Area, Any], values: dict[Place, Any]) -> None:
+        """Work out formulas of one pattern that do not need each other."""
+        pattern = self._formulas[places[0]][0]
+        if pattern is None:
+            return
+        reads = {place: [arguments[area] for area in self._formulas[place][1]] for place in places}
+        reads = {place: read for place, read in reads.items() if None not in read}
+        if pattern.of_each and len(reads) >= _MANY:
+            cells = {
+                place: read for place, read in reads.items() if all(part.value.size == 1 for part in read)
+            }
+            with contextlib.suppress(Exception):  # one by one, then
+                rows = [[part.value[0, 0] for part in read] for read in cells.values()]
+                values |= zip(cells, pattern.run_each(rows), strict=True)
+                reads = {place: read for place, read in reads.items() if place not in cells}
+        for place, read in reads.items():
+            for number in pattern.values_only:
+                read[number] = read[number].value
+            with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
+                values[place] = pattern.run(read)
 
-        def replace(match: re.Match[str]) -> str:
+    def _in_order(self, sheets: Iterable[str]) -> list[Sequence[Place | Area]]:
+        """Formulas and the references they have, those together that need only what came before."""
+        waiting = [
+            (sheet, *place)
+            for sheet in sheets
+            for place, content in self._contents.get(sheet, {}).items()
+            if isinstance(content, Formula)
+        ]
+        needs: dict[Place | Area, list[Any]] = {place: [] for place in waiting}
+        while waiting:
+            place = waiting.pop()
+            self._formulas[place] = self._compiled(place)
+            references = needs[place] = self._formulas[place][1]
+            for reference in references:
+                if reference not in needs:
+                    needs[reference] = inside = list(self._formulas_in(reference))
+                    new = [other for other in inside if other not in needs]
+                    needs |= {other: [] for other in new}
+                    waiting += new
+        sorter = TopologicalSorter(needs)
+        with contextlib.suppress(CycleError):  # what is not part of a circle has values nevertheless
+            sorter.prepare()
+        order: list[Sequence[Place | Area]] = []
+        while ready := sorter.get_ready():
+            order.append(ready)
+            sorter.done(*ready)
+        return order
+
+    def _compiled(self, place: Place) -> tuple[Pattern | None, list[Area]]:
+        """The pattern of a formula, None if it is none that the package can evaluate, and what it reads."""
+        references: dict[Area, int] = {}
+
+        def replaced(match: re.Match[str]) -> str:
             if match["text"] is not None:
                 return match["text"]
-            plain = match.group().replace("$", "")
-            if plain not in numbers:
-                numbers[plain] = len(numbers)
-                area = reference_of(match, "")
-                height = area.last_row - area.row if match["c2"] else -1
-                shapes.append((height, area.last_column - area.column))
-            return f"#{numbers[plain]}"
+            area = self._area(match, place[0])
+            return _PLACEHOLDERS[references.setdefault(area, len(references))]
 
-        key = (REFERENCE.sub(replace, text), *shapes)
-        ranges = [self._range(reference, context) for reference in numbers]
-        if key in self._patterns:
-            function, order = self._patterns[key]
-            return PatternCell(self._range(cell.coordinate, context), function, order, ranges)
-        compiled = super().compile_cell(cell, context, references, formula_references)
-        names = [part.ranges[0]["name"] for part in ranges]
-        arguments = list(compiled.func.inputs) if compiled.func is not None else []
-        if arguments and sorted(arguments) == sorted(names):
-            self._patterns[key] = (_straight(compiled.func.func), [names.index(name) for name in arguments])
-        return compiled
+        text = REFERENCE.sub(replaced, self._contents[place[0]][place[1:]])
+        if text not in self._patterns:
+            self._patterns[text] = _pattern(text, len(references))
+        return self._patterns[text], list(references)
 
-    def _range(self, reference: str, context: Any) -> Any:
-        """What a reference of a sheet means; each is read many times."""
-        key = (context["sheet"], reference)
-        if key not in self._ranges:
-            self._ranges[key] = Ranges().push(reference, context=context)
-        return self._ranges[key]
+    def _area(self, match: re.Match[str], sheet: str) -> Area:
+        """What a reference means; as much of a range as the sheet has cells: nothing stands beyond."""
+        key = (match["sheet"] or sheet, match["c1"], match["r1"], match["c2"], match["r2"])
+        if key not in self._areas:
+            there = reference_of(match, sheet)
+            rows, columns = self._extent.get(there.sheet, (-1, -1))
+            self._areas[key] = Area(
+                sheet=there.sheet,
+                row=there.row,
+                column=there.column,
+                last_row=max(min(there.last_row, rows), there.row),
+                last_column=max(min(there.last_column, columns), there.column),
+            )
+        return self._areas[key]
 
+    def _formulas_in(self, reference: Area) -> Iterable[Place]:
+        cells = self._contents.get(reference.sheet, {})
+        for row in range(reference.row, reference.last_row + 1):
+            for column in range(reference.column, reference.last_column + 1):
+                if isinstance(cells.get((row, column)), Formula):
+                    yield reference.sheet, row, column
 
-# Of a step of a formula: whatever has more is left to the package. What solves cycles is of no use here, and
-# extra inputs are among the inputs.
-_STEP_KEYS = {"type", "inputs", "outputs", "function", "wait_inputs", "index", "solve_cycle", "extra_inputs"}
-
-
-def _straight(pipe: Any) -> Callable[..., Any]:
-    """The steps of a compiled formula one after the other.
-
-    The package's scheduler, which takes most of the time, is left out.
-
-    A formula is a handful of calls of the package's own functions whose order never changes. If one raises,
-    or a step is not a plain call, the package runs the formula itself.
-    """
-    if not isinstance(pipe, DispatchPipe):
-        return pipe  # type: ignore[no-any-return]
-    nodes, defaults = pipe.dsp.nodes, pipe.dsp.default_values
-    waiting = [node for node in nodes.values() if node["type"] == "function"]
-    if len(pipe.outputs) != 1 or any(set(node) - _STEP_KEYS or len(node["outputs"]) != 1 for node in waiting):
-        return pipe  # type: ignore[no-any-return]
-    slots = {name: place for place, name in enumerate((*pipe.inputs, *defaults))}
-    constants = [figure["value"] for figure in defaults.values()]
-    steps: list[tuple[Callable[..., Any], list[int]]] = []
-    while waiting:
-        ready = next((node for node in waiting if all(name in slots for name in node["inputs"])), None)
-        if ready is None:
-            return pipe  # type: ignore[no-any-return]
-        waiting.remove(ready)
-        steps.append((ready["function"], [slots[name] for name in ready["inputs"]]))
-        slots[ready["outputs"][0]] = len(slots)
-    if len(slots) != len(pipe.inputs) + len(constants) + len(steps) or pipe.outputs[0] not in slots:
-        return pipe  # type: ignore[no-any-return]
-    result_slot = slots[pipe.outputs[0]]
-    filters = nodes[pipe.outputs[0]].get(
-        "filters", ()
-    )  # a reference that INDEX gives becomes what stands there
-
-    def run(*arguments: Any) -> Any:
-        values = [*arguments, *constants]
-        try:
-            for function, places in steps:
-                values.append(function(*[values[place] for place in places]))
-            result = values[result_slot]
-            for value_filter in filters:
-                result = value_filter(result)
-        except Exception:
-            return pipe(*arguments)
-        return result
-
-    return run
+    def _argument(self, reference: Area, values: Mapping[Place, Any], typed: Mapping[Place, Any]) -> Any:
+        """The values of a range as the package hands them on; None where one has none."""
+        name, cells = reference.sheet, self._contents.get(reference.sheet, {})
+        first, last = reference.column, reference.last_column
+        area = np.empty((reference.last_row - reference.row + 1, last - first + 1), object)
+        for row in range(reference.row, reference.last_row + 1):
+            for column in range(first, last + 1):
+                content = cells.get((row, column), _EMPTY)
+                if typed and (name, row, column) in typed:
+                    content = typed[name, row, column]
+                elif isinstance(content, Formula):
+                    if (name, row, column) not in values:
+                        return None
+                    content = values[name, row, column]
+                elif isinstance(content, str):
+                    content = Error.errors.get(content, content)
+                area[row - reference.row, column - first] = content
+        place = _named(name, reference.row, first, reference.last_row, last)
+        argument = Ranges((place,), {place["name"]: (place, area)})
+        argument._value = area
+        return argument
 
 
-def _read_by_formulas(contents: Contents) -> Mapping[str, set[tuple[int, int]]]:
-    """Row and column, from 0, of every cell that a formula of these sheets refers to, by sheet."""
-    read: dict[str, set[tuple[int, int]]] = defaultdict(set)
-    for sheet, cells in contents.items():
-        for content in cells.values():
-            if isinstance(content, Formula):
-                for match in REFERENCE.finditer(content):
-                    if match["text"] is None:
-                        area = reference_of(match, sheet)
-                        read[area.sheet] |= {
-                            (row, column)
-                            for row in range(area.row, area.last_row + 1)
-                            for column in range(area.column, area.last_column + 1)
-                        }
-    return read
+def _named(sheet: str, row: int, column: int, last_row: int, last_column: int) -> dict[str, Any]:
+    """A range as the package describes it."""
+    first, last = letters(column + 1), letters(last_column + 1)
+    name = f"{first}{row + 1}"
+    if (row, column) != (last_row, last_column):
+        name = f"{name}:{last}{last_row + 1}"
+    return {
+        "sheet_id": sheet,
+        "name": f"{sheet}!{name}",
+        "ref": name,
+        "c1": first,
+        "c2": last,
+        "n1": column + 1,
+        "n2": last_column + 1,
+        "r1": str(row + 1),
+        "r2": str(last_row + 1),
+    }
+
+
+def _pattern(text: str, cells: int) -> Pattern | None:
+    """The package's reading of a formula whose references are placeholders; None if it has none."""
+    try:
+        _, builder = _Parser(True).ast(text)
+        return builder.pattern(cells)  # type: ignore[no-any-return]
+    except Exception:
+        return None

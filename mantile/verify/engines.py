@@ -1,8 +1,9 @@
-"""Other engines that recalculate a workbook file: the `formulas` package and headless LibreOffice."""
+"""Other engines that recalculate a workbook: the `formulas` package, formualizer and headless LibreOffice."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import re
@@ -10,19 +11,23 @@ import shutil
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import openpyxl
+
 from mantile.library.errors import InputError
 from mantile.workbook.package import column_number
-from mantile.workbook.read import Cells, read_cells
+from mantile.workbook.read import Cells, Contents, read_cells
+from mantile.workbook.references import Formula
 
 Place = tuple[str, int, int]
 Values = dict[str, dict[tuple[int, int], Any]]
 
 _NAME = "book.xlsx"  # to the package, whatever the file is called
 _KEY = re.compile(r"^'\[[^\]]*\](?P<sheet>[^']+)'!(?P<cell>[A-Z]{1,3}[0-9]+)$")
+_ERRORS = {"Div": "#DIV/0!", "Na": "#N/A", "Name": "#NAME?"}  # of formualizer, where not spelled as they are
 _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"
  xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -37,34 +42,124 @@ _RECALCULATE = """<?xml version="1.0" encoding="UTF-8"?>
 def with_formulas(
     cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = (), fast: bool = True
 ) -> Values:
-    """Every cell of a workbook as the `formulas` package works it out.
+    """Every formula of a workbook as the `formulas` package works it out.
 
     Args:
         cells: the workbook as read; the package would read it again, and follow names and links.
-        sheets: names of the sheets to work out, whose capitals the package does not keep.
-        without: formulas that no engine is handed; the value stored with each stands in its place, in `cells`
-            too.
+        sheets: names of the sheets to work out.
+        without: formulas that no engine is handed; the value stored with each stands in its place.
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
+    contents = _handed(cells, without)
+    with _quiet():
+        if not fast:
+            return _with_stock_model(contents, sheets)
+        from mantile.verify.compiled_formulas import CompiledSheets
+
+        values: Values = {sheet: {} for sheet in sheets}
+        for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
+            if sheet in values:
+                values[sheet][row, column] = value
+    return values
+
+
+def _handed(cells: Cells, without: Iterable[Place]) -> Contents:
+    """What an engine is handed: the stored value in place of some formulas."""
     contents = {sheet: dict(of_sheet) for sheet, of_sheet in cells.contents.items()}
     for sheet, row, column in without:
-        contents[sheet].pop((row, column), None)
+        del contents[sheet][row, column]
         stored = cells.stored[sheet].get((row, column))
-        cell = cells.workbook[sheet].cell(row + 1, column + 1)
-        cell.value = stored
-        cell.data_type = "s" if isinstance(stored, str) else cell.data_type  # a text, whatever it begins with
-    with _quiet():
-        import formulas
-        from formulas.excel import BOOK
+        if stored is not None:
+            contents[sheet][row, column] = stored
+    return contents
 
-        from mantile.verify.compiled_formulas import CompiledModel
 
-        model = CompiledModel(contents) if fast else formulas.ExcelModel()
-        model.books[_NAME.upper()] = {BOOK: cells.workbook, "references": {}, "external_links": {}}
-        _, context = model.add_book(context={"directory": "", "filename": _NAME})
-        model.pushes(*(cells.workbook[sheet] for sheet in sheets), context=context)
-        solution = model.finish(circular=False).calculate()
-    return _values(solution, sheets)
+def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Place] = ()) -> Values:
+    """Every formula of a workbook as formualizer works it out, which is handed cells and no file.
+
+    Args:
+        cells: the workbook as read.
+        sheets: names of the sheets to work out; other sheets are not handed over.
+        without: formulas that no engine is handed; the value stored with each stands in its place.
+
+    Raises:
+        InputError: if formualizer is not installed.
+    """
+    if not has_formualizer():
+        raise InputError(
+            "formualizer is not installed; it comes with the extra of its name: "
+            "pip install 'mantile[formualizer]'"
+        )
+    import formualizer
+
+    contents = _handed(cells, without)
+    table = formualizer.Workbook(mode=formualizer.WorkbookMode.Ephemeral)
+    for name in sheets:  # all, before any formula refers to one
+        table.add_sheet(name)
+    for name in sheets:
+        height, width = _extent(contents[name])
+        constants: list[list[Any]] = [[None] * width for _ in range(height)]
+        sheet = table.sheet(name)
+        for (row, column), content in contents[name].items():
+            if not isinstance(content, Formula):
+                constants[row][column] = content
+        sheet.set_values_batch(1, 1, height, width, constants)
+        for (row, column), content in contents[name].items():
+            if isinstance(content, Formula):
+                with contextlib.suppress(RuntimeError):  # what it cannot parse has no value
+                    sheet.set_formula(row + 1, column + 1, str(content))
+    table.evaluate_all()
+    values: Values = {}
+    for name in sheets:
+        height, width = _extent(contents[name])
+        found = table.sheet(name).get_values(formualizer.RangeAddress(name, 1, 1, height, width))
+        values[name] = {
+            (row, column): _value_of(found[row][column])
+            for (row, column), content in contents[name].items()
+            if isinstance(content, Formula)
+        }
+    return values
+
+
+def has_formualizer() -> bool:
+    """Whether formualizer is installed."""
+    return importlib.util.find_spec("formualizer") is not None
+
+
+def _extent(cells: Mapping[tuple[int, int], Any]) -> tuple[int, int]:
+    """Rows and columns from the first to the last that is filled; one at least."""
+    return (
+        1 + max((row for row, _ in cells), default=0),
+        1 + max((column for _, column in cells), default=0),
+    )
+
+
+def _value_of(found: Any) -> Any:
+    """A value of formualizer, errors as Excel writes them."""
+    if not isinstance(found, dict):
+        return found
+    kind = str(found.get("kind"))
+    return _ERRORS.get(kind, f"#{kind.upper()}!")
+
+
+def _with_stock_model(contents: Contents, sheets: tuple[str, ...]) -> Values:
+    """The same by the package's own model, whose workbook holds only these cells."""
+    import formulas
+    from formulas.excel import BOOK
+
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.worksheets[0])
+    for name, of_sheet in contents.items():
+        sheet = workbook.create_sheet(name)
+        for (row, column), content in of_sheet.items():
+            cell = sheet.cell(row + 1, column + 1, content)
+            if isinstance(content, str) and not isinstance(content, Formula):
+                cell.data_type = "s"  # a text, whatever it begins with
+    model = formulas.ExcelModel()
+    model.books[_NAME.upper()] = {BOOK: workbook, "references": {}, "external_links": {}}
+    _, context = model.add_book(context={"directory": "", "filename": _NAME})
+    model.pushes(*(workbook[sheet] for sheet in sheets), context=context)
+    return _values(model.finish(circular=False).calculate(), sheets)
 
 
 @contextlib.contextmanager

@@ -107,3 +107,33 @@ class Report:
             "sheets": self.sheets,
             "other_version": None if other is None else vars(other),
         }
+
+
+@dataclass
+class Reports:
+    """What several engines found in a file.
+
+    Args:
+        engines: a report of each that is installed.
+        not_installed: engines that are not here, which is no failure.
+        refused: engines that were not given the file or gave up on it, and why.
+    """
+
+    path: str
+    engines: dict[str, Report] = field(default_factory=dict)
+    not_installed: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """All engines agree with ours, and none refused the file."""
+        return not self.refused and all(report.ok for report in self.engines.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mantile verify --engine all --json` prints."""
+        return {
+            "ok": self.ok,
+            "engines": {engine: report.to_dict() for engine, report in self.engines.items()},
+            "not_installed": self.not_installed,
+            "refused": self.refused,
+        }

@@ -7,12 +7,19 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
 from mantile.library.errors import InputError
-from mantile.verify.engines import Values, with_formulas, with_libreoffice
-from mantile.verify.report import OtherVersion, Report, SheetReport
+from mantile.verify.engines import (
+    Values,
+    has_formualizer,
+    soffice,
+    with_formualizer,
+    with_formulas,
+    with_libreoffice,
+)
+from mantile.verify.report import OtherVersion, Report, Reports, SheetReport
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
@@ -25,25 +32,56 @@ TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
 _TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
 
+Engine = Literal["formulas", "libreoffice", "formualizer"]
 
-def verify(path: str | Path, engine: Literal["formulas", "libreoffice"] = "formulas") -> Report:
+
+def verify(path: str | Path, engine: Engine = "formulas") -> Report:
     """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
 
     A file that another version made is compared by the ids of its rows; see `Report.other_version`.
 
     Args:
         path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
-        engine: "formulas" (the Python package) or "libreoffice" (headless, recalculation forced).
+        engine: "formulas" (the Python package), "libreoffice" (headless, recalculation forced) or
+            "formualizer" (compiled, the fastest; an extra of its own).
+
+    Raises:
+        InputError: if the file is not a Mantile workbook, an input cell holds what it cannot be, or the
+            engine is not installed.
+
+    Example:
+        mantile.verify("run.xlsx").ok
+    """
+    if engine not in get_args(Engine):
+        raise InputError(f"engine {engine!r}; expected {', '.join(get_args(Engine))}")
+    return _Verification(open_file(Path(path)), engine).run()
+
+
+def verify_with_all(path: str | Path) -> Reports:
+    """The same with every engine that is installed, each on its own.
+
+    Args:
+        path: the workbook, as of `verify`.
 
     Raises:
         InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
 
     Example:
-        mantile.verify("run.xlsx").ok
+        verify_with_all("run.xlsx").engines["formualizer"].ok
     """
-    if engine not in ("formulas", "libreoffice"):
-        raise InputError(f"engine {engine!r}; expected formulas or libreoffice")
-    return _Verification(open_file(Path(path)), engine).run()
+    file = open_file(Path(path))
+    reports = Reports(str(path))
+    installed = {"formulas": True, "libreoffice": soffice() is not None, "formualizer": has_formualizer()}
+    for engine, is_there in installed.items():
+        if not is_there:
+            reports.not_installed.append(engine)
+            continue
+        verification = _Verification(file, engine)
+        try:
+            reports.engines[engine] = verification.run()
+        except InputError as error:
+            reports.refused[engine] = str(error)
+    return reports
 
 
 class _Verification:
@@ -96,11 +134,12 @@ class _Verification:
                 raise InputError(
                     f"{file.path}: {place_of(*strange[0])}: holds {file.contents[sheet][row, column]!r:.80}, "
                     "which is no formula of this workbook and may reach out of it; LibreOffice is not given "
-                    "the file. Verify it with formulas"
+                    "the file. Verify it with formulas or formualizer, which are handed cells alone"
                 )
             return with_libreoffice(file.path)
-        names = [name for name in file.contents if name in self.sheets or file.other_version]
-        return with_formulas(file.cells, tuple(names), [place for place in strange if place[0] in names])
+        names = tuple(name for name in file.contents if name in self.sheets or file.other_version)
+        engine = with_formualizer if self.engine == "formualizer" else with_formulas
+        return engine(file.cells, names, [place for place in strange if place[0] in names])
 
     def _strange(self) -> Iterator[Place]:
         """Formulas that no engine is handed: where none belong, or of what ours do not have."""

@@ -431,6 +431,10 @@ class _Cells:
         )
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
+    def lies_in_a_row(self, members: Span) -> bool:
+        first, last = self.book.block(members)
+        return first.row == last.row and first.column != last.column
+
 
 def _quoted(sheet: str) -> str:
     return sheet if sheet.isidentifier() else f"'{sheet}'"

@@ -105,7 +105,7 @@ FUNCTIONS = {
     "N",
 }
 FRONT_FUNCTIONS = {"TEXT", "ROUND", "IFERROR", "NA"}
-TEXT_FORMS = {'"0"', '"0%"'}  # what means the same in every language of Excel
+TEXT_FORMS = {'"0"'}  # what means the same in every language of Excel and in every engine
 MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.

@@ -1,4 +1,7 @@
-"""Formulas that say the same in another order: H1*(H2*H3) and H3*H1*H2, or MAX(H1,H2) and MAX(H2,H1)."""
+"""Formulas that say the same in another order: H1*(H2*H3) and H3*H1*H2, or MAX(H1,H2) and MAX(H2,H1).
+
+INDEX of a row, too, says the same with and without the number of the one row that there is.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ _TOKEN = re.compile(
 _LEVELS = (("=", "<", ">", "<=", ">=", "<>"), ("&",), ("+", "-"), ("*", "/"))
 _UNORDERED = ("MAX(", "MIN(", "SUM(", "AND(", "OR(")
 _INVERSE = {"-": "+", "/": "*"}
-_NEUTRAL = {"+": ("number", "0.0"), "*": ("number", "1.0")}
+_ONE = ("number", "1.0")
+_NEUTRAL = {"+": ("number", "0.0"), "*": _ONE}
 
 Form = tuple[Any, ...]
 """An operation and the forms of its operands, in an order that does not depend on how they were written."""
@@ -90,6 +94,8 @@ class _Parser:
             arguments = list(self.arguments())
             if text in _UNORDERED:
                 return _flat(text, [("", argument) for argument in arguments])
+            if text == "INDEX(" and len(arguments) == 3 and arguments[1] == _ONE:
+                del arguments[1]
             return (text, *arguments)
         if text == "(":
             form = self.level(0)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
-    from mantile.verify.report import OtherVersion, Report
+    from mantile.verify.report import OtherVersion, Report, Reports
     from mantile.workbook.lint import Finding
 
 WORST = 20  # mismatches listed; --json lists all
@@ -168,6 +168,27 @@ def print_report(report: Report, path: Path) -> None:
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
     console.print(f"{path}: {verdict} ({results['engine']})")
+
+
+def print_reports(reports: Reports, path: Path) -> None:
+    """What each engine found: the first sheet by sheet, of the others what differs."""
+    console = open_console()
+    for place, report in enumerate(reports.engines.values()):
+        if place == 0:
+            print_report(report, path)
+            continue
+        results = report.to_dict()
+        for item in results["mismatches"][:WORST]:
+            console.print(f"  mismatch: {_one_line(item)}")
+        verdict = "every compared cell agrees" if report.ok else "verification FAILED"
+        console.print(
+            f"{path}: {verdict} ({report.engine}, {results['compared']:,} cells, largest relative error "
+            f"{number(results['max_relative_error'], 2)})"
+        )
+    for engine, why in reports.refused.items():
+        console.print(f"{path}: verification FAILED ({engine}): {why}")
+    if reports.not_installed:
+        console.print(f"  not installed: {', '.join(reports.not_installed)}")
 
 
 def _print_other_version(console: Console, other: OtherVersion) -> None:

@@ -192,7 +192,7 @@ class _Drawing:
         self.data.add_block(["share within"], [[within]], [PERCENT])
         absolute_errors = self.cells.spans[self.column("|error|")]
         share = count_where(absolute_errors, below(within), *self.of_mode) / self.errors["n"]
-        finding = join(text(share, "0%"), " of runs within ", text(within, "0%"), " of measured")
+        finding = join(percent(share, 0), " of runs within ", percent(within, 0), " of measured")
         self.sheet.set_formula(row, column, finding, _FINDING)
         low, high = self._decades()
         ends = [_constant(f"end.{name}", value) for name, value in (("low", low), ("high", high))]

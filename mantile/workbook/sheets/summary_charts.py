@@ -137,7 +137,7 @@ class SummaryCharts:
         self.row += 2
 
     def _groups(self, name: str, figures: ModuleTimes) -> None:
-        self._heads(self.row, (f"{name}: group", "number", "key, s"))
+        self._heads(self.row, (f"{name}: group", "number", "key, ms"))
         for group in figures.groups:
             self.row += 1
             self.book.add_constant(self.sheet, self.row, 1, group.name, _SMALL)
