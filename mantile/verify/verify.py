@@ -23,6 +23,7 @@ from mantile.workbook.read import File, open_file, place_of, plain, typed_inputs
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
+_OF_PRINTING = ("Print_Titles", "Print_Area", "Sheet_Title")  # as gnumeric names them, on a sheet
 _TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
 
 
@@ -277,7 +278,7 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     left = {name.lower(): name for name in file.book.names}
     former = file.book.former_names if file.other_version else {}
     for name, scope, text in file.cells.package.names:
-        if name.lower().startswith("_xl"):
+        if name.lower().startswith("_xl") or (scope is not None and name in _OF_PRINTING):
             continue  # print areas, filters and the like, which programs add
         shown = f"{name} on sheet {scope}" if scope is not None else name
         key = present_name(name) if file.other_version else name.lower()
@@ -338,7 +339,8 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     if _error(expected):
         return 0.0 if _error(actual) else math.inf
     if isinstance(expected, str):
-        return 0.0 if str("" if actual is None else actual) == expected else math.inf
+        # Programs drop blanks at the end of a text.
+        return 0.0 if str("" if actual is None else actual).rstrip() == expected.rstrip() else math.inf
     value = _number(expected)
     if math.isnan(value):
         return 0.0 if _error(actual) else math.inf
