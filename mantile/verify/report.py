@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mantile.verify.severity import COSMETIC
+
 
 @dataclass
 class SheetReport:
@@ -51,6 +53,7 @@ class Report:
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
+        shown: what else is shown otherwise, each with sheet, cell, kind and severity.
         other_version: None for a file that this version made.
     """
 
@@ -63,25 +66,28 @@ class Report:
     overwritten: list[dict[str, Any]] = field(default_factory=list)
     names: list[dict[str, Any]] = field(default_factory=list)
     visibility: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[dict[str, Any]] = field(default_factory=list)
     stored_values: bool = True
     other_version: OtherVersion | None = None
 
     @property
     def ok(self) -> bool:
-        """Edited inputs are fine, and names and sheets added in the open.
+        """Edited inputs are fine, names and sheets added in the open, and what is cosmetic.
 
         So is what an older version worked out otherwise.
 
-        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden
-        sheets are not.
+        Edited formulas, constants over formulas, differing values, handles that lead elsewhere, hidden
+        sheets and whatever else changes the answer or what is shown are not.
         """
         led_astray = [item for item in self.names if item["generated"] is not None]
         hidden = [item for item in self.visibility if item["found"] != "visible"]
+        grave = [item for item in self.shown if item["severity"] != COSMETIC]
         return not (
             self.formulas
             or self.overwritten
             or led_astray
             or hidden
+            or grave
             or any(sheet["mismatches"] for sheet in self.sheets)
         )
 
@@ -103,6 +109,7 @@ class Report:
                 "overwritten": self.overwritten,
                 "names": self.names,
                 "sheets": self.visibility,
+                "shown": self.shown,
             },
             "sheets": self.sheets,
             "other_version": None if other is None else vars(other),

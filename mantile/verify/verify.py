@@ -13,13 +13,15 @@ from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.verify.engines import Values, with_formulas, with_libreoffice
 from mantile.verify.report import OtherVersion, Report, SheetReport
+from mantile.verify.shown import shown_differences
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
 from mantile.workbook.history import present_name
 from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
-from mantile.workbook.read import File, open_file, place_of, plain, typed_inputs
+from mantile.workbook.read import File, open_file, place_of, typed_inputs
+from mantile.workbook.references import plain
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
@@ -59,13 +61,14 @@ class _Verification:
             engine=engine,
             inputs=edits,
             formulas=self.diff.formulas,
-            overwritten=self.diff.overwritten + self.diff.labels,
+            overwritten=self.diff.overwritten,
             names=edited_names(file),
             visibility=edited_sheets(file),
+            shown=shown_differences(file, self.diff),
         )
         names = [name for name in file.book.sheets if name in file.contents]
         self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
-        differing = (self.diff.formulas, self.report.overwritten, *_by_other_version(self.diff))
+        differing = (self.diff.formulas, self.diff.overwritten, self.diff.labels, *_by_other_version(self.diff))
         self.touched = {item["cell"] for items in differing for item in items}
 
     def run(self) -> Report:

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
@@ -123,6 +123,12 @@ def open_package(path: Path) -> Package:
         ) from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def own_package(stream: IO[bytes]) -> Package:
+    """The same of a file that we have just written."""
+    with zipfile.ZipFile(stream) as archive:
+        return _Reader(Path("book.xlsx"), archive).read()
 
 
 class _Reader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,10 @@ class _Writer:
             _require_written(worksheet.write_string(row, column, cell.text, look))
         else:
             _require_written(worksheet.write_blank(row, column, None, look))
+        self._about(worksheet, row, column, cell)
+
+    def _about(self, worksheet: Any, row: int, column: int, cell: Cell) -> None:
+        """What is told of a cell beside its content."""
         if cell.note is not None:
             options = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": style.PANEL}
             _require_written(worksheet.write_comment(row, column, cell.note, self._recoloured(options)))
@@ -244,6 +249,39 @@ class _Writer:
             _require_written(worksheet.write_string(row, 0, text[start : start + CHUNK]))
         worksheet.protect("")
         worksheet.very_hidden()
+
+
+class _Frame(_Writer):
+    """All of a book but what its cells say; and on a sheet of their own, empty cells in each of its styles."""
+
+    def __init__(self, book: Book, stream: BytesIO) -> None:
+        self.book = book
+        self.workbook = xlsxwriter.Workbook(stream, _AS_THEY_ARE | {"in_memory": True})
+        self.formats = {}
+        self.styles: dict[Style, int] = {}
+
+    def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
+        self.styles.setdefault(cell.style, len(self.styles))
+        self._about(worksheet, row, column, cell)
+        if cell.link:
+            worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
+
+    def _hidden(self, name: str, text: str) -> None:
+        worksheet = self.workbook.add_worksheet(name)
+        for look, row in self.styles.items():
+            worksheet.write_blank(row, 0, None, self._format(look))
+
+
+def frame(book: Book) -> tuple[BytesIO, dict[Style, int]]:
+    """A file of all that a book shows beside what its cells say, made in a fraction of the time.
+
+    Returns:
+        The file, and the rows in which its hidden sheet has an empty cell in each style of the book.
+    """
+    stream = BytesIO()
+    writer = _Frame(book, stream)
+    writer.write()
+    return stream, writer.styles
 
 
 def _require_written(status: int | None) -> None:
