@@ -237,11 +237,14 @@ class _Comparison:
             for rule, cell in counted(expected.rules)
         }
         after = {(self._rule(sheet.name, rule, False), cell): rule for rule, cell in counted(found.rules)}
+        kept = {cell for _, cell in before.keys() & after.keys()}
         for ours, theirs, is_new in ((before, after, False), (after, before, True)):
             cells: dict[tuple[str, Severity], list[Cell]] = {}
             for key, rule in ours.items():
                 if key not in theirs and key[1] is not None:
-                    severity = SHOWN if is_new or rule.look.colour or rule.look.form else COSMETIC
+                    # Gnumeric keeps one of several rules of a cell, and no bars.
+                    has_text = rule.look.colour is not None or rule.look.form is not None
+                    severity = SHOWN if is_new or (has_text and key[1] not in kept) else COSMETIC
                     cells.setdefault((key[0], severity), []).append(key[1])
             for (spelled, severity), places in cells.items():
                 for area in grouped(places):
