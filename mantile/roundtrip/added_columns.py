@@ -20,8 +20,8 @@ from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW
 from mantile.workbook.cell_diff import is_formula
-from mantile.workbook.read import File, coerced, place_of, plain
-from mantile.workbook.references import only_reference
+from mantile.workbook.read import File, coerced, place_of
+from mantile.workbook.references import only_reference, plain
 
 MOST = 8  # scenario columns of a workbook
 _LETTER = re.compile(r"^[A-H](\s*·\s*base)?\s*\n\s*|\s+$")  # before and after the name in a heading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from mantile.verify.severity import COSMETIC
+from mantile.verify.severity import ANSWER, COSMETIC, SHOWN
 
 
 @dataclass
@@ -94,6 +94,16 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """What `mantile verify --json` prints."""
         other = self.other_version
+        inputs, formulas, overwritten, mismatches = (
+            [item | {"severity": ANSWER} for item in items]
+            for items in (self.inputs, self.formulas, self.overwritten, self.mismatches)
+        )
+        names = [
+            item | {"severity": COSMETIC if item["generated"] is None else ANSWER} for item in self.names
+        ]
+        sheets = [
+            item | {"severity": COSMETIC if item["found"] == "visible" else SHOWN} for item in self.visibility
+        ]
         return {
             "ok": self.ok,
             "engine": self.engine,
@@ -102,13 +112,13 @@ class Report:
             "compared": sum(sheet["compared"] for sheet in self.sheets),
             "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
             "stored_values_compared": self.stored_values,
-            "mismatches": self.mismatches,
+            "mismatches": mismatches,
             "edited": {
-                "inputs": self.inputs,
-                "formulas": self.formulas,
-                "overwritten": self.overwritten,
-                "names": self.names,
-                "sheets": self.visibility,
+                "inputs": inputs,
+                "formulas": formulas,
+                "overwritten": overwritten,
+                "names": names,
+                "sheets": sheets,
                 "shown": self.shown,
             },
             "sheets": self.sheets,

@@ -8,3 +8,4 @@ Severity = Literal["changes the answer", "changes what is shown", "cosmetic"]
 ANSWER: Severity = "changes the answer"
 SHOWN: Severity = "changes what is shown"
 COSMETIC: Severity = "cosmetic"
+SEVERITIES = (ANSWER, SHOWN, COSMETIC)

@@ -1,12 +1,12 @@
 """What a file shows otherwise than its bundle would, beside texts, numbers and formulas.
 
-The bundle's own file is made anew without contents, and both are read by one reader. So what two programs only
-write otherwise is no difference.
+The bundle's own file is made anew without contents, and both are read by one reader. So what two programs
+only write otherwise is no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,18 @@ from mantile.verify.shown_cells import (
     run_differences,
 )
 from mantile.verify.shown_charts import chart_differences, matched
-from mantile.workbook.appearance import Appearance, Area, Cell, Drawn, Line, Rule, SheetAppearance, counted
+from mantile.workbook.appearance import (
+    Appearance,
+    Area,
+    Cell,
+    Drawn,
+    Line,
+    Rule,
+    SheetAppearance,
+    Validation,
+    counted,
+)
+from mantile.workbook.book import Cell as BookCell
 from mantile.workbook.book import Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff
@@ -119,11 +130,16 @@ class _Comparison:
         order = [name for name in self.file.cells.package.sheets if name in self.book.sheets]
         if order != self.names:
             place = next(at for at, (a, b) in enumerate(zip(order, self.names, strict=True)) if a != b)
-            yield _named(order[place], "", ("order of sheets", COSMETIC, ", ".join(self.names), ", ".join(order)))
+            yield _named(
+                order[place], "", ("order of sheets", COSMETIC, ", ".join(self.names), ", ".join(order))
+            )
 
-    def _looks(self, sheet: Sheet, _: SheetAppearance, found: SheetAppearance) -> Iterator[tuple[Area, Finding]]:
+    def _looks(
+        self, sheet: Sheet, _: SheetAppearance, found: SheetAppearance
+    ) -> Iterator[tuple[Area, Finding]]:
         """Cells with something in them."""
         styles, kinds = self._frame[1], self._judged
+        looks = {id(cell.style): styles[cell.style] for cell in _one_of_each_style(sheet)}
         contents = self.file.contents[sheet.name]
         cells: dict[Finding, list[Cell]] = {}
         for (row, column), cell in sheet.cells.items():
@@ -133,17 +149,18 @@ class _Comparison:
             look = found.looks.get(place[1:])
             if look is None:
                 continue
-            key = (id(cell.style), id(look))
+            expected = looks[id(cell.style)]
+            key = (id(expected), id(look))
             findings = kinds.get(key)
             if findings is None:
-                findings = kinds[key] = look_differences(styles[cell.style], look)
+                findings = kinds[key] = look_differences(expected, look)
             if findings:
                 for finding in findings:
                     cells.setdefault(finding, []).append(place[1:])
-        for place, runs in found.runs.items():
-            look = found.looks.get(place, Look())
-            for finding in run_differences(look, runs, self.found.looks.colour):
-                cells.setdefault(finding, []).append(place)
+        for at, runs in found.runs.items():
+            own = found.looks.get(at, Look())
+            for finding in run_differences(own, runs, self.found.looks.colour):
+                cells.setdefault(finding, []).append(at)
         for finding, places in cells.items():
             for area in grouped(places):
                 yield area, finding
@@ -202,25 +219,32 @@ class _Comparison:
         self, sheet: Sheet, expected: SheetAppearance, found: SheetAppearance
     ) -> Iterator[tuple[Area, Finding]]:
         """What may be typed, links and comments: one of each to a cell."""
-        for kind, ours, theirs, spelled in (
-            ("validation", expected.validations, found.validations, self._validation),
-            ("link", expected.links, found.links, self._link),
-            ("comment", expected.comments, found.comments, lambda _name, text, _own: text),
+        name = sheet.name
+        for kind, ours, theirs in (
+            (
+                "validation",
+                {cell: self._validation(name, one, True) for cell, one in expected.validations.items()},
+                {cell: self._validation(name, one, False) for cell, one in found.validations.items()},
+            ),
+            (
+                "link",
+                {cell: self._link(name, one, True) for cell, one in expected.links.items()},
+                {cell: self._link(name, one, False) for cell, one in found.links.items()},
+            ),
+            ("comment", expected.comments, found.comments),
         ):
-            before = {self._cell(sheet.name, cell): spelled(sheet.name, one, True) for cell, one in ours.items()}
-            after = {cell: spelled(sheet.name, one, False) for cell, one in theirs.items()}
+            before = {self._cell(name, cell): one for cell, one in ours.items()}
             cells: dict[tuple[str, str], list[Cell]] = {}
-            for cell in {**before, **after}:
-                pair = before.get(cell, ""), after.get(cell, "")
-                if cell is not None and pair[0] != pair[1]:
-                    cells.setdefault(pair, []).append(cell)
-            for pair, places in cells.items():
+            for cell in before.keys() | theirs.keys():
+                if cell is not None and before.get(cell, "") != theirs.get(cell, ""):
+                    cells.setdefault((before.get(cell, ""), theirs.get(cell, "")), []).append(cell)
+            for pair, places in sorted(cells.items(), key=lambda item: min(item[1])):
                 what = _out_of_file(pair[1]) if kind == "link" else kind
                 severity = COSMETIC if kind == "link" and not pair[1] else SHOWN
                 for area in grouped(places):
                     yield area, (what, severity, *pair)
 
-    def _validation(self, name: str, validation: Any, own: bool) -> str:
+    def _validation(self, name: str, validation: Validation, own: bool) -> str:
         bounds = [self._spelled(name, bound, own) for bound in validation.rule[2:]]
         guard = "" if validation.guarded else "not enforced"
         return " · ".join(word for word in (*validation.rule[:2], *bounds, guard, *validation.words) if word)
@@ -248,7 +272,10 @@ class _Comparison:
                     cells.setdefault((key[0], severity), []).append(key[1])
             for (spelled, severity), places in cells.items():
                 for area in grouped(places):
-                    yield area, ("conditional format", severity, *(("", spelled) if is_new else (spelled, "")))
+                    yield (
+                        area,
+                        ("conditional format", severity, *(("", spelled) if is_new else (spelled, ""))),
+                    )
 
     def _rule(self, name: str, rule: Rule, own: bool) -> str:
         look = rule.look
@@ -274,8 +301,10 @@ class _Comparison:
         for drawn in found.drawn:
             if drawn.chart is None:
                 yield drawn, (drawn.kind, SHOWN, "", drawn.text or f"over {area_name(drawn.area)}")
-        charts = ([drawn for drawn in one.drawn if drawn.chart is not None] for one in (expected, found))
-        for one, other in matched(*charts, self._leads_there):
+        ours, theirs = (
+            [drawn for drawn in one.drawn if drawn.chart is not None] for one in (expected, found)
+        )
+        for one, other in matched(ours, theirs, self._leads_there):
             if one is None and other is not None:
                 yield other, ("chart added", SHOWN, "", f"over {area_name(other.area)}")
             elif other is None and one is not None:
@@ -295,9 +324,10 @@ class _Comparison:
         covered = [
             cell for cell in self.file.contents[name] if _lies_in(cell, after) and not _lies_in(cell, area)
         ]
-        small = after[2] - after[0] < (area[2] - area[0]) * _SQUEEZED or after[3] - after[1] < (
-            area[3] - area[1]
-        ) * _SQUEEZED
+        small = (
+            after[2] - after[0] < (area[2] - area[0]) * _SQUEEZED
+            or after[3] - after[1] < (area[3] - area[1]) * _SQUEEZED
+        )
         severity = SHOWN if covered or small else COSMETIC
         yield found, ("chart moved", severity, f"over {area_name(area)}", f"over {area_name(after)}")
 
@@ -316,7 +346,10 @@ class _Comparison:
                 yield (*cell, *cell), (_out_of_file(target), SHOWN, "", target)
         for drawn in found.drawn:
             if drawn.chart is None:
-                yield drawn.area[:2] * 2, (drawn.kind, SHOWN, "", drawn.text or f"over {area_name(drawn.area)}")
+                yield (
+                    drawn.area[:2] * 2,
+                    (drawn.kind, SHOWN, "", drawn.text or f"over {area_name(drawn.area)}"),
+                )
 
     def _cell(self, name: str, cell: Cell) -> Cell | None:
         """Where a cell of the book stands in the file."""
@@ -336,6 +369,11 @@ class _Comparison:
 
     def _leads_there(self, expected: str, found: str) -> bool:
         return self._spelled("", expected, True) == self._spelled("", found, False)
+
+
+def _one_of_each_style(sheet: Sheet) -> Iterable[BookCell]:
+    """Cells of all styles: there are few styles and many cells."""
+    return {id(cell.style): cell for cell in sheet.cells.values()}.values()
 
 
 def _is_hidden(line: Line, before: Line | None) -> bool:

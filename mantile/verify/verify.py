@@ -68,7 +68,12 @@ class _Verification:
         )
         names = [name for name in file.book.sheets if name in file.contents]
         self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
-        differing = (self.diff.formulas, self.diff.overwritten, self.diff.labels, *_by_other_version(self.diff))
+        differing = (
+            self.diff.formulas,
+            self.diff.overwritten,
+            self.diff.labels,
+            *_by_other_version(self.diff),
+        )
         self.touched = {item["cell"] for items in differing for item in items}
 
     def run(self) -> Report:

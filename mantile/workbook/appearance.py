@@ -1,7 +1,7 @@
 """What a reader of a file sees beside texts and numbers, in a form in which programs that save it agree.
 
-Rows and columns, rules, links, comments, charts and whatever lies over the cells. Rows and columns are counted
-from 0.
+Rows and columns, rules, links, comments, charts and whatever lies over the cells. Rows and columns are
+counted from 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ Area = tuple[int, int, int, int]
 """First row, first column, last row, last column."""
 
 _CORNER = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]+)")
-_FOOTER_CODES = re.compile(r'&(?:[LCR](?:[0-9A-F]{6})?|"[^"]*"|K[0-9A-Fa-f]{6}|K[0-9A-Fa-f]{2}[+-][0-9]{3}|[0-9]+|[BIUESXY])')
+_FOOTER_CODES = re.compile(
+    r'&(?:[LCR](?:[0-9A-F]{6})?|"[^"]*"|K[0-9A-Fa-f]{6}|K[0-9A-Fa-f]{2}[+-][0-9]{3}|[0-9]+|[BIUESXY])'
+)
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.$:])[0-9]+(?:\.[0-9]*)?(?:[Ee][+-]?[0-9]+)?(?![A-Za-z0-9_(:!.])")
 _ON = ("1", "true", "on")
 _TEXT_RULES = ("beginsWith", "endsWith", "containsText", "notContainsText")
@@ -110,7 +112,9 @@ class Appearance:
         settings = self.package.trees["xl/workbook.xml"].find("calcPr")
         given = {} if settings is None else dict(settings.attrib)
         usual = {"calcMode": ("auto",), "fullPrecision": _ON}
-        return {name: given[name] for name, values in usual.items() if given.get(name, values[0]) not in values}
+        return {
+            name: given[name] for name, values in usual.items() if given.get(name, values[0]) not in values
+        }
 
     @property
     def tabs_hidden(self) -> bool:
@@ -196,7 +200,9 @@ class _SheetReader:
                 if inner is not None:
                     look = table.rule(inner)
                 else:
-                    look = table.rules[int(number)] if number and int(number) < len(table.rules) else RuleLook()
+                    look = (
+                        table.rules[int(number)] if number and int(number) < len(table.rules) else RuleLook()
+                    )
                 rules.setdefault(Rule(_asks(kind, element), look), set()).update(_places(block))
         return rules
 
@@ -246,7 +252,9 @@ class _SheetReader:
             yield Drawn("object", place, text)
 
     def _chart(self, part: str, chart: Element) -> ChartForm:
-        return chart_form(self.package.trees.get(self.package.target(part, chart.get("id", "")), Element("none")))
+        return chart_form(
+            self.package.trees.get(self.package.target(part, chart.get("id", "")), Element("none"))
+        )
 
     def _targets(self, word: str) -> Iterator[Element]:
         for relation, (kind, _, _) in self.package.relations.get(self.part, {}).items():

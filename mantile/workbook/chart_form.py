@@ -17,7 +17,7 @@ _NEARLY_NONE = 10_000  # of 100,000: what is more transparent is not seen
 
 @dataclass(frozen=True)
 class Series:
-    """One series: texts and references as they are written; a colour is RRGGBB, "none", or None if not said."""
+    """One series: texts and references as written; a colour is RRGGBB, "none", or None if not said."""
 
     name: str
     categories: str

@@ -15,10 +15,10 @@ from mantile.workbook.package import Package
 
 BLACK, WHITE = "000000", "FFFFFF"
 # Colours of Excel's own theme, in the order in which styles number them.
-_THEME = (WHITE, BLACK, "EEECE1", "1F497D", "4F81BD", "C0504D", "9BBB59", "8064A2", "4BACC6", "F79646")
-_THEME += ("0000FF", "800080")
-_THEME_ORDER = ("lt1", "dk1", "lt2", "dk2", "accent1", "accent2", "accent3", "accent4", "accent5", "accent6")
-_THEME_ORDER += ("hlink", "folHlink")
+_THEME = [WHITE, BLACK, "EEECE1", "1F497D", "4F81BD", "C0504D", "9BBB59", "8064A2", "4BACC6", "F79646"]
+_THEME += ["0000FF", "800080"]
+_THEME_ORDER = ["lt1", "dk1", "lt2", "dk2", "accent1", "accent2", "accent3", "accent4", "accent5", "accent6"]
+_THEME_ORDER += ["hlink", "folHlink"]
 _AUTOMATIC = 64  # colours of the system from here on: text, then paper
 _NO = ("0", "false", "none", "off")
 _SYMBOLS = ("wingdings", "webdings", "symbol", "marlett", "zapf", "dingbats")
@@ -74,10 +74,12 @@ class Looks:
     def __init__(self, package: Package) -> None:
         self.package = package
         self.tree = next(
-            (package.trees[name] for name in package.trees if name.endswith("/styles.xml")), Element("styleSheet")
+            (package.trees[name] for name in package.trees if name.endswith("/styles.xml")),
+            Element("styleSheet"),
         )
         self.forms = dict(BUILTIN_FORMATS) | {
-            int(form.get("numFmtId", "0")): form.get("formatCode", "") for form in self.tree.iterfind("numFmts/numFmt")
+            int(form.get("numFmtId", "0")): form.get("formatCode", "")
+            for form in self.tree.iterfind("numFmts/numFmt")
         }
 
     @cached_property
@@ -145,17 +147,19 @@ class Looks:
         return base if base is None else _tinted(base, float(element.get("tint", "0")))
 
     @cached_property
-    def theme(self) -> tuple[str, ...]:
+    def theme(self) -> list[str]:
         """Colours of the file's theme, in the order in which styles number them."""
         trees = self.package.trees
-        scheme = next((trees[name].find(".//clrScheme") for name in sorted(trees) if "/theme/theme" in name), None)
+        scheme = next(
+            (trees[name].find(".//clrScheme") for name in sorted(trees) if "/theme/theme" in name), None
+        )
         if scheme is None:
             return _THEME
         found = []
         for name, otherwise in zip(_THEME_ORDER, _THEME, strict=True):
             colour = next(iter(_child(scheme, name)), Element("none"))
             found.append((colour.get("lastClr") or colour.get("val") or otherwise)[-6:].upper())
-        return tuple(found)
+        return found
 
     def _fill(self, fill: Element) -> str | None:
         pattern, gradient = fill.find("patternFill"), fill.find("gradientFill")

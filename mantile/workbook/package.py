@@ -278,7 +278,7 @@ class _Reader:
         return package
 
     def _cells_of(self, package: Package, title: str, part: _Part) -> None:
-        """What the cells of a sheet look like and hold, texts that several share in place of their numbers."""
+        """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""
         stored = self.stored.get(part.name, {})
         for cell, number in part.shared.items():
             if number >= len(self.texts):

@@ -110,8 +110,7 @@ class _Writer:
             worksheet.set_column_pixels(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row_pixels(row, height)
-        for (row, column), cell in sorted(sheet.cells.items()):
-            self._cell(worksheet, sheet, row, column, cell)
+        self._cells(worksheet, sheet)
         for place, rule in sheet.conditional:
             _require_written(worksheet.conditional_format(*place, self._conditional(rule)))
         for row, column, chart in sheet.charts:
@@ -124,6 +123,10 @@ class _Writer:
             worksheet.protect("", _PROTECTED | {"autofilter": True} if sheet.autofilter else _PROTECTED)
         worksheet.ignore_errors({"number_stored_as_text": _ALL_CELLS, "formula_unlocked": _ALL_CELLS})
         self._page(worksheet, sheet)
+
+    def _cells(self, worksheet: Any, sheet: Sheet) -> None:
+        for (row, column), cell in sorted(sheet.cells.items()):
+            self._cell(worksheet, sheet, row, column, cell)
 
     def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         look = self._format(cell.style)
@@ -252,7 +255,7 @@ class _Writer:
 
 
 class _Frame(_Writer):
-    """All of a book but what its cells say; and on a sheet of their own, empty cells in each of its styles."""
+    """All of a book but what its cells say; on a sheet of their own, empty cells in each of its styles."""
 
     def __init__(self, book: Book, stream: BytesIO) -> None:
         self.book = book
@@ -260,11 +263,15 @@ class _Frame(_Writer):
         self.formats = {}
         self.styles: dict[Style, int] = {}
 
-    def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
-        self.styles.setdefault(cell.style, len(self.styles))
-        self._about(worksheet, row, column, cell)
-        if cell.link:
-            worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
+    def _cells(self, worksheet: Any, sheet: Sheet) -> None:
+        looks = {id(cell.style): cell.style for cell in sheet.cells.values()}  # few, and slow to tell apart
+        for look in looks.values():
+            self.styles.setdefault(look, len(self.styles))
+        for (row, column), cell in sheet.cells.items():
+            if cell.note is not None or cell.entry is not None:
+                self._about(worksheet, row, column, cell)
+            if cell.link:
+                worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
 
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
