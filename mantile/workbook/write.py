@@ -14,6 +14,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input
+from mantile.library.dates import today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
@@ -23,9 +24,6 @@ from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
 
 CHUNK = 32_000  # characters of a hidden text in one cell; Excel's limit is 32,767
-_CREATED = datetime.datetime(
-    2026, 1, 1, tzinfo=datetime.timezone.utc
-)  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 _PAGE_WIDTH, _PAGE_HEIGHT = 940, 640  # pixels of A4 landscape inside its margins at 100 %, with some to spare
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
@@ -86,7 +84,12 @@ class _Writer:
     def write(self) -> None:
         document = self.book.document
         self.workbook.set_properties(
-            {"title": document.title, "author": "Mantile", "created": _CREATED, "comments": document.comment}
+            {
+                "title": document.title,
+                "author": "Mantile",
+                "created": _midnight(document.made_on),
+                "comments": document.comment,
+            }
         )
         self.workbook.set_calc_mode("auto")
         for sheet in self.book.sheets.values():
@@ -289,6 +292,11 @@ def frame(book: Book) -> tuple[BytesIO, dict[Style, int]]:
     writer = _Frame(book, stream)
     writer.write()
     return stream, writer.styles
+
+
+def _midnight(day: str | None) -> datetime.datetime:
+    """The beginning of a day: the same book gives the same bytes."""
+    return datetime.datetime.fromisoformat(day or today()).replace(tzinfo=datetime.timezone.utc)
 
 
 def _require_written(status: int | None) -> None:
