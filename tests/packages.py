@@ -121,7 +121,8 @@ def shape(text: str) -> str:
     """A box with a text, to be laid over cells."""
     return (
         '<xdr:sp macro="" textlink=""><xdr:nvSpPr><xdr:cNvPr id="90" name="Box"/>'
-        '<xdr:cNvSpPr txBox="1"/></xdr:nvSpPr><xdr:spPr><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></xdr:spPr>'
+        '<xdr:cNvSpPr txBox="1"/></xdr:nvSpPr><xdr:spPr>'
+        '<a:prstGeom prst="rect"><a:avLst/></a:prstGeom></xdr:spPr>'
         f"<xdr:txBody><a:bodyPr/><a:p><a:r><a:t>{text}</a:t></a:r></a:p></xdr:txBody></xdr:sp>"
     )
 

@@ -268,9 +268,11 @@ def _newer_rule(parts: Parts, made: Made) -> None:
         '<extLst><ext uri="{78C0D931-6437-407d-A8EE-F0AAD7539E65}" '
         'xmlns:x14="http://schemas.microsoft.com/office/spreadsheetml/2009/9/main" '
         'xmlns:xm="http://schemas.microsoft.com/office/excel/2006/main"><x14:conditionalFormattings>'
-        '<x14:conditionalFormatting><x14:cfRule type="expression" priority="901" id="{0}"><xm:f>TRUE</xm:f><x14:dxf>'
+        '<x14:conditionalFormatting><x14:cfRule type="expression" priority="901" id="{0}">'
+        "<xm:f>TRUE</xm:f><x14:dxf>"
         '<font><color rgb="FFFFFFFF"/></font></x14:dxf></x14:cfRule>'
-        f"<xm:sqref>{made.headline}</xm:sqref></x14:conditionalFormatting></x14:conditionalFormattings></ext></extLst>"
+        f"<xm:sqref>{made.headline}</xm:sqref></x14:conditionalFormatting>"
+        "</x14:conditionalFormattings></ext></extLst>"
         "</worksheet>",
     )
 
@@ -342,7 +344,8 @@ def _added_comment(parts: Parts, made: Made) -> None:
     parts.sub(
         "xl/comments1.xml",
         "</commentList>",
-        f'<comment ref="{made.label}" authorId="0"><text><t>checked by the vendor</t></text></comment></commentList>',
+        f'<comment ref="{made.label}" authorId="0"><text><t>checked by the vendor</t></text>'
+        "</comment></commentList>",
     )
 
 
@@ -516,7 +519,8 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         _chart(
             "stack",
             '<c:chart><c:autoTitleDeleted val="1"/>',
-            "<c:chart><c:title><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:t>Half is compute</a:t></a:r></a:p></c:rich>"
+            "<c:chart><c:title><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:t>Half is compute</a:t></a:r></a:p>"
+            "</c:rich>"
             '</c:tx></c:title><c:autoTitleDeleted val="0"/>',
         ),
         "chart title",
@@ -527,7 +531,8 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         _chart(
             "stack",
             "<c:dLbls>",
-            '<c:dLbls><c:dLbl><c:idx val="0"/><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:t>90%</a:t></a:r></a:p></c:rich>'
+            '<c:dLbls><c:dLbl><c:idx val="0"/><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:t>90%</a:t></a:r></a:p>'
+            "</c:rich>"
             '</c:tx><c:showVal val="1"/></c:dLbl>',
         ),
         "chart labels",
@@ -591,7 +596,7 @@ def test_several_at_once_are_all_named(made: Made, tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_named(made: Made, tmp_path: Path, name: str) -> None:
-    """One difference, of its kind and severity, at its place; and verification fails unless it is cosmetic."""
+    """One difference, of its kind and severity, at its place; verification fails unless it is cosmetic."""
     change, kind, severity, where = TAMPERED[name]
     parts = made.parts()
     change(parts, made)
@@ -707,7 +712,7 @@ SAVED = ("llama-3.3-70b-h100", "deepseek-r1-gb200-nvl72", "chat-8b-rtx-4090")
 @pytest.mark.parametrize("name", SAVED)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_files_that_programs_save_are_clean(tmp_path: Path, name: str, program: str) -> None:
-    """Nothing is shown otherwise; gnumeric drops some colours of charts and bars in cells, which is cosmetic."""
+    """Nothing is shown otherwise; gnumeric drops colours of charts and bars in cells, which is cosmetic."""
     save, is_there = PROGRAMS[program]
     if not is_there:
         pytest.skip(f"{program} is not installed")

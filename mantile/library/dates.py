@@ -13,8 +13,8 @@ _DAY_OF = "SOURCE_DATE_EPOCH"
 def today() -> str:
     """The day in UTC as 2026-11-23.
 
-    It is that of the environment variable SOURCE_DATE_EPOCH, in seconds since 1970, where that is set: so that
-    the same file can be made again on another day.
+    It is that of the environment variable SOURCE_DATE_EPOCH, in seconds since 1970, where that is set, so
+    that the same file can be made again on another day.
 
     Raises:
         InputError: if the variable holds anything else than a whole number of seconds.

@@ -35,7 +35,7 @@ class EstimateBook(Book):
             footer=f"bundle {self.digest}",
             company=template.company,
             opens_on="Summary",
-            made_on=self.date,
+            made_on=self.bundle.made_on or self.date,
             palette=style.recoloured(template.palette.model_dump(exclude_none=True)),
             hidden={BUNDLE_SHEET: self.bundle.text},
         )
