@@ -125,7 +125,8 @@ def test_both_forms_hold_the_same(tmp_path: Path, form: str) -> None:
     assert len(found.digest) == 64 and found.estimate().results() == bundle.estimate().results()
     if form == "yaml":
         assert path.read_text(encoding="utf-8").startswith(
-            f"format: {FORMAT}\ngenerator: mantile {mantile.__version__}\ndigest: {bundle.digest}\n"
+            f"format: {FORMAT}\ngenerator: mantile {mantile.__version__}\n"
+            f"made_on: '{bundle.made_on}'\ndigest: {bundle.digest}\n"
             "scenario:\n  title: = a title\n  date: '2026-11-21'\n  model: llama-3.2-1b\n  accelerator: "
             "l40s\n"
         )

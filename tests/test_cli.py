@@ -777,7 +777,7 @@ def test_verify(run: Any, workbook: Path) -> None:
     assert ran.err == ""
     report = ran.data
     assert {"cells", "formulas", "compared", "max_relative_error", "mismatches", "edited"} <= set(report)
-    assert set(report["edited"]) == {"inputs", "formulas", "overwritten", "names", "sheets"}
+    assert set(report["edited"]) == {"inputs", "formulas", "overwritten", "names", "sheets", "shown"}
     assert report["ok"] is True
     assert report["engine"] == "formulas"
     assert report["compared"] > 1000

@@ -620,7 +620,9 @@ def test_what_is_added_in_the_open_passes(workbook: Path, tmp_path: Path) -> Non
 
     report = verify(_edit(workbook, tmp_path / "run.xlsx", add)).to_dict()
     assert report["ok"]
-    assert report["edited"]["sheets"] == [{"sheet": "Notes", "generated": None, "found": "visible"}]
+    assert report["edited"]["sheets"] == [
+        {"sheet": "Notes", "generated": None, "found": "visible", "severity": "cosmetic"}
+    ]
     assert [item["name"] for item in report["edited"]["names"]] == ["mine"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +32,10 @@ def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
 
     if bundle is None:
         return estimate(scenario, name=name)
-    return estimate(
+    made = estimate(
         scenario, bundle.model, bundle.library, name, None if "template" in flags else bundle.template
     )
+    return made if flags else replace(made, made_on=bundle.made_on)
 
 
 def _estimate_or_example(what: str | None, flags: dict[str, Any]) -> tuple[Estimate, str]:

@@ -57,6 +57,7 @@ class Estimate:
         columns: one per case, base first.
         equations: the graph.
         template: how its workbook is laid out.
+        made_on: the day on which its workbook was made, as 2026-11-23, where it was read from one.
 
     Example:
         estimate = mantile.estimate(
@@ -74,6 +75,7 @@ class Estimate:
     columns: tuple[Column, ...]
     equations: EstimateGraph
     template: Template
+    made_on: str | None = None
 
     def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
         """Another scenario on the same model, with the same template.

@@ -21,8 +21,8 @@ from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW
 from mantile.workbook.cell_diff import is_formula
-from mantile.workbook.read import File, coerced, place_of, plain
-from mantile.workbook.references import only_reference
+from mantile.workbook.read import File, coerced, place_of
+from mantile.workbook.references import only_reference, plain
 from mantile.workbook.sheets.free_column import NAME
 
 MOST = 8  # scenario columns of a workbook

@@ -204,7 +204,7 @@ def audit(path: str | Path) -> Audit:
         "workbook": str(path),
         "title": estimates.title,
         "model": estimates.model.hub_id or estimates.model.id,
-        "date": estimates.scenario.date,
+        "date": book.date,
         "why": estimates.scenario.why,
         "generator": book.bundle.generator,
         "audited_with": f"mantile {__version__}",

@@ -6,7 +6,7 @@ A scenario, or a bundle where figures of the library were edited too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,8 @@ def import_workbook(path: str | Path) -> Imported:
             update={"versions": (*then.scenario.versions, _version(then)), "why": why}
         )
     imported = then.again(scenario, now.library, str(path))
+    if not now.changes and not now.added:
+        imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
     kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
     otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
     return Imported(
@@ -184,7 +186,7 @@ def _version(estimates: Estimate) -> Version:
         return None if value is None else metric.shown(value)
 
     return Version(
-        date=estimates.scenario.date,
+        date=estimates.scenario.date or estimates.made_on,
         what=cut(estimates.title, _WORDS),
         why=estimates.scenario.why,
         checks=f"{passed} of {len(checks) * len(estimates.columns)} pass",

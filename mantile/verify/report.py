@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mantile.verify.severity import ANSWER, COSMETIC, SHOWN
+
 
 @dataclass
 class SheetReport:
@@ -51,6 +53,7 @@ class Report:
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
+        shown: what else is shown otherwise, each with sheet, cell, kind and severity.
         other_version: None for a file that this version made.
     """
 
@@ -63,31 +66,44 @@ class Report:
     overwritten: list[dict[str, Any]] = field(default_factory=list)
     names: list[dict[str, Any]] = field(default_factory=list)
     visibility: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[dict[str, Any]] = field(default_factory=list)
     stored_values: bool = True
     other_version: OtherVersion | None = None
 
     @property
     def ok(self) -> bool:
-        """Edited inputs are fine, and names and sheets added in the open.
+        """Edited inputs are fine, names and sheets added in the open, and what is cosmetic.
 
         So is what an older version worked out otherwise.
 
-        Edited formulas, constants over formulas, differing values, handles that lead elsewhere and hidden
-        sheets are not.
+        Edited formulas, constants over formulas, differing values, handles that lead elsewhere, hidden
+        sheets and whatever else changes the answer or what is shown are not.
         """
         led_astray = [item for item in self.names if item["generated"] is not None]
         hidden = [item for item in self.visibility if item["found"] != "visible"]
+        grave = [item for item in self.shown if item["severity"] != COSMETIC]
         return not (
             self.formulas
             or self.overwritten
             or led_astray
             or hidden
+            or grave
             or any(sheet["mismatches"] for sheet in self.sheets)
         )
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile verify --json` prints."""
         other = self.other_version
+        inputs, formulas, overwritten, mismatches = (
+            [item | {"severity": ANSWER} for item in items]
+            for items in (self.inputs, self.formulas, self.overwritten, self.mismatches)
+        )
+        names = [
+            item | {"severity": COSMETIC if item["generated"] is None else ANSWER} for item in self.names
+        ]
+        sheets = [
+            item | {"severity": COSMETIC if item["found"] == "visible" else SHOWN} for item in self.visibility
+        ]
         return {
             "ok": self.ok,
             "engine": self.engine,
@@ -96,13 +112,14 @@ class Report:
             "compared": sum(sheet["compared"] for sheet in self.sheets),
             "max_relative_error": max((sheet["max_relative_error"] for sheet in self.sheets), default=0.0),
             "stored_values_compared": self.stored_values,
-            "mismatches": self.mismatches,
+            "mismatches": mismatches,
             "edited": {
-                "inputs": self.inputs,
-                "formulas": self.formulas,
-                "overwritten": self.overwritten,
-                "names": self.names,
-                "sheets": self.visibility,
+                "inputs": inputs,
+                "formulas": formulas,
+                "overwritten": overwritten,
+                "names": names,
+                "sheets": sheets,
+                "shown": self.shown,
             },
             "sheets": self.sheets,
             "other_version": None if other is None else vars(other),

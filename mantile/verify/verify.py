@@ -20,16 +20,19 @@ from mantile.verify.engines import (
     with_libreoffice,
 )
 from mantile.verify.report import OtherVersion, Report, Reports, SheetReport
+from mantile.verify.shown import shown_differences
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
 from mantile.workbook.history import present_name
 from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
-from mantile.workbook.read import File, open_file, place_of, plain, typed_beside, typed_inputs
+from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
+from mantile.workbook.references import plain
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
+_OF_PRINTING = ("Print_Titles", "Print_Area", "Sheet_Title")  # as gnumeric names them, on a sheet
 _TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
 
 Engine = Literal["formulas", "libreoffice", "formualizer"]
@@ -97,13 +100,19 @@ class _Verification:
             engine=engine,
             inputs=edits,
             formulas=self.diff.formulas,
-            overwritten=self.diff.overwritten + self.diff.labels,
+            overwritten=self.diff.overwritten,
             names=edited_names(file),
             visibility=edited_sheets(file),
+            shown=shown_differences(file, self.diff),
         )
         names = [name for name in file.book.sheets if name in file.contents]
         self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
-        differing = (self.diff.formulas, self.report.overwritten, *_by_other_version(self.diff))
+        differing = (
+            self.diff.formulas,
+            self.diff.overwritten,
+            self.diff.labels,
+            *_by_other_version(self.diff),
+        )
         self.touched = {item["cell"] for items in differing for item in items}
 
     def run(self) -> Report:
@@ -317,7 +326,7 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     left = {name.lower(): name for name in file.book.names}
     former = file.book.former_names if file.other_version else {}
     for name, scope, text in file.cells.package.names:
-        if name.lower().startswith("_xl"):
+        if name.lower().startswith("_xl") or (scope is not None and name in _OF_PRINTING):
             continue  # print areas, filters and the like, which programs add
         shown = f"{name} on sheet {scope}" if scope is not None else name
         key = present_name(name) if file.other_version else name.lower()
@@ -378,7 +387,8 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     if _error(expected):
         return 0.0 if _error(actual) else math.inf
     if isinstance(expected, str):
-        return 0.0 if str("" if actual is None else actual) == expected else math.inf
+        # Programs drop blanks at the end of a text.
+        return 0.0 if str("" if actual is None else actual).rstrip() == expected.rstrip() else math.inf
     value = _number(expected)
     if math.isnan(value):
         return 0.0 if _error(actual) else math.inf

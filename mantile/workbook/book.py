@@ -165,6 +165,7 @@ class Document:
         company: on the left of each page, before the name of the file.
         opens_on: the sheet that is shown first.
         palette: colours by those of ours that they replace.
+        made_on: the day on which it was made, as 2026-11-23; today where it is not said.
         hidden: texts that no reader is meant to see, by the name of their sheet.
     """
 
@@ -174,6 +175,7 @@ class Document:
     company: str = ""
     opens_on: str | None = None
     palette: Mapping[str, str] = field(default_factory=dict)
+    made_on: str | None = None
     hidden: Mapping[str, str] = field(default_factory=dict)
 
 

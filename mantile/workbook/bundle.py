@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
+from mantile.library.dates import today
 from mantile.library.documents import parse_json, parse_yaml, read_text, validate
 from mantile.library.dump import dump_scenario, dump_yaml
 from mantile.library.errors import InputError
@@ -59,6 +60,7 @@ class Bundle:
             {
                 "format": FORMAT,
                 "generator": GENERATOR,
+                "made_on": estimates.made_on or today(),
                 "scenario": scenario,
                 "model": estimates.model.model_dump(mode="json"),
                 "library": estimates.library.model_dump(mode="json"),
@@ -103,6 +105,11 @@ class Bundle:
         return str(self.data.get("generator", "another program"))
 
     @property
+    def made_on(self) -> str | None:
+        """The day on which it was made, as 2026-11-23; None of versions that did not say."""
+        return str(self.data["made_on"]) if "made_on" in self.data else None
+
+    @property
     def text(self) -> str:
         """The bundle as it stands in a workbook."""
         return _canonical(self.data | ({"digest": self.digest} if self.data["format"] > 1 else {}))
@@ -129,7 +136,8 @@ class Bundle:
 
     def estimate(self) -> Estimate:
         """The estimate it was made of."""
-        return estimate(self.scenario, self.model, self.library, self.name, self.template)
+        made = estimate(self.scenario, self.model, self.library, self.name, self.template)
+        return replace(made, made_on=self.made_on)
 
 
 def _canonical(data: dict[str, Any]) -> str:
@@ -179,7 +187,9 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
         raise InputError(
             f"{path}: expected a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         )
-    head: dict[str, Any] = {key: bundle.data[key] for key in ("format", "generator") if key in bundle.data}
+    head: dict[str, Any] = {
+        key: bundle.data[key] for key in ("format", "generator", "made_on") if key in bundle.data
+    }
     head |= {"digest": bundle.digest} if bundle.data["format"] > 1 else {}
     parts = {key: bundle.data[key] for key in (*_PARTS, *_MORE) if key in bundle.data}
     with replacing(path) as temporary:

@@ -18,8 +18,8 @@ from mantile.workbook.book import FIRST, HEAD_ROW, NOT_AVAILABLE, Cell, Sheet
 from mantile.workbook.history import why_changed
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.places import Place
-from mantile.workbook.read import File, place_of, plain
-from mantile.workbook.references import Formula
+from mantile.workbook.read import File, place_of
+from mantile.workbook.references import Formula, plain
 
 STAMP = "stamp."  # before the ids of results as they were when the file was made
 _LONG = 1000  # characters of a cell that a report shows

@@ -35,6 +35,7 @@ class EstimateBook(Book):
             footer=f"bundle {self.digest}",
             company=template.company,
             opens_on="Summary",
+            made_on=self.bundle.made_on or self.date,
             palette=style.recoloured(template.palette.model_dump(exclude_none=True)),
             hidden={BUNDLE_SHEET: self.bundle.text},
         )
@@ -98,8 +99,12 @@ class EstimateBook(Book):
     @property
     def imprint(self) -> str:
         """Generator, date and bundle digest, as they stand in footers."""
-        date = self.estimate.scenario.date
-        return f"{self.generator}{f' · {date}' if date else ''} · bundle {self.digest}"
+        return f"{self.generator}{f' · {self.date}' if self.date else ''} · bundle {self.digest}"
+
+    @property
+    def date(self) -> str | None:
+        """The date that the scenario states, else the day on which the workbook was made."""
+        return self.estimate.scenario.date or self.bundle.made_on
 
     @property
     def digest(self) -> str:

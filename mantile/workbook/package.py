@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from mantile.library.errors import InputError
@@ -43,6 +44,8 @@ _TEXTS = {
 }
 _MAX_TEXT = 32_767  # characters, as in Excel
 _OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
+RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
+"""What may set a word of a text apart from the font of its cell."""
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
 _ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 _LAST = (1_048_576, 16_384)
@@ -75,12 +78,26 @@ class Package:
     """What a look through the file found.
 
     `sheets` are names and whether they show, `names` the defined names (name, sheet they are limited to,
-    text), and `stored` the values saved beside formulas, by sheet and by row and column from 0.
+    text), and `stored` the values saved beside formulas, by sheet and by row and column from 0. `looks` are
+    the numbers of the styles of cells in the same way, and `runs` what single words of a cell look like.
+    `trees` are the parts of the file without cells and shared texts, by name; tags and attributes without
+    namespaces. `relations` are the links of each part (kind, target, whether it lies outside), `sheet_parts`
+    the parts of the sheets.
     """
 
     sheets: dict[str, str] = field(default_factory=dict)
     names: list[tuple[str, str | None, str]] = field(default_factory=list)
     stored: dict[str, dict[tuple[int, int], Any]] = field(default_factory=dict)
+    looks: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
+    runs: dict[str, dict[tuple[int, int], list[Element]]] = field(default_factory=dict)
+    trees: dict[str, Element] = field(default_factory=dict)
+    relations: dict[str, dict[str, tuple[str, str, bool]]] = field(default_factory=dict)
+    sheet_parts: dict[str, str] = field(default_factory=dict)
+
+    def target(self, part: str, identifier: str) -> str:
+        """The part that a relation of a part leads to; the target as it is where that lies outside."""
+        _, target, outside = self.relations.get(part, {}).get(identifier, ("", "", True))
+        return target if outside else resolved(part, target)
 
 
 def open_package(path: Path) -> Package:
@@ -108,6 +125,12 @@ def open_package(path: Path) -> Package:
         raise InputError(f"{path}: {error.strerror or error}") from error
 
 
+def own_package(stream: IO[bytes]) -> Package:
+    """The same of a file that we have just written."""
+    with zipfile.ZipFile(stream) as archive:
+        return _Reader(Path("book.xlsx"), archive).read()
+
+
 class _Reader:
     """One look through an archive; the counts are of the whole file."""
 
@@ -115,6 +138,8 @@ class _Reader:
         self.path, self.archive = path, archive
         self.unpacked = self.elements = self.others = self.cells = self.formulas = self.area = 0
         self.stored: dict[str, dict[tuple[int, int], Any]] = {}
+        self.texts: list[str] = []
+        self.text_runs: dict[int, list[Element]] = {}
 
     def refuse(self, message: str) -> InputError:
         return InputError(f"{self.path}: {message}")
@@ -232,13 +257,16 @@ class _Reader:
             if title.lower() in (sheet.lower() for sheet in package.sheets):
                 raise self.refuse(f"sheet {title!r:.60} stands in the workbook twice")
             kind, target, _ = relations.get(identifier, ("", "", False))
-            place = posixpath.normpath(
-                target.lstrip("/") if target.startswith("/") else posixpath.join("xl", target)
-            )
+            place = resolved(_WORKBOOK, target)
             if place not in parts:
                 raise self.refuse(f"sheet {title!r:.60} is missing: there is no part {target or identifier}")
             package.sheets[title] = state
-            package.stored[title] = self.stored.get(place, {})
+            package.sheet_parts[title] = place
+            self._cells_of(package, title, parts[place])
+        for name, part in parts.items():
+            package.relations[_owner(name)] = package.relations.get(_owner(name), {}) | part.relations
+            if part.root is not None:
+                package.trees[name] = part.root
         titles = list(package.sheets)
         for name, scope, text in book.names:
             where = (
@@ -248,6 +276,19 @@ class _Reader:
             )
             package.names.append((name, where, text))
         return package
+
+    def _cells_of(self, package: Package, title: str, part: _Part) -> None:
+        """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""
+        stored = self.stored.get(part.name, {})
+        for cell, number in part.shared.items():
+            if number >= len(self.texts):
+                raise part.refuse(f"text {number} of {len(self.texts):,} shared ones; expected one of them")
+            if cell in stored:
+                stored[cell] = self.texts[number]
+            if number in self.text_runs:
+                part.cell_runs[cell] = self.text_runs[number]
+        package.stored[title], package.looks[title] = stored, part.looks
+        package.runs[title] = part.cell_runs
 
 
 class _Part:
@@ -266,6 +307,14 @@ class _Part:
         self.text: list[str] = []
         self.scope: str | None = None
         self.defined = ""
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.unbuilt = 0  # how deep inside of a cell or a shared text
+        self.phonetic = False
+        self.shared: dict[tuple[int, int], int] = {}
+        self.looks: dict[tuple[int, int], int] = {}
+        self.runs: list[Element] = []
+        self.cell_runs: dict[tuple[int, int], list[Element]] = {}
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end
@@ -318,7 +367,27 @@ class _Part:
                 f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, "
                 f"{self.depth:,} deep; expected at most {MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
             )
+        self._build(tag, attributes)
         self.text = []
+
+    def _build(self, tag: str, attributes: dict[str, str]) -> None:
+        """Keep an element, unless it is of a cell or of a text that several cells share."""
+        if self.unbuilt or tag in ("c", "si"):
+            self.unbuilt += 1
+            if tag == "si":
+                self.reader.texts.append("")
+            self.phonetic = self.phonetic or tag == "rPh"
+            if tag == "rPr":
+                self.runs.append(Element(tag))
+            elif self.runs and tag in RUN_PROPERTIES:
+                self.runs[-1].append(Element(tag, attributes))
+            return
+        element = Element(tag, {key.rpartition(" ")[2]: value for key, value in attributes.items()})
+        if self.open:
+            self.open[-1].append(element)
+        else:
+            self.root = element
+        self.open.append(element)
 
     def _other(self, tag: str, attributes: dict[str, str]) -> None:
         """What is not part of a cell."""
@@ -388,15 +457,24 @@ class _Part:
         self.seen.add(self.cell)
         self.last_row, self.last_column = max(self.last_row, self.row), max(self.last_column, self.column)
         self.kind, self.formula = attributes.get("t", "n"), False
+        look = attributes.get("s", "0")
+        if not look.isdigit() or len(look) > len(str(MAX_OTHERS)):
+            raise self.refuse(f"{self._at('c')}: style {look!r:.60}; expected a number")
+        self.looks[self.cell] = int(look)
 
     def _data(self, text: str) -> None:
         self.text.append(text)
 
     def _end(self, name: str) -> None:
         self.depth -= 1
+        tag, text = name.rpartition(" ")[2], "".join(self.text)
+        if self.unbuilt:
+            self.unbuilt -= 1
+            self._end_of_cell(tag, text)
+        else:
+            self.open.pop().text = text
         if not self.text:
             return
-        tag, text = name.rpartition(" ")[2], "".join(self.text)
         self.text = []
         if len(text) > _TEXTS.get(tag, _MAX_TEXT):
             raise self.refuse(
@@ -414,6 +492,21 @@ class _Part:
                 self.reader.stored.setdefault(self.name, {})[self.cell] = value
         elif tag == "definedName":
             self.names.append((self.defined, self.scope, text))
+
+    def _end_of_cell(self, tag: str, text: str) -> None:
+        """Keep what a cell or a shared text says, and what words of it look like."""
+        if tag == "t" and self.cell is None and self.reader.texts and not self.phonetic:
+            self.reader.texts[-1] += text
+        elif tag == "rPh":
+            self.phonetic = False
+        elif tag == "v" and self.cell is not None and self.kind == "s" and text.strip().isdigit():
+            self.shared[self.cell] = int(text)
+        elif tag in ("c", "si") and self.runs:
+            if tag == "si":
+                self.reader.text_runs[len(self.reader.texts) - 1] = self.runs
+            elif self.cell is not None:
+                self.cell_runs[self.cell] = self.runs
+            self.runs = []
 
     def _at(self, tag: str) -> str:
         return (
@@ -433,6 +526,20 @@ class _Part:
         if not math.isfinite(number):
             raise self.refuse(f"{self._at('v')}: holds {text!r:.60}; expected a number")
         return bool(number) if self.kind == "b" else number
+
+
+def resolved(part: str, target: str) -> str:
+    """The name of the part that a target of another part leads to."""
+    if target.startswith("/"):
+        return posixpath.normpath(target.lstrip("/"))
+    return posixpath.normpath(posixpath.join(posixpath.dirname(part), target))
+
+
+def _owner(name: str) -> str:
+    """The part whose relations a part holds; itself where it holds none."""
+    folder, _, file = name.rpartition("/")
+    is_relations = folder.endswith("_rels") and file.endswith(".rels")
+    return posixpath.join(folder.removesuffix("_rels"), file.removesuffix(".rels")) if is_relations else name
 
 
 def reaches_out(formula: str) -> bool:

@@ -28,7 +28,7 @@ from mantile.workbook.layout import lay_out
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.package import Package, letters, open_package
 from mantile.workbook.places import Place, Places
-from mantile.workbook.references import Formula
+from mantile.workbook.references import Formula, one_cell, plain
 
 LARGEST = 1e15  # of any input in its unit: products of several stay numbers
 Contents = dict[str, dict[tuple[int, int], Any]]
@@ -146,8 +146,8 @@ class File:
     def _same(self, place: Place, expected: str, content: Formula) -> bool:
         if self.places.as_laid_out:
             return content == expected or plain(content) == plain(expected)
-        formula = self.places.file_formula(self.file_sheet(place), content)
-        generated = self.places.book_formula(place[0], expected)
+        formula = self.places.file_formula(self.file_sheet(place), one_cell(content))
+        generated = self.places.book_formula(place[0], one_cell(expected))
         if formula == generated or not self.other_version:
             return formula == generated
         form = normal_form(formula)
@@ -388,14 +388,6 @@ def _is_default(figure: Input, value: Any, default: Any) -> bool:
     if isinstance(value, str) or isinstance(default, str):
         return bool(value == default)
     return abs(value - default) < 1 if figure.integer else same(value, float(default))
-
-
-def plain(text: str) -> str:
-    """A formula without the spaces, and quotes round sheet names, that other programs add outside texts."""
-    parts = text.split('"')
-    return '"'.join(
-        part if index % 2 else part.replace(" ", "").replace("'", "") for index, part in enumerate(parts)
-    )
 
 
 def coerced(figure: Input, content: Any, where: str) -> Any:

@@ -18,6 +18,9 @@ REFERENCE = re.compile(
 )
 
 
+_ONE_CELL = re.compile(r"(\$?[A-Z]{1,3}\$?[0-9]+):\1(?![0-9])")
+
+
 class Formula(str):
     """The text of a formula that stands in a cell: `=1+1` as text is not one."""
 
@@ -68,3 +71,20 @@ def with_references(formula: str, sheet: str, written: Callable[[Reference], str
 
     parts = REFERENCE.sub(replaced, formula).split('"')
     return '"'.join(part if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
+
+
+def plain(text: str) -> str:
+    """A formula without the spaces, and quotes round sheet names, that other programs add outside texts.
+
+    A range of one cell is that cell.
+    """
+    parts = text.split('"')
+    return '"'.join(
+        part if index % 2 else one_cell(part.replace(" ", "").replace("'", ""))
+        for index, part in enumerate(parts)
+    )
+
+
+def one_cell(text: str) -> str:
+    """A formula in which a range of one cell, as in SUM(H15:H15), is that cell."""
+    return _ONE_CELL.sub(r"\1", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input
+from mantile.library.dates import today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
@@ -22,9 +24,6 @@ from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
 
 CHUNK = 32_000  # characters of a hidden text in one cell; Excel's limit is 32,767
-_CREATED = datetime.datetime(
-    2026, 1, 1, tzinfo=datetime.timezone.utc
-)  # fixed: the same book gives the same bytes
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 _PAGE_WIDTH, _PAGE_HEIGHT = (
     985,
@@ -97,7 +96,12 @@ class _Writer:
     def write(self) -> None:
         document = self.book.document
         self.workbook.set_properties(
-            {"title": document.title, "author": "Mantile", "created": _CREATED, "comments": document.comment}
+            {
+                "title": document.title,
+                "author": "Mantile",
+                "created": _midnight(document.made_on),
+                "comments": document.comment,
+            }
         )
         self.workbook.set_calc_mode("auto")
         for sheet in self.book.sheets.values():
@@ -121,8 +125,7 @@ class _Writer:
         for column, width in enumerate(sheet.widths):
             worksheet.set_column_pixels(column, column, width)
         self._rows(worksheet, sheet)
-        for (row, column), cell in sorted(sheet.cells.items()):
-            self._cell(worksheet, sheet, row, column, cell)
+        self._cells(worksheet, sheet)
         for place, rule in sheet.conditional:
             _require_written(worksheet.conditional_format(*place, self._conditional(rule)))
         for row, column, chart in sheet.charts:
@@ -175,6 +178,10 @@ class _Writer:
         }
         _require_written(worksheet.data_validation(*areas[0], rule))
 
+    def _cells(self, worksheet: Any, sheet: Sheet) -> None:
+        for (row, column), cell in sorted(sheet.cells.items()):
+            self._cell(worksheet, sheet, row, column, cell)
+
     def _cell(self, worksheet: Any, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         look = self._format(cell.style)
         if cell.link:
@@ -190,6 +197,10 @@ class _Writer:
             _require_written(worksheet.write_string(row, column, cell.text, look))
         else:
             _require_written(worksheet.write_blank(row, column, None, look))
+        self._about(worksheet, row, column, cell)
+
+    def _about(self, worksheet: Any, row: int, column: int, cell: Cell) -> None:
+        """What is told of a cell beside its content."""
         if cell.note is not None:
             options = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": style.PANEL}
             _require_written(worksheet.write_comment(row, column, cell.note, self._recoloured(options)))
@@ -298,6 +309,48 @@ class _Writer:
             _require_written(worksheet.write_string(row, 0, text[start : start + CHUNK]))
         worksheet.protect("")
         worksheet.very_hidden()
+
+
+class _Frame(_Writer):
+    """All of a book but what its cells say; on a sheet of their own, empty cells in each of its styles."""
+
+    def __init__(self, book: Book, stream: BytesIO) -> None:
+        self.book = book
+        self.workbook = xlsxwriter.Workbook(stream, _AS_THEY_ARE | {"in_memory": True})
+        self.formats = {}
+        self.styles: dict[Style, int] = {}
+
+    def _cells(self, worksheet: Any, sheet: Sheet) -> None:
+        looks = {id(cell.style): cell.style for cell in sheet.cells.values()}  # few, and slow to tell apart
+        for look in looks.values():
+            self.styles.setdefault(look, len(self.styles))
+        for (row, column), cell in sheet.cells.items():
+            if cell.note is not None or cell.entry is not None:
+                self._about(worksheet, row, column, cell)
+            if cell.link:
+                worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
+
+    def _hidden(self, name: str, text: str) -> None:
+        worksheet = self.workbook.add_worksheet(name)
+        for look, row in self.styles.items():
+            worksheet.write_blank(row, 0, None, self._format(look))
+
+
+def frame(book: Book) -> tuple[BytesIO, dict[Style, int]]:
+    """A file of all that a book shows beside what its cells say, made in a fraction of the time.
+
+    Returns:
+        The file, and the rows in which its hidden sheet has an empty cell in each style of the book.
+    """
+    stream = BytesIO()
+    writer = _Frame(book, stream)
+    writer.write()
+    return stream, writer.styles
+
+
+def _midnight(day: str | None) -> datetime.datetime:
+    """The beginning of a day: the same book gives the same bytes."""
+    return datetime.datetime.fromisoformat(day or today()).replace(tzinfo=datetime.timezone.utc)
 
 
 def _require_written(status: int | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.verify.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mantile.roundtrip.audit import Audit
@@ -22,6 +23,7 @@ WORST = 20  # mismatches listed; --json lists all
 _NAMED = 6  # ids of a line
 _LISTED = 40  # lines of a table; --json has all
 _DIGITS = 12
+_WIDEST = 100  # characters of what is shown otherwise
 
 
 def print_import(imported: Imported, output: Path) -> None:
@@ -158,10 +160,10 @@ def print_report(report: Report, path: Path) -> None:
         ("sheet", edited["sheets"]),
         ("mismatch", results["mismatches"]),
     ):
-        for item in items[:WORST]:
-            console.print(f"  {head}: {_one_line(item)}")
-        if len(items) > WORST:
-            console.print(f"  {head}: {len(items) - WORST:,} more; --json lists all")
+        _print_items(console, head, [_one_line(item) for item in items])
+    for severity in SEVERITIES:
+        found = [_shown_line(item) for item in edited["shown"] if item["severity"] == severity]
+        _print_items(console, severity, found)
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):
@@ -189,6 +191,21 @@ def print_reports(reports: Reports, path: Path) -> None:
         console.print(f"{path}: verification FAILED ({engine}): {why}")
     if reports.not_installed:
         console.print(f"  not installed: {', '.join(reports.not_installed)}")
+
+
+def _print_items(console: Console, head: str, lines: Sequence[str]) -> None:
+    for line in lines[:WORST]:
+        console.print(f"  {head}: {line}")
+    if len(lines) > WORST:
+        console.print(f"  {head}: {len(lines) - WORST:,} more; --json lists all")
+
+
+def _shown_line(item: dict[str, Any]) -> str:
+    """Where something is shown otherwise, what it is, and how it was."""
+    place = "!".join(part for part in (item["sheet"], item["cell"]) if part)
+    was = f", was {str(item['expected'])!r:.{_WIDEST}}" if item["expected"] else ""
+    now = f": {str(item['found'])!r:.{_WIDEST}}" if item["found"] else ": gone"
+    return f"{place + ', ' if place else ''}{item['kind']}{now}{was}"
 
 
 def _print_other_version(console: Console, other: OtherVersion) -> None:

@@ -73,7 +73,7 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
             _number(sheet, row, _BEFORE + 2 * place + 1, now, look)
         before = after
         row += 1
-    this, date = str(len(scenario.versions) + 1), scenario.date or "not dated"
+    this, date = str(len(scenario.versions) + 1), book.date or "not dated"
     _words(sheet, row, (this, date, f"generated: {book.estimate.title}", scenario.why, ""))
     for place, (then, stored) in enumerate(zip(before, _results(stamp.stored), strict=True)):
         look = _look(_METRICS[place]).but(bottom=_RULE)
