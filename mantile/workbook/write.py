@@ -325,7 +325,7 @@ class _Frame(_Writer):
         for look in looks.values():
             self.styles.setdefault(look, len(self.styles))
         for (row, column), cell in sheet.cells.items():
-            if cell.note is not None or cell.entry is not None:
+            if cell.note is not None or cell.entry is not None or cell.room is not None:
                 self._about(worksheet, row, column, cell)
             if cell.link:
                 worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
