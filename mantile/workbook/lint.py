@@ -49,6 +49,7 @@ WORKINGS = (
     "Serving",
     "Cost",
     "Calibration",
+    "Edits",
 )
 ORDER = (
     "Cover",
@@ -75,6 +76,7 @@ ORDER = (
     "Calibration",
     "Assumptions",
     "Log",
+    "Edits",
 )
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {

@@ -12,12 +12,14 @@ from itertools import takewhile
 
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
+from mantile.equations.stamp import EDITS
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
 
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
-FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+EDITS_SHEET = "Edits"
+FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost", EDITS_SHEET)
 """Sheets whose blocks fold."""
 
 _LISTED = 5  # titles of blocks that are named
@@ -75,7 +77,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
         used: figures of the library that are in use.
     """
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
-    if sheet not in FOLDED:
+    if sheet not in FOLDED or section.title == EDITS:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
 
