@@ -575,7 +575,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         "Cost!",
     ),
     "order of sheets": (_swapped, "order of sheets", COSMETIC, "Log!"),
-    "not protected": (_in("Cost", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Cost!"),
+    "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
 }
 """By name: the change, the kind under which it is listed, how much it matters, and where."""
 

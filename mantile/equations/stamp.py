@@ -21,18 +21,15 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     absolute,
-    all_of,
     as_node,
     defined,
     equal,
-    if_error,
     index,
+    is_error,
     is_number,
-    join,
     match,
     maximum,
     number_of,
-    rounded,
     span,
     sum_range,
     where,
@@ -43,15 +40,15 @@ STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILL
 
 
 EDITS = "What was edited"
+NO_EDIT, AN_ERROR = "–", "an error"
 NONE = "none"
 """In place of what an empty override holds."""
 _LISTED = 8  # edits that are named
-_DECIMALS = 6  # of a number in a text
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A place of the list of edits: empty texts where there are fewer."""
+    """A place of the list of edits: dashes where there are fewer."""
 
     cell: Quantity
     was: Quantity
@@ -65,7 +62,7 @@ class Edits:
     Args:
         entries: the inputs; `cells` the words for their cells, `stored` what they held, per scenario, in the
             same order. Whoever lays out the file fills in both.
-        count: how many hold something else now.
+        count: how many hold something else now; `all` with the headline results that do.
         listed: the first of these, of a scenario.
         left: how many are not listed.
     """
@@ -74,6 +71,7 @@ class Edits:
     cells: tuple[Input, ...]
     stored: tuple[Input, ...]
     count: Quantity
+    all: Quantity
     left: Quantity
     listed: tuple[Edit, ...]
     sections: tuple[Section, ...]
@@ -112,22 +110,22 @@ def stamp(graph: EstimateGraph) -> Stamp:
         )
         for worked_out, figure, then in zip(behind, figures, stored, strict=True)
     ]
-    edited = edits(graph)
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
-    differ = rows("differ", "Inputs and headline results that changed", "flag", edited.count + changed)
+    edited = edits(graph, changed)
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    alert = Check("INPUTS_CHANGED", differ, none)
+    alert = Check("INPUTS_CHANGED", edited.all, none)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
     return Stamp(figures=figures, stored=stored, edits=edited, unchanged=alert, section=section)
 
 
-def edits(graph: EstimateGraph) -> Edits:
+def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     """Every input and override against what its cell held when the file was made.
 
-    A cell that follows another figure is edited once something else stands in it.
+    Args:
+        results: how many headline results changed.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
     dimensions = [
@@ -140,7 +138,7 @@ def edits(graph: EstimateGraph) -> Edits:
     counted = _counted(entries, stored, live)
     count = counted[-1]
     rows = Rows("stamp.edit")
-    rows("count", "Cells that hold something else", "flag", count * 1, "inputs, overrides and dimensions")
+    rows("count", "Cells that hold something else", "flag", count, "inputs, overrides and dimensions")
     listed = []
     for number in range(1, _LISTED + 1):
         turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
@@ -161,30 +159,31 @@ def edits(graph: EstimateGraph) -> Edits:
             )
         }
         listed.append(Edit(words["cell"], words["was"], words["now"]))
+    both = rows("all", "Inputs and headline results that changed", "flag", count + results)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - turn))
     return Edits(
         entries=entries,
         cells=cells,
         stored=stored,
         count=count,
+        all=both,
         left=left,
         listed=tuple(listed),
         sections=(
-            rows.section(
-                EDITS, "inputs, overrides and dimensions that hold something else than as generated"
-            ),
             Section("Cells", cells, "what an input is called, and where it is typed"),
             Section("Held as generated", stored, "what the cells held when the file was made"),
             Section("Held now", live, "what the cells hold"),
             Section("Counted", counted, "cells so far that hold something else: the last counts all"),
+            rows.section(
+                EDITS, "inputs, overrides and dimensions that hold something else than as generated"
+            ),
         ),
     )
 
 
 def _told(block: Sequence[Named], place: Quantity) -> Node:
-    """What stands at a place of a block, as a text: a number with six decimals at most."""
-    held = index(span(block), place)
-    return where(place > 0, if_error(join(rounded(held, _DECIMALS), ""), join(held, "")), "")
+    """What stands at a place of a block."""
+    return where(place > 0, index(span(block), place), NO_EDIT)
 
 
 def _fixed(entry: Input, name: str, label: str) -> Input:
@@ -202,23 +201,25 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
 
 
 def _live(entry: Input) -> Quantity:
-    """What stands in the cell of an input: a number, or a text. Only a number overrides anything."""
-    words = NONE if entry.value is None else join(entry, "")
-    what = if_error(where(is_number(entry), entry, words), "an error")
+    """What the cell of an input holds: a text, or a number. Only a number overrides anything."""
+    is_text = isinstance(entry.value, str)
+    what = where(is_error(entry), AN_ERROR, entry) if is_text else where(is_number(entry), entry, NONE)
     return Quantity(f"stamp.{entry.id}.now", f"Now: {entry.label}", entry.unit, what)
 
 
 def _counted(
     entries: tuple[Input, ...], stored: tuple[Input, ...], live: tuple[Quantity, ...]
 ) -> tuple[Quantity, ...]:
-    """How many cells hold something else, counted from the first on."""
+    """How many cells hold something else, counted from the first on. No number counts as 0 here."""
     counted: list[Quantity] = []
     for entry, then, now in zip(entries, stored, live, strict=True):
         before = counted[-1] if counted else as_node(0)
-        near = absolute(number_of(now) - number_of(then)) <= TOLERANCE * absolute(number_of(then))
-        both = all_of(is_number(then), is_number(now))
-        same = where(both, where(near, before, before + 1), where(equal(now, then), before, before + 1))
-        counted.append(Quantity(f"stamp.{entry.id}.edits", f"Edits up to {entry.label}", "flag", same))
+        same = equal(now, then)
+        if not isinstance(entry.value, str):
+            held = number_of(then)
+            same = absolute(number_of(now) - held) <= TOLERANCE * absolute(held)
+        edits = where(same, before, before + 1)
+        counted.append(Quantity(f"stamp.{entry.id}.edits", f"Edits up to {entry.label}", "flag", edits))
     return tuple(counted)
 
 

@@ -61,9 +61,9 @@ _CONTENTS = (
     (
         "control",
         (
+            ("Edits", "inputs as generated and now"),
             ("Assumptions", "numbered, with source and effect"),
             ("Log", "versions, edits, sign-off"),
-            ("Edits", "inputs as generated and now"),
         ),
     ),
 )

@@ -19,7 +19,7 @@ from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section,
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
-FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost", EDITS_SHEET)
+FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets whose blocks fold."""
 
 _LISTED = 5  # titles of blocks that are named
@@ -77,7 +77,9 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
         used: figures of the library that are in use.
     """
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
-    if sheet not in FOLDED or section.title == EDITS:
+    if sheet == EDITS_SHEET:
+        return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
+    if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
 
