@@ -562,7 +562,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         CHART,
     ),
     "label": (_text("B", "Time of a step at best"), "label", SHOWN, "Decode!B"),
-    "unit": (_text("C", "ms"), "unit", SHOWN, "Decode!C"),
+    "unit": (_text("C", "min"), "unit", SHOWN, "Decode!C"),
     "explanation": (_text("D", "measured"), "explanation", SHOWN, "Decode!D"),
     "text between cells": (_typed("D", 3), "text added", SHOWN, "Decode!D3"),
     "text beside the table": (_typed("Z", None), "text added", COSMETIC, "Decode!Z"),
