@@ -411,7 +411,6 @@ def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], Fi
     report = verify(edited)
     edits = [*report.mismatches, *report.formulas, *report.overwritten]
     assert not edits and report.stored_values, "signatures and notes are nobody's formulas"
-    assert {item["kind"] for item in report.shown} <= {"chart labels"}  # after openpyxl it shows more of them
     found = import_workbook(edited)
     assert {item["found"] for item in found.left_out} == {"A. Reviewer", "2026-12-01", "ask about this"}
     assert {(change["id"], change["to"]) for change in found.changes} == {
