@@ -19,6 +19,7 @@ from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.tensors import VECTORS, RankWeights
+from mantile.equations.typed import TypedInputs
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
@@ -152,10 +153,12 @@ class Checked:
     """All of an estimate that the checks look at.
 
     Args:
+        typed: what the cells of inputs hold.
         workers: those that do everything, or prefill and decode workers.
     """
 
     ir: ModelGraph
+    typed: TypedInputs
     workers: tuple[Workers, ...]
     model: ModelSize
     prefill: Pass
@@ -200,6 +203,7 @@ def checks(estimate: Checked) -> Checks:
     rows = sides.of()
     names = ("", "decode")
     all_checks = [
+        Check("INPUT_INVALID", estimate.typed.faults, sides.fixed(0, "flag")),
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(

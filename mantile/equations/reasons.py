@@ -64,6 +64,8 @@ _TABLE = (
     Reason("TOKENS_DIFFER", STRUCTURE, "within", "As many tokens come back from experts as are sent",
            "Dispatch and combine move different numbers of tokens."),
 
+    Reason("INPUT_INVALID", PLAN, "exactly", "Every input is filled, of its type and in its range",
+           "The cell of an input is empty, or holds what the input cannot be."),
     _of_workers("SYSTEM_MISMATCH", PLAN, "exactly", "The system holds the accelerator",
                 "The system is made of other accelerators than the one asked for."),
     _of_workers("HEADS_NOT_DIVISIBLE", PLAN, "exactly", "TP divides the heads",

@@ -356,6 +356,8 @@ def _join(left: Any, right: Any) -> Any:
         return left + right
     if any(np.ndim(part) == 0 and not isinstance(part, str | np.str_) for part in (left, right)):
         return math.nan  # an error on either side is one
+    if not (_is_text(left) and _is_text(right)):
+        return np.full(np.broadcast_shapes(np.shape(left), np.shape(right)), math.nan)
     return np.char.add(left, right)
 
 
