@@ -11,7 +11,7 @@ from functools import cached_property
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
-from mantile.equations.display import in_scenario
+from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import ON
 from mantile.equations.model import ModelSize
@@ -41,6 +41,7 @@ from mantile.graph.quantity import (
     match,
     maximum,
     minimum,
+    number_of,
     span,
     substitute,
     sum_of,
@@ -218,7 +219,7 @@ def checks(estimate: Checked) -> Checks:
         *alerts(sides, estimate),
     ]
     all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    verdict = feasibility(sides, all_checks, estimate.workers)
+    verdict = feasibility(sides, all_checks, estimate.workers, estimate.typed)
     return Checks(
         checks=tuple(all_checks),
         codes=verdict.codes,
@@ -241,8 +242,10 @@ class _Feasibility:
     state: Quantity
 
 
-def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]) -> _Feasibility:
-    """The verdict on the plan, by the plan checks and memory."""
+def feasibility(
+    sides: _Sides, checks: list[Check], workers: tuple[Workers, ...], typed: TypedInputs
+) -> _Feasibility:
+    """The verdict on the plan, by its inputs, the plan checks and memory."""
     rows = sides.of()
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
@@ -253,9 +256,9 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
     invalid = rows(
         "invalid",
-        "Plan checks that do not hold",
+        "Inputs that cannot be, and plan checks that do not hold",
         "flag",
-        sides.fixed(len(plan), "flag", "plan checks") - holds,
+        sides.fixed(len(plan), "flag", "plan checks") - holds + typed.faults,
     )
     on_host = sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in workers])
     in_memory = rows(
@@ -267,7 +270,12 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
     )
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
-    first = index(span(codes), match(0, span(plan)))
+    first = rows(
+        "first",
+        "First reason why the plan cannot be",
+        "1",
+        where(invalid > typed.faults, index(span(codes), match(0, span(plan))), "INPUT_INVALID"),
+    )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     possible = rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0))
     state = words
@@ -691,14 +699,23 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("DECODE_MFU", estimate.decode.mfu, limit)
     yield Check("PREFILL_MBU", estimate.prefill.mbu, limit)
     yield Check("DECODE_MBU", estimate.decode.mbu, limit)
+    headlines = (
+        served.ttft,
+        served.tpot,
+        served.e2e,
+        served.output_tokens_per_s,
+        estimate.workers[-1].memory.used,
+    )
     errors = sides.of()(
         "errors",
         "Errors among the headline results",
         "flag",
-        where(is_error(served.e2e / estimate.workers[-1].memory.used), 1, 0),
-        "whatever is an error makes end to end or memory one",
+        where(is_error(sum_of([number_of(figure) for figure in headlines])), 1, 0),
+        "what is not known is a text, and none",
     )
-    yield Check("ERROR_VALUE", errors, sides.fixed(0, "flag"))
+    none = sides.fixed(0, "flag")
+    yield Check("ERROR_VALUE", errors, none)
+    yield Check("COST_ERROR_VALUE", estimate.cost.errors, none)
 
 
 def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
@@ -793,7 +810,8 @@ class Verdict:
             scenarios.
         error_count: error checks of all scenarios, and `alert_count` alerts.
         master: 1 if no error check failed in any scenario.
-        headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed.
+        headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed;
+            `inputs` which of them cannot be.
     """
 
     checks: tuple[Check, ...]
@@ -806,9 +824,10 @@ class Verdict:
     headline: Quantity
     alerts: Quantity
     stamp: Quantity
+    inputs: Quantity
 
 
-def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Verdict:
+def verdict(standing: tuple[Check, ...], unchanged: Check, typed: TypedInputs, scenarios: int) -> Verdict:
     """The verdict over the standing checks and the alert that inputs changed, of a number of scenarios."""
     checks = (*standing, unchanged)
     errors = [check for check in checks if check.error]
@@ -858,7 +877,20 @@ def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Ve
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
+        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(typed, scenarios)),
     )
+
+
+def _invalid_inputs(typed: TypedInputs, scenarios: int) -> Node:
+    """The first input of each scenario that cannot be, in words; or that all can be."""
+    faults = [in_scenario(typed.faults, scenario) for scenario in range(scenarios)]
+    messages = [
+        join(f"{letter}: ", in_scenario(typed.message, scenario), ". ")
+        for scenario, letter in enumerate(LETTERS[:scenarios])
+    ]
+    told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
+    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
+    return join(fine, *told)
 
 
 def _count(name: str, label: str, count: int) -> Input:

@@ -350,6 +350,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
             *(check.result for check in graph.checks.checks),
+            graph.typed.message,
+            *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.workers),
             *(workers.hardware.name for workers in graph.workers),
             graph.prefill_workers.efficiency.profile,

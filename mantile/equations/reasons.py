@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["exactly", "within", "at most", "at least"]
-Group = Literal["Structure", "Plan", "Feasibility", "Plausibility", "Alerts"]
+Group = Literal["Inputs", "Structure", "Plan", "Feasibility", "Plausibility", "Alerts"]
 
+INPUTS: Group = "Inputs"
 STRUCTURE: Group = "Structure"
 PLAN: Group = "Plan"
 FEASIBILITY: Group = "Feasibility"
 PLAUSIBILITY: Group = "Plausibility"
 ALERTS: Group = "Alerts"
-GROUPS = (STRUCTURE, PLAN, FEASIBILITY, PLAUSIBILITY, ALERTS)
+GROUPS = (INPUTS, STRUCTURE, PLAN, FEASIBILITY, PLAUSIBILITY, ALERTS)
 """Groups of checks in the order in which they are read. Alerts ask for attention; all others are errors."""
 
 
@@ -47,6 +48,11 @@ def _of_workers(code: str, group: Group, rule: Rule, label: str, meaning: str) -
 
 
 _TABLE = (
+    Reason("INPUT_INVALID", INPUTS, "exactly", "Every input is filled, of its type and in its range",
+           "The cell of an input is empty, or holds what the input cannot be."),
+    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides are empty or numbers, dimensions numbers",
+           "An override or a dimension of the model holds no number from 0 on; Log names its cell."),
+
     Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
            "The tensors as stored and the modules of the model count different numbers of parameters."),
     Reason("PREFILL_SUM", STRUCTURE, "within", "Limits add up to prefill time",
@@ -64,8 +70,6 @@ _TABLE = (
     Reason("TOKENS_DIFFER", STRUCTURE, "within", "As many tokens come back from experts as are sent",
            "Dispatch and combine move different numbers of tokens."),
 
-    Reason("INPUT_INVALID", PLAN, "exactly", "Every input is filled, of its type and in its range",
-           "The cell of an input is empty, or holds what the input cannot be."),
     _of_workers("SYSTEM_MISMATCH", PLAN, "exactly", "The system holds the accelerator",
                 "The system is made of other accelerators than the one asked for."),
     _of_workers("HEADS_NOT_DIVISIBLE", PLAN, "exactly", "TP divides the heads",
@@ -136,7 +140,9 @@ _TABLE = (
     Reason("DECODE_MBU", PLAUSIBILITY, "at most", "Bandwidth used in decode is at most 1",
            "Decode moves more bytes per second than the memory can."),
     Reason("ERROR_VALUE", PLAUSIBILITY, "exactly", "No error value among the results",
-           "End to end or memory cannot be worked out: an input is missing or outside its range."),
+           "Latency, throughput or memory cannot be worked out: a figure that they need is missing."),
+    Reason("COST_ERROR_VALUE", PLAUSIBILITY, "exactly", "No error value in power and cost",
+           "Power or cost cannot be worked out: a figure that they need is missing."),
 
     _of_workers("EXPERTS_UNEVEN", ALERTS, "exactly", "EP divides the experts",
                 "Some ranks hold an expert more than others; the estimate is of the fullest."),

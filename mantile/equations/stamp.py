@@ -28,7 +28,10 @@ from mantile.graph.quantity import (
     defined,
     equal,
     index,
+    is_empty,
     is_error,
+    is_number,
+    join,
     match,
     maximum,
     number_of,
@@ -88,12 +91,14 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        unchanged: the alert that inputs or results changed.
+        readable: that overrides and dimensions hold what can be read; `unchanged` the alert that inputs or
+            results changed.
     """
 
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
     edits: Edits
+    readable: Check
     unchanged: Check
     section: Section
 
@@ -122,7 +127,14 @@ def stamp(graph: EstimateGraph) -> Stamp:
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
-    return Stamp(figures=figures, stored=stored, edits=edited, unchanged=alert, section=section)
+    return Stamp(
+        figures=figures,
+        stored=stored,
+        edits=edited,
+        readable=Check("OVERRIDE_INVALID", edited.invalid, none),
+        unchanged=alert,
+        section=section,
+    )
 
 
 def edits(graph: EstimateGraph, results: Quantity) -> Edits:
@@ -140,7 +152,7 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     others = (*overrides, *dimensions)
     cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
     stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
-    live = tuple(_live(entry) for entry in others)
+    live = (*map(_overridden, overrides), *map(_dimension, dimensions))
     all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
     all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
     all_live: tuple[Named, ...] = (*(_linked(item.input, item.typed, "now") for item in typed), *live)
@@ -226,9 +238,17 @@ def _linked(entry: Input, figure: Named, name: str) -> Named:
     return Quantity(f"stamp.{entry.id}.{name}", f"{label} {entry.label}", figure.unit, what)
 
 
-def _live(entry: Input) -> Quantity:
-    """What the cell of an override or dimension holds. Only a number overrides anything."""
-    what = where(equal(entry, ""), NONE, entry)
+def _overridden(entry: Input) -> Quantity:
+    """What the cell of an override holds. Only a number overrides anything."""
+    return _now(entry, where(is_empty(entry), NONE, entry))
+
+
+def _dimension(entry: Input) -> Quantity:
+    """What the cell of a dimension of the model holds."""
+    return _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
+
+
+def _now(entry: Input, what: Node) -> Quantity:
     return Quantity(f"stamp.{entry.id}.now", f"Now: {entry.label}", entry.unit, what)
 
 

@@ -281,6 +281,11 @@ def _is_number(value: Any) -> Any:
     return ~np.isnan(value)
 
 
+def _is_empty(value: Any) -> Any:
+    """Whether nobody set it: NaN stands for an empty cell."""
+    return False if _is_text(value) else np.isnan(value)
+
+
 def _is_error(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "USO":
         return np.not_equal(value, value) if value.dtype.kind == "O" else False  # texts, errors among them
@@ -412,6 +417,7 @@ _TABLE = (
     Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
     Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
     Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
+    Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth"),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),

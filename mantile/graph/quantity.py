@@ -170,9 +170,9 @@ class Input(Node):
         low, high = self.minimum, self.maximum
         kind = "a whole number" if self.integer else "a number"
         limits = (
-            f" from {low:,g} to {high:,g}"
+            f" from {low:,.15g} to {high:,.15g}"
             if low is not None and high is not None
-            else f" of at least {low:,g}"
+            else f" of at least {low:,.15g}"
             if low is not None
             else ""
         )
@@ -432,6 +432,11 @@ def below(bound: Operand) -> Apply:
 
 def is_number(operand: Operand) -> Apply:
     return apply("is_number", operand)
+
+
+def is_empty(operand: Operand) -> Apply:
+    """Whether the cell of an input is empty; of the input itself, since a link to an empty cell shows 0."""
+    return apply("is_empty", operand)
 
 
 def is_error(operand: Operand) -> Apply:
