@@ -155,7 +155,7 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     live = (*map(_overridden, overrides), *map(_dimension, dimensions))
     all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
     all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
-    all_live: tuple[Named, ...] = (*(_linked(item.input, item.typed, "now") for item in typed), *live)
+    all_live: tuple[Named, ...] = (*(_linked(item.input, item.content, "now") for item in typed), *live)
     counted = _counted((*fields, *others), all_stored, all_live)
     count = counted[-1]
     rows = Rows("stamp.edit")

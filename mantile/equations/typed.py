@@ -40,6 +40,19 @@ from mantile.library.fields import DECODE
 AN_ERROR = "an error"
 USED = "used."
 """What ids of rows begin with that say what is used of an input."""
+BEHIND_INPUTS = (
+    "bound.",
+    "choice.",
+    "cell.",
+    "cell_of.",
+    "held.",
+    "listed.",
+    "in_range.",
+    "valid.",
+    "content.",
+    USED,
+)
+"""What ids of rows begin with that lead from the cells of inputs to what is used."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class TypedInput:
     Args:
         input: what formulas read: they are led to the row `used`.
         cell: what its cell holds; whoever lays out the file says where that is.
-        typed: the same; a text in quotes where a number is expected.
+        content: the same; a text in quotes where a number is expected.
         place: words for the cell, and `held`, what it held when the file was made. Whoever lays out the file
             fills in both.
         in_range: of a number, whether it lies between its bounds.
@@ -59,7 +72,7 @@ class TypedInput:
 
     input: Input
     cell: Input
-    typed: Quantity
+    content: Quantity
     place: Input
     held: Input
     in_range: Quantity | None
@@ -105,7 +118,7 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
         rows(name, f"The first: {label}", "1", index(span(members), place))
         for name, label, members in (
             ("cell", "its cell", [item.place for item in found]),
-            ("content", "what is there", [item.typed for item in found]),
+            ("content", "what is there", [item.content for item in found]),
             ("expected", "what is expected", [item.expected for item in found]),
         )
     )
@@ -126,7 +139,7 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
             Section(
                 "Bounds and choices", tuple(bounds.rows), "between which inputs lie, and what they may be"
             ),
-            Section("Typed", tuple(item.typed for item in found), "what the cells of inputs hold"),
+            Section("Contents", tuple(item.content for item in found), "what the cells of inputs hold"),
             Section("Cells", tuple(item.place for item in found), "where an input is typed"),
             Section(
                 "Held as generated",
@@ -205,21 +218,23 @@ def _typed(name: str, entry: Input, library: tuple[Input, ...], bounds: _Bounds,
 
     cell = fixed("cell", "Cell", entry.unit, entry.value or 0)
     if is_text:
-        typed = row("typed", "Typed", "1", where(is_error(cell), AN_ERROR, join(cell, "")))
+        content = row("content", "Content", "1", where(is_error(cell), AN_ERROR, join(cell, "")))
     else:
-        typed = row("typed", "Typed", entry.unit, where(is_number(cell), cell, join("'", cell, "'")))
+        content = row("content", "Content", entry.unit, where(is_number(cell), cell, join("'", cell, "'")))
     held = fixed("held", "Held", entry.unit, entry.value or 0)
     in_range = None
     if is_text:
-        can_be = _one_of(name, entry, typed, library, bounds, listed)
+        can_be = _one_of(name, entry, content, library, bounds, listed)
     else:
-        in_range = row("in_range", "In range", "flag", where(all_of(*_in_range(entry, typed, bounds)), 1, 0))
-        can_be = where(is_number(typed), in_range, 0)
+        in_range = row(
+            "in_range", "In range", "flag", where(all_of(*_in_range(entry, content, bounds)), 1, 0)
+        )
+        can_be = where(is_number(content), in_range, 0)
     valid = row("valid", "Can be", "flag", can_be)
     return TypedInput(
         input=entry,
         cell=cell,
-        typed=typed,
+        content=content,
         place=fixed("cell_of", "Cell of", "1", entry.label),
         held=held,
         in_range=in_range,
@@ -229,9 +244,9 @@ def _typed(name: str, entry: Input, library: tuple[Input, ...], bounds: _Bounds,
     )
 
 
-def _in_range(entry: Input, typed: Quantity, bounds: _Bounds) -> Iterator[Node]:
+def _in_range(entry: Input, content: Quantity, bounds: _Bounds) -> Iterator[Node]:
     """What holds where a number can be."""
-    number = number_of(typed)
+    number = number_of(content)
     if entry.minimum is not None:
         yield number >= bounds.of(entry.minimum, entry.unit)
     if entry.maximum is not None:
@@ -241,15 +256,15 @@ def _in_range(entry: Input, typed: Quantity, bounds: _Bounds) -> Iterator[Node]:
 
 
 def _one_of(
-    name: str, entry: Input, typed: Quantity, library: tuple[Input, ...], bounds: _Bounds, listed: Rows
+    name: str, entry: Input, content: Quantity, library: tuple[Input, ...], bounds: _Bounds, listed: Rows
 ) -> Node:
     """1 where a text is one of those that an input may be. Those of the library stand there."""
     ids = {str(item.value) for item in library}
     others = [choice for choice in entry.choices if choice not in ids]
     members = library or bounds.choices(name, entry.choices)
-    found = where(is_number(match(typed, span(members))), 1, 0)
+    found = where(is_number(match(content, span(members))), 1, 0)
     if not library or not others:
         return found
     (word,) = others  # that stands for none of them
     in_list = listed(name, f"In the list: {entry.label}", "flag", found)
-    return where(equal(typed, str(word)), 1, in_list)
+    return where(equal(content, str(word)), 1, in_list)
