@@ -132,6 +132,7 @@ class Checks:
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
         reason: the same, with the code of the first plan check that does not hold in place of invalid.
         possible: 1 if the plan can be.
+        faults: how many cells of inputs and dimensions hold what cannot be; `message` the first, in words.
         state: feasibility, or that a plan that can be is overloaded.
     """
 
@@ -140,6 +141,8 @@ class Checks:
     feasibility: Quantity
     reason: Quantity
     possible: Quantity
+    faults: Quantity
+    message: Quantity
     state: Quantity
     section: Section
 
@@ -205,6 +208,7 @@ def checks(estimate: Checked) -> Checks:
     names = ("", "decode")
     all_checks = [
         Check("INPUT_INVALID", estimate.typed.faults, sides.fixed(0, "flag")),
+        Check("DIMENSION_INVALID", estimate.model.typed.faults, sides.fixed(0, "flag")),
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
@@ -219,13 +223,15 @@ def checks(estimate: Checked) -> Checks:
         *alerts(sides, estimate),
     ]
     all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    verdict = feasibility(sides, all_checks, estimate.workers, estimate.typed)
+    verdict = feasibility(sides, all_checks, estimate)
     return Checks(
         checks=tuple(all_checks),
         codes=verdict.codes,
         feasibility=verdict.words,
         reason=verdict.reason,
         possible=verdict.possible,
+        faults=verdict.faults,
+        message=verdict.message,
         state=verdict.state,
         section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
     )
@@ -240,13 +246,14 @@ class _Feasibility:
     reason: Quantity
     possible: Quantity
     state: Quantity
+    faults: Quantity
+    message: Quantity
 
 
-def feasibility(
-    sides: _Sides, checks: list[Check], workers: tuple[Workers, ...], typed: TypedInputs
-) -> _Feasibility:
+def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
-    rows = sides.of()
+    rows, typed, dimensions = sides.of(), estimate.typed, estimate.model.typed
+    workers = estimate.workers
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -254,11 +261,18 @@ def feasibility(
         if check.group == PLAN
     )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
+    faults = rows("faults", "Inputs and dimensions that cannot be", "flag", typed.faults + dimensions.faults)
+    message = rows(
+        "message",
+        "The first of them, in words",
+        "1",
+        where(typed.faults > 0, typed.message, dimensions.message),
+    )
     invalid = rows(
         "invalid",
         "Inputs that cannot be, and plan checks that do not hold",
         "flag",
-        sides.fixed(len(plan), "flag", "plan checks") - holds + typed.faults,
+        sides.fixed(len(plan), "flag", "plan checks") - holds + faults,
     )
     on_host = sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in workers])
     in_memory = rows(
@@ -269,15 +283,16 @@ def feasibility(
         "offload if anything lies on the host",
     )
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
+    has_room = rows("has_room", "By memory, as a flag", "flag", where(room, 1, 0))
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
     first = rows(
         "first",
         "First reason why the plan cannot be",
         "1",
-        where(invalid > typed.faults, index(span(codes), match(0, span(plan))), "INPUT_INVALID"),
+        where(faults > 0, "INPUT_INVALID", index(span(codes), match(0, span(plan)))),
     )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
-    possible = rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0))
+    possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))
     state = words
     for check in checks:
         if check.reason == OVERLOADED:
@@ -297,6 +312,8 @@ def feasibility(
         ),
         possible=possible,
         state=state,
+        faults=faults,
+        message=message,
     )
 
 
@@ -827,9 +844,13 @@ class Verdict:
     inputs: Quantity
 
 
-def verdict(standing: tuple[Check, ...], unchanged: Check, typed: TypedInputs, scenarios: int) -> Verdict:
-    """The verdict over the standing checks and the alert that inputs changed, of a number of scenarios."""
-    checks = (*standing, unchanged)
+def verdict(checked: Checks, readable: Check, unchanged: Check, scenarios: int) -> Verdict:
+    """The verdict over all checks of a number of scenarios.
+
+    Args:
+        readable, unchanged: of the overrides, and the alert that inputs changed.
+    """
+    checks = (readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
     alerts = [check for check in checks if not check.error]
     error_count = _count("error_count", "Checks", len(errors) * scenarios)
@@ -877,15 +898,15 @@ def verdict(standing: tuple[Check, ...], unchanged: Check, typed: TypedInputs, s
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
-        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(typed, scenarios)),
+        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, scenarios)),
     )
 
 
-def _invalid_inputs(typed: TypedInputs, scenarios: int) -> Node:
+def _invalid_inputs(checked: Checks, scenarios: int) -> Node:
     """The first input of each scenario that cannot be, in words; or that all can be."""
-    faults = [in_scenario(typed.faults, scenario) for scenario in range(scenarios)]
+    faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
     messages = [
-        join(f"{letter}: ", in_scenario(typed.message, scenario), ". ")
+        join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
         for scenario, letter in enumerate(LETTERS[:scenarios])
     ]
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]

@@ -50,8 +50,10 @@ def _of_workers(code: str, group: Group, rule: Rule, label: str, meaning: str) -
 _TABLE = (
     Reason("INPUT_INVALID", INPUTS, "exactly", "Every input is filled, of its type and in its range",
            "The cell of an input is empty, or holds what the input cannot be."),
-    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides are empty or numbers, dimensions numbers",
-           "An override or a dimension of the model holds no number from 0 on; Log names its cell."),
+    Reason("DIMENSION_INVALID", INPUTS, "exactly", "Every dimension of the model is a number in its range",
+           "The cell of a dimension on Model is empty, or holds what the dimension cannot be."),
+    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides are empty, or numbers from 0 on",
+           "The cell of an override holds a text or a negative number; Log names it."),
 
     Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
            "The tensors as stored and the modules of the model count different numbers of parameters."),
@@ -115,9 +117,9 @@ _TABLE = (
     Reason("OVERLOADED", FEASIBILITY, "at most", "No more requests arrive than can be served",
            "Requests wait longer and longer for as long as they arrive at this rate."),
 
-    _of_workers("EFFICIENCY_ABOVE_ONE", PLAUSIBILITY, "at most", "No fraction of a peak is above 1",
+    _of_workers("EFFICIENCY_ABOVE_ONE", PLAN, "at most", "No fraction of a peak is above 1",
                 "An efficiency factor promises more than the datasheet's peak."),
-    _of_workers("EFFICIENCY_NOT_POSITIVE", PLAUSIBILITY, "at least", "Every fraction of a peak is above 0",
+    _of_workers("EFFICIENCY_NOT_POSITIVE", PLAN, "at least", "Every fraction of a peak is above 0",
                 "An efficiency factor is 0 or below: something would never end."),
     Reason("TTFT_BELOW_FLOOR", PLAUSIBILITY, "at least", "TTFT is above its independent floor",
            "TTFT is below what a roofline of the whole model allows."),

@@ -67,7 +67,7 @@ class Edits:
     Args:
         entries: overrides and dimensions; `cells` the words for their cells, `stored` what they held, per
             scenario, in the same order. Whoever lays out the file fills in both.
-        invalid: how many of them hold what is neither empty nor a number from 0 on.
+        invalid: how many overrides are neither empty nor a number from 0 on.
         count: how many hold something else now; `all` with the headline results that do.
         listed: the first of these, of a scenario.
         left: how many are not listed.
@@ -159,14 +159,15 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     counted = _counted((*fields, *others), all_stored, all_live)
     count = counted[-1]
     rows = Rows("stamp.edit")
-    numbers = count_where(span(live), at_least(0))
-    how_many = defined("stamp.edit.others", "Overrides and dimensions", "flag", len(others))
+    of_overrides = span(live[: len(overrides)])
+    numbers = count_where(of_overrides, at_least(0))
+    how_many = defined("stamp.edit.overrides", "Overrides", "flag", len(overrides))
     rows.add(how_many)
     invalid = rows(
         "invalid",
-        "Overrides and dimensions that are no number from 0 on",
+        "Overrides that are neither empty nor a number from 0 on",
         "flag",
-        how_many - numbers - count_where(span(live), NONE),
+        how_many - numbers - count_where(of_overrides, NONE),
     )
     rows("count", "Cells that hold something else", "flag", count, "inputs, overrides and dimensions")
     listed = []
@@ -260,7 +261,7 @@ def _counted(
     for entry, then, now in zip(entries, stored, live, strict=True):
         before = counted[-1] if counted else as_node(0)
         same = equal(now, then)
-        if not isinstance(entry.value, str):
+        if isinstance(entry.value, int | float):  # not a text, nor an override, which may hold no number
             held = number_of(then)
             same = absolute(number_of(now) - held) <= TOLERANCE * absolute(held)
         edits = where(same, before, before + 1)

@@ -207,7 +207,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     engine = (inputs.framework, " · ", inputs.batching, " batching")
     in_words = join(tokens, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
     asked = _text("asked", "Workload and plan as asked", in_words)
-    plan = where(graph.typed.faults > 0, graph.typed.message, asked)
+    plan = where(graph.checks.faults > 0, graph.checks.message, asked)
     return Heading(
         first=first,
         speeds=speeds,

@@ -7,6 +7,7 @@ A plan with such a cell is invalid, and a sentence names the cell, what it holds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ from mantile.graph.quantity import (
     Value,
     all_of,
     as_node,
+    at_least,
+    below,
+    count_where,
     defined,
     equal,
     floor,
@@ -35,6 +39,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph
 from mantile.library.fields import DECODE
 
 AN_ERROR = "an error"
@@ -62,7 +67,7 @@ class TypedInput:
     Args:
         input: what formulas read: they are led to the row `used`.
         cell: what its cell holds; whoever lays out the file says where that is.
-        content: the same; a text in quotes where a number is expected.
+        content: the same; a text where it is no number but should be.
         place: words for the cell, and `held`, what it held when the file was made. Whoever lays out the file
             fills in both.
         in_range: of a number, whether it lies between its bounds.
@@ -123,7 +128,7 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
         )
     )
     holds = rows(
-        "holds", "The first: what it holds", "1", where(is_error(content), AN_ERROR, join(content, ""))
+        "holds", "The first: what it holds", "1", where(is_error(content), AN_ERROR, join("'", content, "'"))
     )
     message = rows(
         "message",
@@ -160,6 +165,65 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
                 "what was typed; where that cannot be, what was held as generated: formulas read these rows",
             ),
         ),
+    )
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The dimensions of the model as they are typed on Model.
+
+    Args:
+        faults: how many hold what cannot be; `message` the first of them, in words.
+    """
+
+    faults: Quantity
+    message: Quantity
+    section: Section
+
+
+def dimensions_typed(ir: ModelGraph) -> Dimensions:
+    """The rows of the Model sheet about what the cells of its dimensions hold."""
+    bounds, rows = _Bounds(), Rows("dimensions")
+    typed = [figure for figure in (*ir.facts.values(), *ir.sizes) if isinstance(figure, Input)]
+    typed = [figure for figure in typed if not figure.fixed]
+    valid = [
+        Quantity(
+            f"valid.{figure.id}",
+            f"Can be: {figure.label}",
+            "flag",
+            count_where(
+                span([figure]),
+                at_least(bounds.of(figure.minimum or 0, figure.unit)),
+                span([figure]),
+                below(bounds.of(figure.maximum or math.inf, figure.unit)),
+            ),
+        )
+        for figure in typed
+    ]
+    expected = [
+        Input(
+            f"expected.{figure.id}",
+            f"Expected: {figure.label}",
+            "1",
+            f"{figure.label} (Model): expected {figure.expected}",
+            shared=True,
+            fixed=True,
+        )
+        for figure in typed
+    ]
+    faults = rows(
+        "faults",
+        "Dimensions that hold what cannot be",
+        "flag",
+        bounds.of(len(typed), "flag") - sum_range(span(valid)),
+    )
+    place = rows("first", "The first dimension", "number", where(faults > 0, match(0, span(valid)), 1))
+    message = rows("message", "The first dimension, in words", "1", index(span(expected), place))
+    rows_of_dimensions = (*bounds.rows, *zip(valid, expected, strict=True), *rows.rows)
+    return Dimensions(
+        faults=faults,
+        message=message,
+        section=Section("Dimensions that can be", rows_of_dimensions, "1 if a number between its bounds"),
     )
 
 
@@ -220,7 +284,7 @@ def _typed(name: str, entry: Input, library: tuple[Input, ...], bounds: _Bounds,
     if is_text:
         content = row("content", "Content", "1", where(is_error(cell), AN_ERROR, join(cell, "")))
     else:
-        content = row("content", "Content", entry.unit, where(is_number(cell), cell, join("'", cell, "'")))
+        content = row("content", "Content", entry.unit, where(is_number(cell), cell, join(cell, "")))
     held = fixed("held", "Held", entry.unit, entry.value or 0)
     in_range = None
     if is_text:

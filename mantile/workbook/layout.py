@@ -99,8 +99,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     equations = estimate.equations
     headline_stamp = stamp(equations)
     _store_headlines(book, headline_stamp)
-    standing = (*equations.checks.checks, headline_stamp.readable)
-    check_verdict = verdict(standing, headline_stamp.unchanged, equations.typed, book.columns)
+    check_verdict = verdict(equations.checks, headline_stamp.readable, headline_stamp.unchanged, book.columns)
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
 
