@@ -117,9 +117,9 @@ _TABLE = (
     Reason("OVERLOADED", FEASIBILITY, "at most", "No more requests arrive than can be served",
            "Requests wait longer and longer for as long as they arrive at this rate."),
 
-    _of_workers("EFFICIENCY_ABOVE_ONE", PLAN, "at most", "No fraction of a peak is above 1",
+    _of_workers("EFFICIENCY_ABOVE_ONE", PLAUSIBILITY, "at most", "No fraction of a peak is above 1",
                 "An efficiency factor promises more than the datasheet's peak."),
-    _of_workers("EFFICIENCY_NOT_POSITIVE", PLAN, "at least", "Every fraction of a peak is above 0",
+    _of_workers("EFFICIENCY_NOT_POSITIVE", PLAUSIBILITY, "at least", "Every fraction of a peak is above 0",
                 "An efficiency factor is 0 or below: something would never end."),
     Reason("TTFT_BELOW_FLOOR", PLAUSIBILITY, "at least", "TTFT is above its independent floor",
            "TTFT is below what a roofline of the whole model allows."),

@@ -583,7 +583,6 @@ CHANGES: tuple[Change, ...] = (
             since=(0, 10), ids=ids, formula=body, why="a plan whose inputs cannot be is not possible either"
         )
         for ids, body in (
-            (r"checks\.plan_holds", r"=SUM\(\{.*\}\)"),
             (r"checks\.room", r"=IF\(MIN\([^()]*\)>0,\[checks\.held\],\"insufficient_memory\"\)"),
             (r"checks\.possible", r"=IF\(AND\(\[(?:[\w.]+\.)?checks\.invalid\]<=0,MIN\([^()]*\)>0\),1,0\)"),
             (r"checks\.invalid", r"=\[checks\.fixed\.flag\.\d+\]-\[(?:[\w.]+\.)?checks\.plan_holds\]"),
