@@ -33,6 +33,7 @@ from mantile.graph.quantity import (
     index,
     join,
     match,
+    maximum,
     minimum,
     nth_largest,
     number_of,
@@ -228,7 +229,8 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
     memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
-    used, usable = percent(memory.used / memory.usable, 0), percent(memory.usable / capacity, 1)
+    used = percent(memory.used / maximum(1, memory.usable), 0)
+    usable = percent(memory.usable / maximum(1, capacity), 1)
     in_gb = rounded(in_unit(capacity, "GB"), 1)
     accelerators = text(serving.accelerators, "0")
     return {
