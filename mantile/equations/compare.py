@@ -297,9 +297,9 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -
 
 
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
-    memory = graph.decode_workers.memory
-    suffix = ", decode" if len(graph.workers) > 1 else ""
-    share, load = memory.used / maximum(1, memory.usable), graph.serving.load
+    memory, load = graph.fullest, graph.serving.load
+    suffix = ", fullest" if len(graph.workers) > 1 else ""
+    share = memory.used / maximum(1, memory.usable)
     used = f"Used per accelerator{suffix}"
     return (
         _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),

@@ -228,10 +228,10 @@ def status(verdict: Verdict) -> Quantity:
 def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
-    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
+    memory = graph.fullest
     used = percent(memory.used / maximum(1, memory.usable), 0)
-    usable = percent(memory.usable / maximum(1, capacity), 1)
-    in_gb = rounded(in_unit(capacity, "GB"), 1)
+    usable = percent(memory.usable / maximum(1, memory.capacity), 1)
+    in_gb = rounded(in_unit(memory.capacity, "GB"), 1)
     accelerators = text(serving.accelerators, "0")
     return {
         "fits": _tile(
@@ -292,7 +292,7 @@ def split(graph: EstimateGraph) -> Split:
 
 def memory_use(graph: EstimateGraph) -> MemoryUse:
     """The memory of the fullest accelerator."""
-    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
+    memory = graph.fullest
     parts = (
         ("weights", in_unit(memory.weights, "GB")),
         ("KV cache", in_unit(memory.kv, "GB")),
@@ -304,9 +304,9 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
     title = join(
         rounded(in_unit(memory.used, "GB"), 1),
         " of ",
-        rounded(in_unit(capacity, "GB"), 1),
+        rounded(in_unit(memory.capacity, "GB"), 1),
         " GB used: room for ",
-        text(memory.capacity_sequences, "0"),
+        text(graph.decode_workers.memory.capacity_sequences, "0"),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))

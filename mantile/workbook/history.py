@@ -574,6 +574,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 10),
+        ids=r"stamp\.changed",
+        formula=r"=SUM\(\{.*\[stamp\.decode\.memory\.used\.changed\].*\}\)",
+        why="memory is that of the fullest accelerator; 0.9.0 took that of decode workers",
+    ),
+    Change(
+        since=(0, 10),
         ids=r"checks\.errors",
         formula=_in_any_case("IF(ISERROR([serving.e2e]/[memory.used]),1,0)"),
         why="every headline result is looked at; 0.9.0 looked at two",
