@@ -40,6 +40,7 @@ from mantile.graph.quantity import (
     count_where,
     equal,
     index,
+    is_number,
     join,
     match,
     maximum,
@@ -443,7 +444,7 @@ def _row(
 
 def _change(line: Line, scenario: int, value: Quantity, base: Quantity) -> Quantity:
     """The relative change against the base; a dash where nobody knows one of both."""
-    body = where(minimum(number_of(value), number_of(base)) > 0, value / base - 1, "–")
+    body = where(all_of(is_number(value), number_of(base) > 0), value / base - 1, "–")
     return Quantity(f"compare.{line.key}.change.{scenario}", f"Change of {line.label}", "1", body)
 
 
