@@ -117,7 +117,7 @@ class Input(Node):
         value: what holds unless a case says otherwise. None is an override that nobody has set.
         note: what it means, in a sentence.
         source: where it comes from, with date.
-        status: measured, fitted, datasheet, assumed, given (by the user), config, defined.
+        status: measured, fitted, datasheet, secondary, assumed, given (by the user), config, defined.
         shared: one value for all cases.
         fixed: part of the structure, not for editing.
         choices: the texts or numbers it may take.
