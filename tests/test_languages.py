@@ -41,7 +41,7 @@ def test_formats_that_depend_on_the_language_are_refused() -> None:
     """A sign for decimals or thousands in a format is another one elsewhere."""
     figure = Input("test.figure", "Figure", "1", 0.5)
     for form in ("0.0", "#,##0", "0.0%"):
-        with pytest.raises(ValueError, match="looks otherwise in other languages"):
+        with pytest.raises(ValueError, match="looks otherwise elsewhere"):
             text(figure, form)
     assert (rounded(figure, 1).operation, percent(figure, 1).operation) == ("rounded", "percent")
 

@@ -109,7 +109,7 @@ class _Layout:
         counts = Counter(map(origin, facts))
         self.sheet.set_text(row, 0, f"Origin of {len(facts)} facts, as read", _SMALL)
         for name, column in zip(ORIGINS, (LAYERS, OUT, ALL, SPLIT, self.origin), strict=True):
-            look = style.Style(size=9.5, bold=True, fill=style.ORIGINS[name], align="center", shrink=True)
+            look = style.Style(size=9.5, bold=True, fill=style.ORIGINS[name], align="center")
             self.sheet.set_text(row, column, f"{name} {counts[name]}", look)
             if column < self.last:
                 self.sheet.set_text(row, column + 1, _MEANING[name], _SMALL.but(indent=1))
@@ -255,9 +255,9 @@ class _Layout:
         ):
             why = why_unread(path)
             look = _TEXT if why else _TEXT.but(bold=True, colour=style.ALERT, fill=style.ALERT_FILL)
-            sheet.set_text(at, 0, cut(path if why else f"! {path}", 32), look.but(shrink=False))
-            sheet.set_text(at, KIND, cut(value, 24), look.but(shrink=False))
-            sheet.set_text(at, TIMES, why or "not known: check the model class", look.but(shrink=False))
+            sheet.set_text(at, 0, cut(path if why else f"! {path}", 32), look)
+            sheet.set_text(at, KIND, cut(value, 24), look)
+            sheet.set_text(at, TIMES, why or "not known: check the model class", look)
             sheet.set_style(at, 0, IN, look)
             at += 1
         return at

@@ -15,7 +15,7 @@ _LAST = (132, 84, 64, 136)  # values, format, bytes of a value, bytes
 _HEADS = ("no.", "module", "tensor, n for an index", "layers", "copies")
 _LAST_HEADS = ("values, all", "format", "B each", "bytes, all")
 _LINE = {"bottom": (style.THIN, style.FAINT)}
-_TEXT = style.Style(size=9.5, shrink=True).but(**_LINE)
+_TEXT = style.Style(size=9.5).but(**_LINE)
 _WHOLE = style.aired("#,##0", colour=style.LINK, **_LINE)
 
 
