@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.break_even import BreakEven, break_even
 from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
@@ -71,6 +72,7 @@ class Cost:
     usd_per_month: Quantity
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
+    break_even: BreakEven
     known: Quantity
     power_known: Quantity
     accelerators: tuple[AcceleratorCost, ...]
@@ -132,6 +134,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
+    even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     return Cost(
         power=drawn.total,
@@ -144,6 +147,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         usd_per_month=month,
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
+        break_even=even,
         known=price_known,
         power_known=drawn.known,
         accelerators=tuple(accelerators),
@@ -153,6 +157,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
             of_cost.section("Cost", "on the price basis asked for"),
+            even.section,
         ),
     )
 

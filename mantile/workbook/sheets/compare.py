@@ -41,6 +41,8 @@ _FORMS = {
     "power": "kw",
     "usd_per_million_output": "money",
     "usd_per_month": "bill",
+    "price": "money",
+    "break_even": "money",
 }
 _CHART_FORMS = {
     "output_tokens_per_s_per_accelerator": '[=0]"";[<10]0.00;#,##0',
