@@ -12,6 +12,7 @@ from mantile.equations.break_even import BreakEven, break_even
 from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
+from mantile.equations.offer import MOST_DAYS, offer
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -44,12 +45,14 @@ class AcceleratorCost:
         provisioned: W to be reserved for all, host and building included.
         price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
+        price_young: 1 unless the price is old.
     """
 
     total: Quantity
     provisioned: Quantity
     price: Quantity
     hourly: Quantity
+    price_young: Quantity
     section: Section
 
 
@@ -174,11 +177,13 @@ def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[In
     if not suffix:
         rows.add(*names)
     used, hourly = price(rows, workers, owned, names)
+    young = offer(rows, workers.inputs, workers.hardware, used, names)
     return AcceleratorCost(
         total=total,
         provisioned=provisioned,
         price=used,
         hourly=hourly,
+        price_young=young,
         section=rows.section(f"One accelerator{suffix}", "power and price of an hour"),
     )
 
@@ -523,4 +528,4 @@ LIFE = _assumed(
     "over which a purchase is written off",
     "InferenceX; 2 to 3 economic, 5 to 6 by the books elsewhere",
 )
-ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP)
+ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP, MOST_DAYS)

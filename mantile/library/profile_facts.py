@@ -62,6 +62,22 @@ class ProfileFact(Strict):
     others: tuple[OtherStatement, ...] = ()
 
 
+class PriceFact(ProfileFact):
+    """A price, of which more is to be said. What nobody states is None.
+
+    Args:
+        provider: who asks it.
+        region: where it holds.
+        term: the contract on which it holds.
+        date: the day on which it was read, or of which it is.
+        others: what others ask.
+    """
+
+    provider: str | None = Field(default=None, min_length=2)
+    region: str | None = Field(default=None, min_length=2)
+    term: str | None = Field(default=None, min_length=2)
+
+
 class Profile(Strict):
     """What all profiles have: an id, as the file is called, and a version, which changes with any fact."""
 
@@ -70,7 +86,7 @@ class Profile(Strict):
 
 
 def check_sources(profile: BaseModel, name: str) -> None:
-    """Whether every source of a profile holds what the status beside it promises.
+    """Whether every source of a profile holds what the status beside it promises, and all is said of prices.
 
     Versions and bundles of before 0.10.0 are not asked: they stay as they were.
 
@@ -89,6 +105,12 @@ def check_sources(profile: BaseModel, name: str) -> None:
         f"{name}: field {field}.source: {problem} (found {fact.source!r:.80})"
         for field, fact in _sourced(profile)
         if (problem := _problem(fact))
+    ] + [
+        f"{name}: field {field}: says nothing of {part}; expected a text, or null where nobody states it"
+        for field, fact in _sourced(profile)
+        if isinstance(fact, PriceFact)
+        for part in ("provider", "region", "term")
+        if part not in fact.model_fields_set
     ]
     if broken:
         raise InputError("\n".join(broken))

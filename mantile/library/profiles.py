@@ -16,7 +16,14 @@ from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
-from mantile.library.profile_facts import Profile, ProfileFact, Topology, as_promised, check_sources
+from mantile.library.profile_facts import (
+    PriceFact,
+    Profile,
+    ProfileFact,
+    Topology,
+    as_promised,
+    check_sources,
+)
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
@@ -169,10 +176,10 @@ class Prices(Profile):
         provisioned_power: W per accelerator with host, network and its share of the facility.
     """
 
-    cloud: ProfileFact | None = None
-    rental: ProfileFact | None = None
-    owned: ProfileFact | None = None
-    purchase: ProfileFact | None = None
+    cloud: PriceFact | None = None
+    rental: PriceFact | None = None
+    owned: PriceFact | None = None
+    purchase: PriceFact | None = None
     provisioned_power: ProfileFact | None = None
 
     UNITS: ClassVar[dict[str, str]] = {

@@ -78,6 +78,8 @@ _BY_UNIT = {
     "token/USD": _WHOLE,
     "token/kWh": _WHOLE,
     "h/day": "0.0",
+    "date": "yyyy-mm-dd",
+    "day": "0",
     "W": "#,##0.0",
     "kW": "#,##0.0",
     "token/s/W": "0.0000",
@@ -244,7 +246,9 @@ TILE = Style(size=SMALL, colour=GREY, fill=PANEL, indent=1)
 @cache
 def value(unit: str, *, is_text: bool = False, role: str = "calculation", integer: bool = False) -> Style:
     """A value cell of a workings sheet. Roles: calculation, link, input, fixed."""
-    style = VALUE.but(form=_air("@") if is_text else _air(_WHOLE) if integer else number_format(unit))
+    style = VALUE.but(
+        form=_air("@") if is_text else _air(_WHOLE) if integer and unit != "date" else number_format(unit)
+    )
     match role:
         case "link":
             return style.but(colour=LINK)
