@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
-    BeforeValidator,
     Field,
     PlainSerializer,
     StringConstraints,
@@ -52,19 +51,7 @@ Name = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
 ]  # an id or a path
 FIRST_DAY, LAST_DAY = serial(date(2000, 1, 1)), serial(date(2099, 12, 31))
-
-
-def _as_serial(day: Any) -> Any:
-    """A day as spreadsheets count it, from 2026-11-23 or a date."""
-    try:
-        return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
-    except ValueError as error:
-        raise ValueError("expected a day such as 2026-11-23") from error
-
-
-Day = Annotated[
-    int, BeforeValidator(_as_serial), PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")
-]
+Day = Annotated[Whole, PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
@@ -570,6 +557,17 @@ class Inputs(Deployment):
         least=0.01,
         most=24,
     )
+
+    @field_validator("as_of", mode="before")
+    @classmethod
+    def _counted(cls, day: Any) -> Any:
+        """A day as spreadsheets count it, from 2026-11-23, a date, or that number."""
+        if isinstance(day, str) and day.isdigit():
+            return int(day)
+        try:
+            return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
+        except ValueError as error:
+            raise ValueError("expected a day such as 2026-11-23") from error
 
 
 class Case(Inputs):
