@@ -61,7 +61,7 @@ class Cost:
     """Headline figures: W, J per token, USD per hour and per million tokens.
 
     Args:
-        known: 1 if there is a price; `power_known` if power limits are stated.
+        known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
     """
 
@@ -78,6 +78,7 @@ class Cost:
     break_even: BreakEven
     known: Quantity
     power_known: Quantity
+    prices_young: Quantity
     accelerators: tuple[AcceleratorCost, ...]
     sections: tuple[Section, ...]
 
@@ -137,6 +138,9 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
+    young = of_cost(
+        "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
+    )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     return Cost(
@@ -153,6 +157,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         break_even=even,
         known=price_known,
         power_known=drawn.known,
+        prices_young=young,
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),

@@ -17,6 +17,8 @@ from mantile.graph.quantity import (
     is_number,
     join,
     match,
+    maximum,
+    number_of,
     span,
     where,
 )
@@ -59,12 +61,17 @@ def offer(
         "1 where it was typed by hand, on Hardware or in the scenario",
     )
     key = rows("offer_key", "Accelerator and basis", "1", join(inputs.accelerator, " ", inputs.price_basis))
+    stated = rows(
+        "offer_stated",
+        "Somebody else states the price",
+        "flag",
+        where(all_of(is_number(used), own < 1), 1, 0),
+    )
     known = rows(
         "offer_known",
         "The library has more to say of the price",
         "flag",
-        where(all_of(is_number(used), own < 1), count_where(span(columns["key"]), key), 0),
-        "nothing of what was typed by hand",
+        where(stated > 0, count_where(span(columns["key"]), key), 0),
     )
     place = rows(
         "offer_number",
@@ -88,11 +95,17 @@ def offer(
     age = rows(
         "offer_age", "Age of the price", "day", if_known(inputs.as_of - day, day), "on the day asked for"
     )
-    young = where(is_number(age), where(age <= MOST_DAYS, 1, 0), 0)
-    return rows(
+    young = rows(
         "offer_young",
+        "The price is at most so many days old",
+        "flag",
+        where(all_of(is_number(age), number_of(age) <= MOST_DAYS), 1, 0),
+        "0 where nobody knows its day",
+    )
+    return rows(
+        "offer_passed",
         "The price is not old",
         "flag",
-        where(all_of(is_number(used), own < 1), young, 1),
-        "0 where nobody knows its day",
+        maximum(young, 1 - stated),
+        "one's own is not judged, nor one that is not known",
     )
