@@ -39,6 +39,10 @@ FIELDS = {
 }
 
 
+FREE = {(name, "J") for name in ("Inputs", "Hardware", "Efficiency", "Calibration")}
+"""The column that stands ready for a third scenario, which is none yet."""
+
+
 @pytest.fixture(scope="module")
 def made() -> Estimate:
     """Two scenarios with overrides of every kind."""
@@ -90,7 +94,7 @@ def test_every_formula_has_a_row(workbook: Path, found: Audit) -> None:
         for sheet in book.worksheets
         for cells in sheet.iter_rows()
         for cell in cells
-        if cell.data_type == "f"
+        if cell.data_type == "f" and (sheet.title, cell.column_letter) not in FREE
     }
     assert len(formulas) > 3000 and set(formulas) <= set(covered)
     for place_, text in formulas.items():

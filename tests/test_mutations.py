@@ -283,7 +283,7 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str, of_ea
         assert found == [expected], mutation
     assert len(WORKBOOKS) * len(mutations) * OF_EACH >= 300 * of_each
     assert len({mutation.sheet.name for mutation in mutations}) > 8
-    assert OF_EACH * sum(mutation.identifier != "" for mutation in mutations) > 60 * of_each
+    assert OF_EACH * sum(mutation.identifier != "" for mutation in mutations) > 50 * of_each
 
 
 @pytest.mark.exhaustive
@@ -359,7 +359,8 @@ def test_files_with_mutations_fail(
     Exit status 1, each named with cell and id.
     """
     file = opened(name)
-    chosen = random.Random(seed).sample(_mutations(file, 4, f"{name} {seed}"), 3)
+    of_cells = {mutation.cell: mutation for mutation in _mutations(file, 4, f"{name} {seed}")}
+    chosen = random.Random(seed).sample(list(of_cells.values()), 3)
     handle = random.Random(seed).choice(sorted(file.book.names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
@@ -374,8 +375,8 @@ def test_files_with_mutations_fail(
     assert ended.value.code == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["ok"]
-    edited = {
-        (item["cell"], item["id"], item["found"])
+    edited = {  # cells that are links have the id of their figure
+        (item["cell"], item["id"] if of_cells[item["cell"]].identifier else "", item["found"])
         for kind in ("formulas", "overwritten")
         for item in report["edited"][kind]
     }

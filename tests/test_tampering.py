@@ -562,7 +562,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         CHART,
     ),
     "label": (_text("B", "Time of a step at best"), "label", SHOWN, "Decode!B"),
-    "unit": (_text("C", "ms"), "unit", SHOWN, "Decode!C"),
+    "unit": (_text("C", "min"), "unit", SHOWN, "Decode!C"),
     "explanation": (_text("D", "measured"), "explanation", SHOWN, "Decode!D"),
     "text between cells": (_typed("D", 3), "text added", SHOWN, "Decode!D3"),
     "text beside the table": (_typed("Z", None), "text added", COSMETIC, "Decode!Z"),
@@ -575,7 +575,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         "Cost!",
     ),
     "order of sheets": (_swapped, "order of sheets", COSMETIC, "Log!"),
-    "not protected": (_in("Cost", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Cost!"),
+    "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
 }
 """By name: the change, the kind under which it is listed, how much it matters, and where."""
 

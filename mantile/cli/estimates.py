@@ -88,6 +88,10 @@ def build(
         Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")
     ],
     flags: dict[str, Any],
+    show: Annotated[
+        bool,
+        typer.Option("--open", help="Open it with the program of this desktop, and say what it is."),
+    ] = False,
 ) -> None:
     """Write the workbook of an estimate."""
     if output.suffix != ".xlsx":
@@ -102,8 +106,23 @@ def build(
         from mantile.workbook.write import build_workbook
 
         build_workbook(estimates, output)
-    print_built(estimates, output)
+    if show:
+        _open(output)
+    else:
+        print_built(estimates, output)
     _exit_on_failed_checks(estimates)
+
+
+def _open(workbook: Path) -> None:
+    """Open a workbook that was just written, and say what it is."""
+    from mantile.cli.workbooks import describe
+
+    failed = typer.launch(str(workbook.resolve()))
+    verifies = describe(workbook)
+    if failed:
+        raise InputError(f"{workbook}: written, but no program here opens it: expected a desktop for --open")
+    if not verifies:
+        raise typer.Exit(1)
 
 
 @app.command()

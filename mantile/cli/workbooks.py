@@ -1,4 +1,4 @@
-"""Commands that read a workbook: verify, lint."""
+"""Commands that read a workbook: open, verify, lint."""
 
 from __future__ import annotations
 
@@ -9,6 +9,31 @@ import typer
 
 from mantile.cli.app import AsJson, OptionalWorkbook, Workbook, app, must_exist
 from mantile.library.errors import InputError
+
+
+@app.command("open")
+def open_(file: Workbook, as_json: AsJson = False) -> None:
+    """Say what a workbook is: model, system, plan, when it was made and by what, whether it verifies, what
+    was edited, what it says. Exit status 1 if it does not verify.
+    """
+    must_exist(file)
+    if not describe(file, as_json):
+        raise typer.Exit(1)
+
+
+def describe(file: Path, as_json: bool = False) -> bool:
+    """Print what a workbook is; whether it verifies."""
+    from mantile.cli.output.about import print_about
+    from mantile.cli.output.tables import print_json, working
+    from mantile.roundtrip.about import about
+
+    with working(f"verifying {file.name}"):
+        workbook = about(file)
+    if as_json:
+        print_json(workbook.to_dict())
+    else:
+        print_about(workbook)
+    return workbook.ok
 
 
 @app.command()

@@ -175,8 +175,8 @@ _TABLE = (
            "Nobody states the power limit of the accelerator: power is shown as unknown."),
     Reason("CONFIG_FIELDS_UNKNOWN", ALERTS, "exactly", "Every field of the config is known",
            "The config has fields that nobody reads and whose meaning is not known: IR names them."),
-    Reason("INPUTS_CHANGED", ALERTS, "exactly", "Headline results equal those of generation",
-           "An input was edited after the workbook was made: results differ from those stored."),
+    Reason("INPUTS_CHANGED", ALERTS, "exactly", "Inputs and results are those of generation",
+           "An input was edited after the workbook was made. Log says which, and what it held."),
 )  # fmt: skip
 
 REASONS = {reason.code: reason for reason in _TABLE}

@@ -1,7 +1,8 @@
-"""Headline results as they were when a workbook was made, and whether the live ones still equal them."""
+"""Inputs and headline results as they were when a workbook was made, and what differs from them now."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
@@ -15,10 +16,19 @@ from mantile.equations.metrics import (
 )
 from mantile.graph.quantity import (
     Input,
+    Named,
+    Node,
     Quantity,
     Section,
     absolute,
+    as_node,
     defined,
+    equal,
+    index,
+    is_error,
+    is_number,
+    match,
+    maximum,
     number_of,
     span,
     sum_range,
@@ -29,17 +39,57 @@ from mantile.graph.rows import Rows
 STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
 
 
+EDITS = "What was edited"
+NO_EDIT, AN_ERROR = "–", "an error"
+NONE = "none"
+"""In place of what an empty override holds."""
+_LISTED = 8  # edits that are named
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A place of the list of edits: dashes where there are fewer."""
+
+    cell: Quantity
+    was: Quantity
+    now: Quantity
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Cells that inputs and overrides are typed into, and what they held when the file was made.
+
+    Args:
+        entries: the inputs; `cells` the words for their cells, `stored` what they held, per scenario, in the
+            same order. Whoever lays out the file fills in both.
+        count: how many hold something else now; `all` with the headline results that do.
+        listed: the first of these, of a scenario.
+        left: how many are not listed.
+    """
+
+    entries: tuple[Input, ...]
+    cells: tuple[Input, ...]
+    stored: tuple[Input, ...]
+    count: Quantity
+    all: Quantity
+    left: Quantity
+    listed: tuple[Edit, ...]
+    sections: tuple[Section, ...]
+
+
 @dataclass(frozen=True)
 class Stamp:
-    """Headline results and what they were when the file was made.
+    """Inputs and headline results, and what they were when the file was made.
 
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
-        unchanged: the alert that inputs changed.
+        edits: inputs and overrides that hold something else now.
+        unchanged: the alert that inputs or results changed.
     """
 
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
+    edits: Edits
     unchanged: Check
     section: Section
 
@@ -61,13 +111,116 @@ def stamp(graph: EstimateGraph) -> Stamp:
         for worked_out, figure, then in zip(behind, figures, stored, strict=True)
     ]
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
+    edited = edits(graph, changed)
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    alert = Check("INPUTS_CHANGED", changed, none)
+    alert = Check("INPUTS_CHANGED", edited.all, none)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
-    return Stamp(figures=figures, stored=stored, unchanged=alert, section=section)
+    return Stamp(figures=figures, stored=stored, edits=edited, unchanged=alert, section=section)
+
+
+def edits(graph: EstimateGraph, results: Quantity) -> Edits:
+    """Every input and override against what its cell held when the file was made.
+
+    Args:
+        results: how many headline results changed.
+    """
+    overrides = [overridable.cell for overridable in graph.overridable.values()]
+    dimensions = [
+        figure for figure in graph.all_inputs() if figure.id.startswith("model.") and not figure.fixed
+    ]
+    entries = (*graph.inputs.named().values(), *overrides, *dimensions)
+    cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries)
+    stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
+    live = tuple(_live(entry) for entry in entries)
+    counted = _counted(entries, stored, live)
+    count = counted[-1]
+    rows = Rows("stamp.edit")
+    rows("count", "Cells that hold something else", "flag", count, "inputs, overrides and dimensions")
+    listed = []
+    for number in range(1, _LISTED + 1):
+        turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
+        rows.add(turn)
+        place = rows(
+            f"{number}.place",
+            f"Edit {number}, place",
+            "number",
+            where(turn <= count, match(turn, span(counted)), 0),
+            "0: there are fewer",
+        )
+        words = {
+            name: rows(f"{number}.{name}", f"Edit {number}, {label}", "1", _told(block, place))
+            for name, label, block in (
+                ("cell", "cell", cells),
+                ("was", "as generated", stored),
+                ("now", "now", live),
+            )
+        }
+        listed.append(Edit(words["cell"], words["was"], words["now"]))
+    both = rows("all", "Inputs and headline results that changed", "flag", count + results)
+    left = rows("left", "Edits that are not listed", "flag", maximum(0, count - turn))
+    return Edits(
+        entries=entries,
+        cells=cells,
+        stored=stored,
+        count=count,
+        all=both,
+        left=left,
+        listed=tuple(listed),
+        sections=(
+            Section("Cells", cells, "what an input is called, and where it is typed"),
+            Section("Held as generated", stored, "what the cells held when the file was made"),
+            Section("Held now", live, "what the cells hold"),
+            Section("Counted", counted, "cells so far that hold something else: the last counts all"),
+            rows.section(
+                EDITS, "inputs, overrides and dimensions that hold something else than as generated"
+            ),
+        ),
+    )
+
+
+def _told(block: Sequence[Named], place: Quantity) -> Node:
+    """What stands at a place of a block."""
+    return where(place > 0, index(span(block), place), NO_EDIT)
+
+
+def _fixed(entry: Input, name: str, label: str) -> Input:
+    """A text or number that whoever lays out the file fills in."""
+    return Input(
+        id=f"stamp.{entry.id}.{name}",
+        label=label,
+        unit=entry.unit if name == "held" else "1",
+        value="",
+        note="when the file was made",
+        source="native engine",
+        status="defined",
+        fixed=True,
+    )
+
+
+def _live(entry: Input) -> Quantity:
+    """What the cell of an input holds: a text, or a number. Only a number overrides anything."""
+    is_text = isinstance(entry.value, str)
+    what = where(is_error(entry), AN_ERROR, entry) if is_text else where(is_number(entry), entry, NONE)
+    return Quantity(f"stamp.{entry.id}.now", f"Now: {entry.label}", entry.unit, what)
+
+
+def _counted(
+    entries: tuple[Input, ...], stored: tuple[Input, ...], live: tuple[Quantity, ...]
+) -> tuple[Quantity, ...]:
+    """How many cells hold something else, counted from the first on. No number counts as 0 here."""
+    counted: list[Quantity] = []
+    for entry, then, now in zip(entries, stored, live, strict=True):
+        before = counted[-1] if counted else as_node(0)
+        same = equal(now, then)
+        if not isinstance(entry.value, str):
+            held = number_of(then)
+            same = absolute(number_of(now) - held) <= TOLERANCE * absolute(held)
+        edits = where(same, before, before + 1)
+        counted.append(Quantity(f"stamp.{entry.id}.edits", f"Edits up to {entry.label}", "flag", edits))
+    return tuple(counted)
 
 
 def unchanged(stamp: Stamp) -> Quantity:

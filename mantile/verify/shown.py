@@ -184,7 +184,7 @@ class _Comparison:
                 line = lines.get(number) or Line(None, found.rows_hidden and axis == 0, False)
                 before = self._line_of_book(name, expected, axis, number)
                 if _is_hidden(line, before) and not (before is not None and before.hidden):
-                    folded = before is not None and before.grouped
+                    folded = line.grouped if expected is None else before is not None and before.grouped
                     filtered = axis == 0 and self._is_filtered(name, found, number)
                     severities.setdefault(COSMETIC if folded or filtered else SHOWN, []).append(number)
             for severity, hidden in severities.items():

@@ -57,7 +57,19 @@ def verify(path: str | Path, engine: Engine = "formulas") -> Report:
     """
     if engine not in get_args(Engine):
         raise InputError(f"engine {engine!r}; expected {', '.join(get_args(Engine))}")
-    return _Verification(open_file(Path(path)), engine).run()
+    return verify_file(open_file(Path(path)), engine)
+
+
+def verify_file(file: File, engine: Engine = "formulas") -> Report:
+    """The same of a workbook that is open.
+
+    Raises:
+        InputError: if an input cell holds what it cannot be, or the engine is not installed.
+
+    Example:
+        verify_file(open_file(Path("run.xlsx"))).ok
+    """
+    return _Verification(file, engine).run()
 
 
 def verify_with_all(path: str | Path) -> Reports:

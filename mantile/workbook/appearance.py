@@ -173,9 +173,9 @@ class _SheetReader:
         for element in self.tree.iter("dataValidation"):
             kind = element.get("type", "none")
             bounds = [_formula(element.find(name)) for name in ("formula1", "formula2")]
-            if kind in ("list", "custom"):
-                bounds = bounds[:1]
             operator = "" if kind in ("list", "custom", "none") else element.get("operator", "between")
+            if not operator.lower().endswith("between"):
+                bounds = bounds[:1]  # LibreOffice states a second one of 0
             words = [element.get(name, "") for name in ("promptTitle", "prompt", "errorTitle", "error")]
             is_guarded = element.get("showErrorMessage", "0") in _ON
             validation = Validation(

@@ -70,7 +70,7 @@ def chart_form(tree: Element) -> ChartForm:
         kinds=tuple(dict.fromkeys(" ".join(_kind(part)) for part in plots)),
         series=tuple(one for _, _, one in series),
         axes=tuple(_axis(axis) for axis in axes),
-        unseen_rows=visible_only is not None and visible_only.get("val", "1") in ("0", "false"),
+        unseen_rows=visible_only is None or visible_only.get("val", "1") in ("0", "false"),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
+
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.metrics import METRICS
-from mantile.equations.stamp import Stamp, stamp
+from mantile.equations.stamp import NONE, Edits, Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
 from mantile.graph.quantity import Quantity, Section
@@ -20,6 +23,7 @@ from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
+from mantile.workbook.sheets.folding import EDITS_SHEET
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
@@ -76,6 +80,10 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a "
         "request rate.",
     ),
+    EDITS_SHEET: (
+        "control",
+        "What inputs and overrides held when the file was made, what they hold now, and which differ.",
+    ),
     "Cost": (
         "outputs",
         "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
@@ -117,6 +125,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
+    _store_inputs(book, headline_stamp.edits)
+    _add_workings(book, {EDITS_SHEET: headline_stamp.edits.sections}, master, EDITS_SHEET)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
@@ -139,6 +149,16 @@ def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:
         }
 
 
+def _store_inputs(book: EstimateBook, edits: Edits) -> None:
+    """Store what the cells of inputs hold as generated, with their places."""
+    for column, (stamps, values) in enumerate(zip(book.stamps, book.estimate_values, strict=True)):
+        for entry, cell, held in zip(edits.entries, edits.cells, edits.stored, strict=True):
+            sheet, row, at = book.input_cells[entry.id, column]
+            value = values[entry]
+            stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
+            stamps[held.id] = value if isinstance(value, str) else NONE if isnan(value) else float(value)
+
+
 def _add_workings(
     book: EstimateBook, sections: Mapping[str, tuple[Section, ...]], master: Quantity, *names: str
 ) -> None:
@@ -147,7 +167,9 @@ def _add_workings(
     for name in names:
         family, purpose = _WORKINGS[name]
         purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
-        workings(book, name, family, purpose, sections[name], master, linked=name != "Inputs")
+        workings(
+            book, name, family, purpose, sections[name], master, linked=name not in ("Inputs", EDITS_SHEET)
+        )
 
 
 def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:

@@ -49,6 +49,7 @@ WORKINGS = (
     "Serving",
     "Cost",
     "Calibration",
+    "Edits",
 )
 ORDER = (
     "Cover",
@@ -73,6 +74,7 @@ ORDER = (
     "Sensitivity",
     "Sweep",
     "Calibration",
+    "Edits",
     "Assumptions",
     "Log",
 )
@@ -316,15 +318,17 @@ def _identities(book: Any) -> Iterator[Finding]:
         if heads != HEADS:
             yield Finding("column-heads", name, "A4", f"columns are headed {heads}; expected {HEADS}")
         labels: Counter[tuple[str, str]] = Counter()
+        block = ""  # by its head: the section of a row is cut where it is long
         for row in range(5, sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
+                block = section or block
                 continue
             if not unit:
                 yield Finding("missing-unit", name, f"C{row}", "a row without a unit")
             if section in REPEATING:
                 continue
-            labels[str(section), str(label)] += 1
+            labels[str(block), str(label)] += 1
             if identifier in seen:
                 yield Finding(
                     "duplicate-id", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too"

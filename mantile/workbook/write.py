@@ -169,7 +169,7 @@ class _Writer:
         ]
         rule = {
             "validate": "custom",
-            "value": "=FALSE",
+            "value": "=0",
             "error_type": "warning",
             "error_title": "A worked-out cell",
             "error_message": "What is typed here replaces a formula: it no longer follows the inputs. "

@@ -51,7 +51,9 @@ _UNITS = {"s": "ms", "B": "GB", "B/s": "GB/s", "FLOP/s": "TFLOP/s"}
 
 def answers(book: EstimateBook, sheet: str) -> list[tuple[Quantity, str, Node]]:
     """The figures that stand first on a sheet, each with its unit there and its value in that unit."""
-    own = {figure for section in book.estimate.equations.sheets[sheet] for figure in section.figures()}
+    own = {
+        figure for section in book.estimate.equations.sheets.get(sheet, ()) for figure in section.figures()
+    }
     chosen = dict.fromkeys(_chosen(book.estimate.equations, sheet))
     return [
         (figure, unit, figure if unit == PERCENT else book.displayed(figure, unit))

@@ -58,7 +58,14 @@ _CONTENTS = (
             ("Calibration", "measured beside predicted"),
         ),
     ),
-    ("control", (("Assumptions", "numbered, with source and effect"), ("Log", "versions, stamp, sign-off"))),
+    (
+        "control",
+        (
+            ("Edits", "inputs as generated and now"),
+            ("Assumptions", "numbered, with source and effect"),
+            ("Log", "versions, edits, sign-off"),
+        ),
+    ),
 )
 _USE = (
     "Change any yellow cell on Summary or Inputs: every number and chart follows.",

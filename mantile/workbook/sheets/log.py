@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
-from mantile.equations.stamp import STAMPED, Stamp, unchanged
+from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
 from mantile.workbook import style
@@ -41,7 +41,8 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
     row = _versions(book, sheet, 5, stamp)
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
-    last = _sign_off(sheet, row + 2)
+    row = _edits(book, sheet, row + 1, stamp.edits)
+    last = _sign_off(sheet, row + 1)
     sheet.print_area = (0, 0, last, _LAST)
     return sheet
 
@@ -114,6 +115,29 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
         column = _BEFORE + 2 * place
         sheet.set_formula(row, column, _shown(book, stored), look.but(colour=style.GREY))
         sheet.set_formula(row, column + 1, _shown(book, figure), look.but(colour=style.LINK))
+
+
+def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
+    """What was edited since, and of each further scenario how much; the row after it."""
+    grey = style.HEADER.but(bottom=_RULE)
+    texts = ("edits", "", "cell that holds something else", "as generated", "now")
+    for column, text in enumerate(texts):
+        sheet.set_text(row, column, text, grey)
+    sheet.set_style(row, 0, _LAST, grey)
+    sheet.heights[row] = 20
+    for edit in edits.listed:
+        row += 1
+        sheet.heights[row] = 18
+        for column, words in enumerate((edit.cell, edit.was, edit.now), 2):
+            sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK))
+        sheet.set_style(row, 0, _LAST, _LINE)
+    row += 1
+    sheet.set_text(row, 2, "more, listed on Edits in the column of the scenario", _LINE)
+    for place, letter in enumerate(LETTERS[: book.columns]):
+        look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
+        sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
+    sheet.set_style(row, 0, _LAST, _LINE)
+    return row + 1
 
 
 def _sign_off(sheet: Sheet, row: int) -> int:

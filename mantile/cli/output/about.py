@@ -1,0 +1,141 @@
+"""What the command line shows of a workbook as a whole: what it is, whether it verifies, what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from mantile.cli.output.tables import number, open_console
+from mantile.equations import metrics
+from mantile.library.fields import DECODE
+
+if TYPE_CHECKING:
+    from mantile.roundtrip.about import About
+    from mantile.verify.report import Report
+
+_DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
+_RESULTS = {
+    "results": {
+        "TTFT": metrics.TTFT,
+        "TPOT": metrics.TPOT,
+        "throughput": metrics.OUTPUT_TOKENS_PER_S,
+    },
+    "cost": {
+        "per hour": metrics.USD_PER_HOUR,
+        "per million output tokens": metrics.USD_PER_MILLION_OUTPUT_TOKENS,
+        "power": metrics.POWER,
+    },
+}
+_LISTED = 20  # edits; --json lists all
+_DIGITS = 12
+
+
+def print_about(about: About) -> None:
+    """Ten lines where one scenario stands as it was generated; a line more for each edit or variant."""
+    console, results = open_console(), about.results()
+    base = results[0]
+    kv, weights = base["kv_dtype"], base["weights_dtype"]
+    date, (first, second) = about.made_on or "not dated", (about.digest[:4], about.digest[4:8])
+    then = ", as generated" if about.wrong else ""
+    console.print(f"{about.path}: {about.estimate.title}{then}")
+    for label, text in (
+        ("model", f"{base['model']}, weights {weights}, KV cache {kv}{then}"),
+        ("system", f"{_systems(base)}{then}"),
+        ("plan", f"{_plans(base)}{then}"),
+        ("workload", f"{_workload(base)}{then}"),
+        ("made", f"{date} by {about.made_by}, digest {first} {second}"),
+    ):
+        _line(console, label, text)
+    _line(console, "verifies", _verdict(about))
+    for place, text in enumerate(_edits(about.report)):
+        _line(console, "" if place else "edited", text)
+    if about.wrong:
+        _line(console, "results", "not known: an input is not what it can be")
+        return
+    for label, shown in _RESULTS.items():
+        for place, result in enumerate(results):
+            name = f"{result['name']}: " if len(results) > 1 else ""
+            _line(console, "" if place else label, name + _shown(result, shown))
+    _print_checks(console, results)
+
+
+def _line(console: Console, label: str, text: str) -> None:
+    console.print(f"  {label:<9} {text}")
+
+
+def _systems(base: dict[str, Any]) -> str:
+    chips = [f"{base['accelerator']} in {base['system']}, {base['framework']}"]
+    if f"{DECODE}accelerator" in base:
+        decode = (base[f"{DECODE}{name}"] for name in ("accelerator", "system", "framework"))
+        chips.append("decode {} in {}, {}".format(*decode))
+    return f"{metrics.ACCELERATORS.text(base['accelerators'])}: {'; '.join(chips)}"
+
+
+def _plans(base: dict[str, Any]) -> str:
+    plans = [_plan(base, "")]
+    if f"{DECODE}tp" in base:
+        plans.append(f"decode {_plan(base, DECODE)}")
+    return f"{'; '.join(plans)}; {base['feasibility']}"
+
+
+def _plan(base: dict[str, Any], workers: str) -> str:
+    """Degrees of parallelism: TP, and those above 1."""
+    degrees = {name: base[f"{workers}{name}"] for name in _DEGREES if f"{workers}{name}" in base}
+    said = (name for name, degree in degrees.items() if name == "tp" or degree != 1)
+    return ", ".join(f"{name.replace('_', ' ').replace('dp', 'DP').upper()} {degrees[name]}" for name in said)
+
+
+def _workload(base: dict[str, Any]) -> str:
+    rate, concurrency = base.get("request_rate"), base["concurrency"]
+    load = f"{number(rate)} requests/s" if rate else f"concurrency {number(concurrency)}"
+    return f"{base['input_tokens']:,} input and {base['output_tokens']:,} output tokens, {load}"
+
+
+def _verdict(about: About) -> str:
+    report = about.report
+    if about.wrong or report is None:
+        return f"no: {about.wrong.removeprefix(f'{about.path}: ')}"
+    compared = sum(sheet["compared"] for sheet in report.sheets)
+    if report.ok:
+        return f"yes: {compared:,} cells agree ({report.engine})"
+    found = {
+        "formulas edited": len(report.formulas),
+        "formulas overwritten": len(report.overwritten),
+        "cells differ": sum(sheet["mismatches"] for sheet in report.sheets),
+        "shown otherwise": len(report.shown),
+    }
+    counted = ", ".join(f"{what} {count:,}" for what, count in found.items() if count)
+    return f"no: {counted or 'names or sheets'}; results below are by the formulas that it was made with"
+
+
+def _edits(report: Report | None) -> list[str]:
+    """Edited inputs, a line each."""
+    if report is None:
+        return ["not known"]
+    edits = [
+        f"{item['cell']} {item['id']}: was {number(item['generated'], _DIGITS)}, "
+        f"is {number(item['found'], _DIGITS)}"
+        for item in report.inputs
+    ]
+    more = [f"{len(edits) - _LISTED:,} more; --json lists all"] if len(edits) > _LISTED else []
+    return [*edits[:_LISTED], *more] or ["no input"]
+
+
+def _shown(result: dict[str, Any], shown: Mapping[str, metrics.Metric]) -> str:
+    return ", ".join(f"{name} {metric.text(_at(result, metric.key))}" for name, metric in shown.items())
+
+
+def _at(result: Any, path: str) -> Any:
+    for key in path.split("."):
+        result = result[key]
+    return result
+
+
+def _print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
+    """The codes of checks that fail, a line in all."""
+    failed = {kind: {check["code"]: None for result in results for check in result["checks"][kind]}
+              for kind in ("errors", "alerts")}  # fmt: skip
+    said = [f"{kind} {', '.join(codes)}" for kind, codes in failed.items() if codes]
+    _line(console, "checks", "; ".join(said) or "all hold")

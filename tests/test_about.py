@@ -1,0 +1,151 @@
+"""What `mantile open` says of a workbook, and `mantile build --open`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import load_workbook
+
+import mantile
+from mantile.cli.app import main
+from mantile.roundtrip.about import about
+
+SCENARIO: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "mi355x",  # nobody states its cloud price
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+}
+pytestmark = pytest.mark.exhaustive
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "run.xlsx"
+    mantile.estimate(mantile.Scenario(**SCENARIO)).to_excel(path)
+    return path
+
+
+@pytest.fixture
+def edit(made: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Type into cells of a copy."""
+
+    def typed(**cells: Any) -> Path:
+        path = tmp_path / "edited.xlsx"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = load_workbook(made)
+        for name, value in cells.items():
+            sheet, cell = book.defined_names[name].attr_text.split("!")
+            book[sheet.strip("'")][cell.replace("$", "")].value = value
+        book.save(path)
+        return path
+
+    return typed
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """A command line: its exit status, what it prints, and its errors."""
+
+    def ran(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["mantile", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out, printed.err
+
+    return ran
+
+
+def test_says_what_a_workbook_is(run: Any, made: Path) -> None:
+    """As it was generated, in eleven lines; a price that nobody states is not known, in JSON null."""
+    status, out, err = run("open", str(made))
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert (status, err, len(out.splitlines())) == (0, "", 11)
+    for label, word in (
+        ("model", "llama-3.1-8b"),
+        ("system", "mi355x"),
+        ("plan", "TP 1; fits"),
+        ("workload", "1,024 input and 128 output tokens, concurrency 8"),
+        ("made", f"by mantile {mantile.__version__}"),
+        ("verifies", "yes"),
+        ("edited", "no input"),
+        ("cost", "per hour not known, per million output tokens not known"),
+        ("checks", "PRICE_UNKNOWN"),
+    ):
+        assert word in lines[label]
+    facts = json.loads(run("open", str(made), "--json")[1])
+    expected = mantile.estimate(mantile.Scenario(**SCENARIO)).results(0)
+    assert facts["ok"] is True
+    assert facts["digest"][:4] in lines["made"]
+    assert facts["scenarios"] == json.loads(json.dumps([expected]))
+    assert facts["scenarios"][0]["usd_per_hour"] is None
+
+
+def test_edited_inputs_are_named_and_followed(run: Any, edit: Any) -> None:
+    """Cell, was, is; the results are those of the edited inputs, and it still verifies."""
+    path = edit(in_input_tokens=4096, in_concurrency=16)
+    status, out, _ = run("open", str(path))
+    assert status == 0
+    assert "inputs.input_tokens: was 1,024, is 4,096" in out
+    assert "inputs.concurrency: was 8, is 16" in out
+    expected = mantile.estimate(mantile.Scenario(**SCENARIO | {"input_tokens": 4096, "concurrency": 16}))
+    assert about(path).estimate.ttft == pytest.approx(expected.ttft, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", ["four", None])
+def test_no_results_where_an_input_cannot_be_read(run: Any, edit: Any, value: Any) -> None:
+    """The line names the cell, and nothing that was generated passes for what the file says now."""
+    path = edit(in_tp=value)
+    status, out, err = run("open", str(path))
+    assert (status, err) == (1, "")
+    assert "(inputs.tp)" in out
+    assert "as generated" in out
+    assert "TTFT" not in out
+    facts = json.loads(run("open", str(path), "--json")[1])
+    assert (facts["ok"], facts["scenarios"], facts["edited"]) == (False, None, None)
+
+
+def test_a_formula_typed_over_does_not_verify(run: Any, edit: Any) -> None:
+    status, out, _ = run("open", str(edit(ttft=0.001)))
+    assert status == 1
+    assert "verifies  no: formulas overwritten 1" in out
+
+
+def test_refuses_other_files(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "text.xlsx").write_text("no workbook")
+    status, _, err = run("open", str(tmp_path / "text.xlsx"))
+    assert status == 2
+    assert "text.xlsx" in err
+
+
+def test_build_opens_what_it_wrote(
+    run: Any, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the program of the desktop; without one the file is there, and the message says so."""
+    shown: list[str] = []
+    status = 0
+
+    def launch(path: str) -> int:
+        shown.append(path)
+        return status
+
+    monkeypatch.setattr("typer.launch", launch)
+    (tmp_path / "scenario.yaml").write_text(json.dumps(SCENARIO))
+    arguments = ("build", str(tmp_path / "scenario.yaml"), "-o", str(tmp_path / "new.xlsx"), "--open")
+    opened = run(*arguments)
+    assert shown == [str(tmp_path / "new.xlsx")]
+    assert (opened[0], opened[2]) == (0, "")
+    shutil.copy(made, tmp_path / "again.xlsx")
+    assert opened[1].splitlines()[1:] == run("open", str(tmp_path / "again.xlsx"))[1].splitlines()[1:]
+    status = 1
+    assert run(*arguments)[0] == 2
+    assert (tmp_path / "new.xlsx").is_file()
