@@ -97,7 +97,7 @@ class Network:
         gather: the same over all ranks of a stage; None in a model without FFNs.
         all_to_all: over the ranks of a stage; None in a model without experts.
         copies: ranks that a token goes to in it; None in a model without experts.
-        p2p_latency, p2p_per_byte: from stage to stage.
+        p2p_latency, p2p_per_byte: from stage to stage; `p2p_crosses` is 1 where that is out of the domain.
         out: B/s of one accelerator out of its domain.
         tp_domains, stage_domains: domains that the TP ranks, and those of a stage, span.
         unlinked: kinds of messages that have no way.
@@ -110,6 +110,7 @@ class Network:
     copies: Quantity | None
     p2p_latency: Quantity
     p2p_per_byte: Quantity
+    p2p_crosses: Quantity
     out: Quantity
     tp_domains: Quantity
     stage_domains: Quantity
@@ -226,7 +227,7 @@ def network(
     if GroupedMatMul in ir.operations():
         exchange, copies, of_exchange = all_to_all(stage, links, _per_token(ir), inputs.ep)
         sections += of_exchange
-    latency, per_byte, no_way, of_stages = p2p(inputs, ranks, links)
+    latency, per_byte, crosses, no_way, of_stages = p2p(inputs, ranks, links)
     collectives = [item for item in (sums, halves, gathers, exchange) if item is not None]
     joined = Rows("network")
     unlinked = joined(
@@ -244,6 +245,7 @@ def network(
         copies=copies,
         p2p_latency=latency,
         p2p_per_byte=per_byte,
+        p2p_crosses=crosses,
         out=out,
         tp_domains=tp.domains,
         stage_domains=stage.domains,
@@ -634,8 +636,10 @@ def all_to_all(
     return exchange, parts.copies, (parts.section, section)
 
 
-def p2p(inputs: Workload, ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Quantity, Section]:
-    """From a pipeline stage, or CP group, to the next: fixed time, time per byte, whether there is no way."""
+def p2p(
+    inputs: Workload, ranks: Ranks, links: _Links
+) -> tuple[Quantity, Quantity, Quantity, Quantity, Section]:
+    """From a pipeline stage, or CP group, to the next: fixed time, time per byte, out of the domain, no way."""
     factors, hardware, rows = links.factors, links.hardware, Rows("network.p2p")
     crosses = rows("crosses", "A replica spans domains", "flag", where(ranks.replica > links.domain, 1, 0))
     hop = rows(
@@ -659,4 +663,5 @@ def p2p(inputs: Workload, ranks: Ranks, links: _Links) -> tuple[Quantity, Quanti
         "flag",
         where(all_of(maximum(inputs.pp, inputs.cp) > 1, reached <= 0), 1, 0),
     )
-    return latency, per_byte, no_way, rows.section("Stage to stage", "from one pipeline stage to the next")
+    section = rows.section("Stage to stage", "from one pipeline stage to the next")
+    return latency, per_byte, crosses, no_way, section

@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, REPEATING
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -78,7 +78,6 @@ ORDER = (
     "Assumptions",
     "Log",
 )
-HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {
     "IF",
     "AND",

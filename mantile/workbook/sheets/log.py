@@ -8,12 +8,14 @@ from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
+from mantile.equations.trace import trace
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.trace import add_paths, add_tables
 
 _METRICS = tuple(JUDGED.values())
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
@@ -42,8 +44,11 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp.edits)
-    last = _sign_off(sheet, row + 1)
-    sheet.print_area = (0, 0, last, _LAST)
+    row = _sign_off(sheet, row + 1) + 2
+    traced = trace(book.estimate.equations)
+    row = add_paths(book, sheet, row, _LAST, traced)
+    sheet.print_area = (0, 0, row - 1, _LAST)
+    add_tables(book, sheet, row + 1, _LAST, traced)
     return sheet
 
 
