@@ -174,8 +174,10 @@ def origin(figure: Input) -> tuple[str, str]:
     status, _, source = figure.source.partition(": ")
     if not source:
         return figure.note, figure.source
-    note = "" if figure.id.startswith("efficiency.") else figure.note
-    return " · ".join(part for part in (note, source) if part), status
+    parts = (source,) if figure.id.startswith("efficiency.") else (figure.note, source)
+    if figure.id.startswith(("library.", "system.")):  # of a figure of the library first who states it
+        parts = (source, figure.note)
+    return " · ".join(part for part in parts if part), status
 
 
 def words(figures: Sequence[Input], what: str) -> Words:

@@ -193,12 +193,16 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """An algorithm of a collective: whether the links allow it, its fixed time and its time per byte."""
+    """An algorithm of a collective: whether the links allow it, its fixed time and its time per byte.
+
+    `factor` is the one that the fixed time follows from.
+    """
 
     name: str
     possible: Node
     latency: Node
     per_byte: Node
+    factor: Quantity
 
 
 def network(
@@ -390,7 +394,8 @@ def collective(
                 f"Algorithm {number}, {label}",
                 "1",
                 algorithm.name,
-                "name of an algorithm",
+                "name of an algorithm, and the factor of its fixed time",
+                algorithm.factor.id,
                 name="algorithms",
             )
         )
@@ -451,33 +456,47 @@ def all_reduce(tp: _Group, links: _Links) -> tuple[Collective, tuple[Section, ..
         for name in ("ring", "one_shot", "two_shot", "in_switch", "torus")
     }
     algorithms = (
-        _Algorithm("ring", tp.within(hardware.link_bandwidth > 0), scale * around, twice / reached["ring"]),
+        _Algorithm(
+            "ring",
+            tp.within(hardware.link_bandwidth > 0),
+            scale * around,
+            twice / reached["ring"],
+            factors["ring_latency"],
+        ),
         _Algorithm(
             "one-shot",
             tp.within(hardware.direct > 0, tp.size <= ONE_SHOT_RANKS),
             scale * factors["one_shot_latency"],
             (tp.size - 1) / reached["one_shot"],
+            factors["one_shot_latency"],
         ),
         _Algorithm(
             "two-shot",
             tp.within(hardware.direct > 0),
             scale * factors["two_shot_latency"],
             twice / reached["two_shot"],
+            factors["two_shot_latency"],
         ),
         _Algorithm(
             "in-switch",
             tp.within(hardware.in_switch > 0),
             scale * factors["in_switch_latency"],
             (tp.size + 1) / tp.size / reached["in_switch"],
+            factors["in_switch_latency"],
         ),
         _Algorithm(
             "torus",
             tp.within(hardware.torus > 0),
             RING_PHASES * tp.hops * factors["torus_hop"],
             twice / reached["torus"],
+            factors["torus_hop"],
         ),
         _Algorithm(
-            "hierarchical", tp.across(links.out), between, RING_PHASES * (tp.gather.inner + tp.gather.outer)
+            "hierarchical",
+            tp.across(links.out),
+            between,
+            RING_PHASES * (tp.gather.inner + tp.gather.outer),
+            factors["network_latency"],
         ),
     )
     sums, section = collective("all_reduce", "all-reduce", tp, algorithms)
@@ -493,24 +512,28 @@ def gather(name: str, label: str, over: _Group, links: _Links) -> tuple[Collecti
             over.within(hardware.direct > 0),
             over.gather.latency,
             over.share / (over.gather.bandwidth * over.bandwidth),
+            over.gather.latency,
         ),
         _Algorithm(
             "ring",
             over.within(hardware.link_bandwidth > 0),
             factors["ring_latency"] + (over.size - 1) * factors["ring_step"],
             over.share / (factors["ring_bandwidth"] * over.bandwidth),
+            factors["ring_latency"],
         ),
         _Algorithm(
             "torus",
             over.within(hardware.torus > 0),
             over.hops * factors["torus_hop"],
             over.share / (factors["torus_bandwidth"] * over.bandwidth),
+            factors["torus_hop"],
         ),
         _Algorithm(
             "hierarchical",
             over.across(links.out),
             over.gather.start + (over.domains - 1) * factors["network_latency"],
             over.gather.inner + over.gather.outer,
+            factors["network_latency"],
         ),
     )
     return collective(name, label, over, algorithms)
@@ -612,24 +635,33 @@ def all_to_all(
     factors, hardware = links.factors, links.hardware
     parts = inside_and_outside(stage, links, per_token, ep)
     algorithms = (
-        _Algorithm("direct", stage.within(hardware.direct > 0), factors["all_to_all_latency"], parts.direct),
+        _Algorithm(
+            "direct",
+            stage.within(hardware.direct > 0),
+            factors["all_to_all_latency"],
+            parts.direct,
+            factors["all_to_all_latency"],
+        ),
         _Algorithm(
             "ring",
             stage.within(hardware.link_bandwidth > 0),
             factors["ring_latency"] + (stage.size - 1) * factors["ring_step"],
             HALF * (stage.size - 1) / (factors["ring_bandwidth"] * stage.bandwidth),
+            factors["ring_latency"],
         ),
         _Algorithm(
             "torus",
             stage.within(hardware.torus > 0),
             stage.hops * factors["torus_hop"],
             QUARTER * stage.size / (factors["torus_bandwidth"] * stage.bandwidth),
+            factors["torus_hop"],
         ),
         _Algorithm(
             "hierarchical",
             stage.across(links.out),
             parts.start + factors["network_latency"],
             maximum(parts.inner, parts.outside / links.out),
+            factors["network_latency"],
         ),
     )
     exchange, section = collective("all_to_all", "all-to-all", stage, algorithms)

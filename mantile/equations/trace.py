@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 
 from mantile.equations.display import as_known, converted, in_unit, usual_unit, words
 from mantile.equations.efficiency import FactorInUse
-from mantile.equations.factors import DOMAINS
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -47,6 +46,7 @@ from mantile.graph.quantity import (
     all_of,
     as_node,
     choose,
+    count_where,
     defined,
     equal,
     index,
@@ -55,14 +55,22 @@ from mantile.graph.quantity import (
     match,
     maximum,
     number_of,
+    percent,
     precedents,
     span,
+    text,
     where,
 )
 
+LIMITS, MODULES = "What binds a pass", "Module that takes most of it"
+RATES, FIGURES = "What modules run at", "Figures of the library in use"
+"""What stands over the tables that all paths share."""
 NOTHING = "–"
 """In place of a step that a path does not have."""
+WIDEST = "global"
+"""The profile that has the figure where others have none."""
 OWN, OWN_SOURCE = "override", "a figure of one's own: its row says why"
+_COUNTS = ("1", "parameter", "request", "token")
 _QUOTED = {"FLOP/s": "TFLOP/s", "W": "W"}
 
 
@@ -74,10 +82,12 @@ class Line:
         cells: value; name with unit; id; status; said, who says so; lead, what it follows from: the key of a
             line elsewhere; key; place, of the line that it was looked up in.
         leads_to: the figure whose row a reader may go to; None where it is another after an edit.
+        listed: what stands over the table that a step was looked up in.
     """
 
     cells: Mapping[str, Named]
     leads_to: Named | None = None
+    listed: str = ""
 
     def __getitem__(self, role: str) -> Named:
         return self.cells[role]
@@ -111,19 +121,29 @@ def trace(graph: EstimateGraph) -> Trace:
     for metric, found in _parts(graph, figures, paths):
         table, via = parts(metric, found)
         paths[metric] = path(graph, metric, table, via, found, way)
-        tables[f"Parts of {metric.label}"] = table
+        tables[_over(metric)] = table
         if via:
-            tables[f"Of one, {metric.label}"] = via
+            tables[_over_via(metric)] = via
     return Trace(
         paths=paths,
         tables={
             **tables,
-            "What binds a pass": binding,
-            "Module that takes most of it": modules,
-            "What modules run at": reached,
-            "Figures of the library in use": figures.table,
+            LIMITS: binding,
+            MODULES: modules,
+            RATES: reached,
+            FIGURES: figures.table,
         },
     )
+
+
+def _over(metric: Metric) -> str:
+    """What stands over the parts of a headline result."""
+    return f"Parts: {metric.head}"
+
+
+def _over_via(metric: Metric) -> str:
+    """The same of one accelerator."""
+    return f"Of one accelerator: {metric.head}"
 
 
 def _text(identifier: str, text: str) -> Input:
@@ -139,8 +159,8 @@ def _shown_unit(unit: str) -> str:
 
 
 def _named(label: str, unit: str) -> str:
-    """A label with its unit."""
-    return label if unit == "1" else f"{label}, {unit}"
+    """A label with its unit, unless it counts things."""
+    return label if unit in _COUNTS else f"{label}, {unit}"
 
 
 def _column(table: Sequence[Line], role: str) -> Span:
@@ -165,12 +185,14 @@ class _Figures:
     def __post_init__(self) -> None:
         self.overridable: dict[Quantity, tuple[Overridable, Node]] = {}
         self.factors: dict[Quantity, FactorInUse] = {}
+        self.by_id: dict[str, Quantity] = {}
         for workers in self.graph.workers:
             for each in workers.overridable():
                 for figure, default in zip(each.figures, each.defaults, strict=True):
                     self.overridable[figure] = each, default
             for factor in workers.efficiency.in_use.values():
                 self.factors |= dict.fromkeys(factor.by_user.values(), factor)
+        self.by_id = {figure.id: figure for figure in self.overridable}
         texts = dict.fromkeys(("key", "value", "name", "id", "status", "said", "place"), NOTHING)
         self.lines[NOTHING] = Line({role: _text(f"figure.0.{role}", text) for role, text in texts.items()})
 
@@ -192,20 +214,20 @@ class _Figures:
             self.lines[key] = self._library(line, key, figure) if in_library else self._stated(line, key, figure)
         return key
 
-    def nearest(self, figure: Quantity, unit: str, begins: str = "") -> str:
-        """The key of the nearest figure of the library, with a unit, that a figure follows from."""
+    def nearest(self, figure: Quantity, unit: str, begins: str) -> Quantity:
+        """The nearest figure of the library, with a unit, that a figure follows from."""
         waiting: list[Named] = [figure]
         for other in waiting:
             part = other.id.removeprefix("decode.")
-            if other in self.overridable and other.unit == unit and part.startswith(begins):
-                return self.of(other)
-            waiting += [] if isinstance(other, Input) else precedents(other)
+            if isinstance(other, Quantity):
+                if other in self.overridable and other.unit == unit and part.startswith(begins):
+                    return other
+                waiting += precedents(other)
         raise AssertionError(f"{figure.id} follows from no figure of the library in {unit}")
 
     def _stated(self, line: str, key: str, figure: Named) -> Line:
         """A figure that no profile states: what is asked, or follows from the model."""
-        unit = _shown_unit(figure.unit)
-        given = isinstance(figure, Input)
+        unit, given = _shown_unit(figure.unit), isinstance(figure, Input)
         return Line(
             {
                 "key": _text(f"{line}.key", key),
@@ -215,18 +237,19 @@ class _Figures:
                 "status": _text(f"{line}.status", "given" if given else "worked out"),
                 "said": _text(f"{line}.said", "as asked" if given else "follows from the model and the formats"),
                 "place": _text(f"{line}.place", NOTHING),
-            }
+            },
+            figure,
         )
 
     def _library(self, line: str, key: str, figure: Quantity) -> Line:
         """A figure of a profile, or the override that stands for it."""
         each, default = self.overridable[figure]
         unit = _shown_unit(figure.unit)
-        rows, place, identifier = self._row(line, figure, default)
+        rows, found = self._row(line, figure, default)
         stated = is_number(each.cell)
 
         def beside(what: str, own: str) -> Node:
-            return where(stated, own, index(words(rows, what), place))
+            return where(stated, own, index(words(rows, what), found["place"]))
 
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
@@ -238,37 +261,53 @@ class _Figures:
             "name": _quantity(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
             "status": _quantity(f"{line}.status", beside("source", OWN)),
             "said": _quantity(f"{line}.said", beside("how it is worked out", OWN_SOURCE)),
-            "place": place,
         }
-        cells["id"] = _quantity(f"{line}.id", beside("id", each.cell.id)) if identifier is None else identifier
-        return Line(cells)
+        if "id" not in found:
+            cells["id"] = _quantity(f"{line}.id", beside("id", each.cell.id))
+        return Line(cells | found, figure)
 
-    def _row(self, line: str, figure: Quantity, default: Node) -> tuple[tuple[Input, ...], Quantity, Quantity | None]:
-        """Rows of the library, the place of the one in use among them, and its id where that is asked first."""
+    def _row(
+        self, line: str, figure: Quantity, default: Node
+    ) -> tuple[tuple[Input, ...], dict[str, Named]]:
+        """Rows of the library, and the place of the one in use among them; of some its id comes first."""
         factor = self.factors.get(figure)
         if factor is not None and factor.kind.condition is not None:
             return self._conditional(line, factor, figure)
         rows, place = _rows_of(default)
-        return rows, _quantity(f"{line}.place", place), None
+        return rows, {"place": _quantity(f"{line}.place", place)}
 
     def _conditional(
         self, line: str, factor: FactorInUse, figure: Quantity
-    ) -> tuple[tuple[Input, ...], Quantity, Quantity]:
+    ) -> tuple[tuple[Input, ...], dict[str, Named]]:
         """The same of a factor that differs by condition: each condition chooses among profiles of its own."""
         user = next(user for user, other in factor.by_user.items() if other is figure)
-        condition = factor.places[user]
-        assert condition is not None
-        keys: list[Node | str] = [
-            next(iter(table.figures)) if table.choice is None else table.choice.profile for table in factor.tables
-        ]
-        mark = "tp" if factor.kind.condition == "ranks" else ""
-        values = [f".{mark}{value}" for value in DOMAINS[factor.kind.condition]]
-        ends = choose(condition, *values)
-        identifier = _quantity(
-            f"{line}.id", join(f"efficiency.{factor.kind.name}.", choose(condition, *keys), ends)
-        )
+        place = factor.places[user]
+        assert place is not None
+        named = Words(factor.of_condition, "source", tuple(each.source for each in factor.of_condition))
+        choice = _quantity(f"{line}.part", index(named, place))
+        in_use = [table.choice.profile for table in factor.tables if table.choice is not None]
+        profiles = list({profile.id: profile for profile in self._profiles(in_use)}.values())
+        ids = Words(tuple(profiles), "id", tuple(profile.id for profile in profiles))
+        there = _quantity(f"{line}.fixed", count_where(ids, choice))
+        found = index(span(profiles), match(choice, ids))
+        profile = _quantity(f"{line}.lead", where(there > 0, found, WIDEST))
+        condition: Node = index(span(factor.conditions), place)
+        ranks = factor.kind.condition == "ranks"
+        mark: tuple[Node | str, ...] = (".tp", text(condition, "0")) if ranks else (".", condition)
+        identifier = _quantity(f"{line}.id", join(f"efficiency.{factor.kind.name}.", profile, *mark))
         rows = tuple(row for table in factor.tables for row in table.figures.values())
-        return rows, _quantity(f"{line}.place", match(identifier, words(rows, "id"))), identifier
+        return rows, {
+            "part": choice,
+            "fixed": there,
+            "lead": profile,
+            "id": identifier,
+            "place": _quantity(f"{line}.place", match(identifier, words(rows, "id"))),
+        }
+
+    def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
+        """The profiles in use of all choices of the workers that some are of."""
+        of_all = [tuple(choice.profile for choice in workers.efficiency.choices) for workers in self.graph.workers]
+        return next((profiles for profiles in of_all if set(some) <= set(profiles)), ())
 
 
 def _rows_of(default: Node) -> tuple[tuple[Input, ...], Node]:
@@ -319,7 +358,8 @@ def limits(passes: Sequence[Pass]) -> tuple[Table, Table]:
                             f"module.{number}.lead",
                             beside([figure.source for figure in shares.figures], "source"),
                         ),
-                    }
+                    },
+                    shares.figures[0],
                 )
             )
     return tuple(binding), tuple(largest)
@@ -327,7 +367,8 @@ def limits(passes: Sequence[Pass]) -> tuple[Table, Table]:
 
 def rates(graph: EstimateGraph, passes: Sequence[Pass], figures: _Figures) -> Table:
     """What modules run at where a limit binds them: a rate, a launch, the time of a message."""
-    nothing = {role: _text(f"rate.0.{role}", NOTHING) for role in ("key", "value", "name", "id", "lead")}
+    roles = ("key", "value", "name", "id", "lead", "status")
+    nothing = {role: _text(f"rate.0.{role}", NOTHING) for role in roles}
     lines = {NOTHING: Line(nothing)}
     peaks = _peaks(graph)
     for of in passes:
@@ -346,12 +387,19 @@ def rates(graph: EstimateGraph, passes: Sequence[Pass], figures: _Figures) -> Ta
             if block is not None and block.network:
                 cells |= _of_message(line, block, workers, figures)
             elif figure.unit == "FLOP/s":
-                cells["lead"] = _quantity(f"{line}.lead", _of_peak(figure, peaks, figures))
+                peak, key = _of_peak(figure, peaks, figures)
+                cells |= {"lead": _quantity(f"{line}.lead", key), "status": _share(line, figure, peak)}
             else:
                 begins = "hardware." if figure.unit == "B/s" else "efficiency."
-                cells["lead"] = _text(f"{line}.lead", figures.nearest(figure, figure.unit, begins))
+                peak = figures.nearest(figure, figure.unit, begins)
+                cells |= {"lead": _text(f"{line}.lead", figures.of(peak)), "status": _share(line, figure, peak)}
             lines[figure.id] = Line(cells, figure)
     return tuple(lines.values())
+
+
+def _share(line: str, figure: Quantity, peak: Quantity) -> Quantity:
+    """What a rate is against the figure that it follows from."""
+    return _quantity(f"{line}.status", join(percent(figure / peak, 0), " of the figure below"))
 
 
 _Peaks = Mapping[Quantity, tuple[Node, Workers]]
@@ -370,14 +418,14 @@ def _peaks(graph: EstimateGraph) -> _Peaks:
     return peaks
 
 
-def _of_peak(figure: Quantity, peaks: _Peaks, figures: _Figures) -> Node:
-    """The key of the nearest peak that a rate follows from."""
+def _of_peak(figure: Quantity, peaks: _Peaks, figures: _Figures) -> tuple[Quantity, Node]:
+    """The nearest peak that a rate follows from, and its key."""
     waiting: list[Named] = [figure]
     for other in waiting:
         if isinstance(other, Quantity) and other in peaks:
             name, workers = peaks[other]
             keys = [figures.of(peak) for peak in workers.hardware.peaks.values()]
-            return join(keys[0].removesuffix(next(iter(workers.hardware.peaks))), name)
+            return other, join(keys[0].removesuffix(next(iter(workers.hardware.peaks))), name)
         waiting += precedents(other) if isinstance(other, Quantity) else ()
     raise AssertionError(f"{figure.id} follows from no peak")
 
@@ -391,21 +439,28 @@ def _of_message(line: str, block: Block, workers: Workers, figures: _Figures) ->
     if ways is None:
         assert block.bytes is not None
         place = _quantity(f"{line}.place", 1 + network.p2p_crosses)
-        fixed = _quantity(f"{line}.part", network.p2p_latency - block.bytes * network.p2p_per_byte)
+        over = _quantity(f"{line}.part", network.p2p_latency - block.bytes * network.p2p_per_byte)
         factors = [figures.of(workers.efficiency.factors[name]) for name in ("p2p_latency", "network_latency")]
-        links = [inside, outside]
+        fixed = choose(place, *factors)
+        out: Node = network.p2p_crosses > 0
     else:
         place = _quantity(f"{line}.place", match(ways.cheapest, span(ways.times)))
         latency = number_of(index(span(ways.latencies), place))
-        fixed = _quantity(f"{line}.part", latency + latency - number_of(ways.cheapest))
-        factors = [figures.nearest(latency, "s", "efficiency.") for latency in ways.latencies]
-        links = [outside if name.value == "hierarchical" else inside for name in ways.names]
-
-    def chosen(keys: Sequence[str]) -> Node:
-        return choose(place, *(key.removeprefix(begins) for key in keys))
-
-    lead = where(fixed >= 0, join(begins, chosen(factors)), join(begins, chosen(links)))
-    return {"place": place, "part": fixed, "lead": _quantity(f"{line}.lead", lead)}
+        over = _quantity(f"{line}.part", latency + latency - number_of(ways.cheapest))
+        for name in ways.names:
+            figures.of(figures.by_id[f"{begins}{name.source}"])
+        fixed = join(begins, index(words(ways.names, "source"), place))
+        out = equal(index(span(ways.names), place), "hierarchical")
+    links = _quantity(f"{line}.links", where(out, outside, inside))
+    of_start = _quantity(f"{line}.fixed", fixed)
+    return {
+        "place": place,
+        "part": over,
+        "links": links,
+        "fixed": of_start,
+        "lead": _quantity(f"{line}.lead", where(over >= 0, of_start, links)),
+        "status": _text(f"{line}.status", NOTHING),
+    }
 
 
 # --- parts of the headline results ------------------------------------------------------------------------
@@ -445,10 +500,24 @@ def _of_ttft(graph: EstimateGraph, figures: _Figures) -> list[_Part]:
         "held_back": decode,
         "seat_wait": decode,
         "transfer": as_node(figures.of(graph.prefill_workers.hardware.scale_out_bandwidth)),
+        "burst_wait": _of_burst(graph, figures),
     }
     return [
         _Part(figure, leads.get(figure.id.rpartition(".")[2], prefill)) for figure in graph.serving.ttft_parts
     ]
+
+
+def _of_burst(graph: EstimateGraph, figures: _Figures) -> Node:
+    """Of the warm-up burst the prefills, or what a cold start takes where that is more."""
+    factors = graph.prefill_workers.efficiency.factors
+    cold, burst = (graph.figures[f"serving.{name}"] for name in ("cold_start", "burst"))
+    keys = [as_node(figures.of(factors["cold_start"]))]
+    slow = cold + cold >= burst
+    of_experts: Node = as_node(0)
+    if "expert_cold_start" in factors:
+        keys.append(as_node(figures.of(factors["expert_cold_start"])))
+        of_experts = where(all_of(slow, cold > factors["cold_start"] + factors["cold_start"]), 1, 0)
+    return choose(1 + where(slow, 1, 0) + of_experts, _of_pass(graph.prefill), *keys)
 
 
 def _of_tpot(graph: EstimateGraph) -> list[_Part]:
@@ -495,8 +564,7 @@ def _of_cost(graph: EstimateGraph, figures: _Figures) -> list[_Part]:
     found = []
     for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True):
         hardware, basis = workers.hardware, workers.inputs.price_basis
-        bought = figures.of(hardware.prices["purchase"])
-        begins = bought.removesuffix("purchase")
+        begins = hardware.prices["purchase"].id.removesuffix("purchase")
         for name, price in (("cloud", "cloud"), ("rental", "rental"), ("owned", "purchase"), ("own", "owned")):
             figures.of(hardware.prices[price], f"{begins}{name}")
         own = all_of(equal(basis, "owned"), hardware.owned_stated > 0)
@@ -573,7 +641,7 @@ def path(
     start = Line(
         {
             "value": _quantity(f"{line}.0.value", in_unit(figure, unit)),
-            "name": _text(f"{line}.0.name", _named(metric.label, unit)),
+            "name": _text(f"{line}.0.name", metric.head),
             "id": _text(f"{line}.0.id", figure.id),
         },
         figure,
@@ -587,11 +655,14 @@ def path(
     first = step(
         1, (*_SHOWN, "lead"), lambda role: where(known, index(_column(table, role), place), NOTHING)
     )
-    lines = [start, Line(first | {"place": place})]
+    lines = [start, Line(first | {"place": place}, listed=_over(metric))]
     key = first["lead"]
     if via:
         lines.append(
-            Line(step(2, _SHOWN, lambda role: where(known, index(_column(via, role), place), NOTHING)))
+            Line(
+                step(2, _SHOWN, lambda role: where(known, index(_column(via, role), place), NOTHING)),
+                listed=_over_via(metric),
+            )
         )
     elif metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S):
         lines += _through_pass(step, line, key, way)
@@ -599,7 +670,7 @@ def path(
     last = step(
         len(lines), (*_SHOWN, *_SAID), lambda role: _looked_up(way.figures.table, role, key)
     )
-    return (*lines, Line(last))
+    return (*lines, Line(last, listed=FIGURES))
 
 
 def _largest(table: Table, found: Sequence[_Part], known: Node) -> Node:
@@ -629,7 +700,11 @@ def _through_pass(
         return lambda role: where(place > 0, index(_column(table, role), place), NOTHING)
 
     module = step(3, (*_SHOWN, "lead"), of(way.modules))
-    rate = step(4, _SHOWN, lambda role: _looked_up(way.rates, role, module["lead"]))
+    rate = step(4, (*_SHOWN, "status"), lambda role: _looked_up(way.rates, role, module["lead"]))
     found = _looked_up(way.rates, "lead", module["lead"])
     rate["lead"] = _quantity(f"{line}.4.lead", where(place > 0, found, key))
-    return [Line(step(2, _SHOWN, of(way.limits)) | {"place": place}), Line(module), Line(rate)]
+    return [
+        Line(step(2, _SHOWN, of(way.limits)) | {"place": place}, listed=LIMITS),
+        Line(module, listed=MODULES),
+        Line(rate, listed=RATES),
+    ]

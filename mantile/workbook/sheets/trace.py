@@ -2,88 +2,114 @@
 
 from __future__ import annotations
 
-from mantile.equations.trace import Line, Table, Trace
+from collections.abc import Mapping
+
+from mantile.equations.trace import Line, Trace, trace
 from mantile.graph.quantity import Input, Named
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
-_NUMBER = 0
-_COLUMNS = {"value": 1, "name": 2, "id": 3, "status": 4, "said": 5, "lead": 8, "key": 9, "place": 10, "part": 0}
-_RULE = (style.THIN, style.FAINT)
+_STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
+_PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
+_TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
+_HEADS = {_VALUE: "value", _NAME: "what it is", _ID: "id of its row"}
+_BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
+_HEIGHT = 18
+_RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
-    "value": style.VALUE.but(form=style.amount(2)),
+    "value": style.table("traced"),
     "name": style.LABEL,
-    "id": style.IDENTIFIER.but(wrap=False),
+    "id": style.IDENTIFIER.but(wrap=False, colour=style.LINK),
     "status": style.SOURCE.but(wrap=False),
     "said": style.SOURCE.but(wrap=False),
 }
-_BEHIND = style.SECTION  # what paths are looked up by
-_HEIGHT = 18
 
 
-def add_paths(book: EstimateBook, sheet: Sheet, row: int, last: int, trace: Trace) -> int:
-    """The paths, a block for each headline result; the row after them."""
-    _head(sheet, row, last, "Trace", "from each headline result down to the figure behind it: the largest part each time")
-    heads = {"part": "step", "value": "value", "name": "what it is", "id": "id of its row", "status": "status", "said": "source"}
-    row = _heads(sheet, row + 1, last, heads)
-    for path in trace.paths.values():
+def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+    """The paths, and below them the tables that they are looked up in; the last row of the paths."""
+    found = trace(book.estimate.equations)
+    end, steps = _paths(book, sheet, row, last, found)
+    heads = _tables(book, sheet, end + 1, last, found)
+    for place, title in steps.items():
+        cell = sheet.cells[place, _ID]
+        cell.link = f"internal:'{sheet.name}'!A{heads[title] + 1}"
+    return end - 1
+
+
+def _paths(
+    book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace
+) -> tuple[int, dict[int, str]]:
+    """A block for each headline result; the row after them, and by row the table that a step is looked up in.
+
+    What a path was chosen by stands with the tables.
+    """
+    note = "of the base scenario: from a headline result down to the figure behind it, the largest part each time"
+    row = _head(sheet, row, last, ("Trace", note), {_STEP: "step", **_HEADS, _STATUS: "of it"})
+    steps: dict[int, str] = {}
+    for path in found.paths.values():
         for number, line in enumerate(path):
-            look = style.Style(bold=True) if not number else style.LABEL
-            sheet.set_text(row, _NUMBER, str(number), style.SECTION)
-            row = _line(book, sheet, row, last, line, bold=not number, rule=number == len(path) - 1)
-            del look
-    return row
+            sheet.set_text(row, _STEP, str(number), style.SECTION.but(bottom=_RULE))
+            _cells(book, sheet, row, line, _PATH, bold=not number)
+            steps |= {row: line.listed} if line.listed else {}
+            row = _finish(sheet, row, last)
+        sheet.set_text(row, _STEP, "source", style.SECTION.but(bottom=_END))
+        _place(book, sheet, row, _NAME, path[-1]["said"], _LOOKS["said"].but(bottom=_END))
+        row = _finish(sheet, row, last, _END)
+    return row, steps
 
 
-def add_tables(book: EstimateBook, sheet: Sheet, row: int, last: int, trace: Trace) -> int:
-    """The tables behind the paths; the row after them."""
-    _head(sheet, row, last, "Behind the trace", "what its steps are chosen from, live")
-    heads = {"part": "", "value": "value", "name": "what it is", "id": "id of its row", "status": "status", "said": "source",
-             "lead": "leads to", "key": "key", "place": "place"}
-    row = _heads(sheet, row + 1, last, heads)
-    for title, table in trace.tables.items():
-        sheet.set_text(row, 2, title, style.SECTION_HEAD)
-        row = _table(book, sheet, row + 1, last, table)
-    return row
+def _tables(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> dict[str, int]:
+    """The tables behind the paths; their first rows by what stands over them."""
+    row = _head(sheet, row, last, ("Behind the trace", "what its steps are chosen from, live"), _BEHIND)
+    row = _title(sheet, row, last, "Choices of the paths")
+    for metric, path in found.paths.items():
+        for number, line in enumerate(path):
+            if line.cells.keys() & {"lead", "place"}:
+                sheet.set_text(row, _NAME, f"{metric.label}, step {number}", _LOOKS["name"].but(bottom=_RULE))
+                _cells(book, sheet, row, line, {role: _TABLE[role] for role in ("lead", "place")})
+                row = _finish(sheet, row, last)
+    heads: dict[str, int] = {}
+    for title, table in found.tables.items():
+        heads[title] = row
+        row = _title(sheet, row, last, title)
+        for line in table:
+            _cells(book, sheet, row, line, _TABLE)
+            row = _finish(sheet, row, last)
+    return heads
 
 
-def _table(book: EstimateBook, sheet: Sheet, row: int, last: int, table: Table) -> int:
-    for line in table:
-        row = _line(book, sheet, row, last, line)
-    return row
-
-
-def _head(sheet: Sheet, row: int, last: int, title: str, note: str) -> None:
+def _head(sheet: Sheet, row: int, last: int, texts: tuple[str, str], heads: Mapping[int, str]) -> int:
+    """Title and note of a block, and the heads of its columns; the row after them."""
+    title, note = texts
     sheet.set_text(row, 0, title, style.SECTION_HEAD)
-    sheet.set_text(row, 2, note, style.SECTION_HEAD.but(bold=False, size=9.5, colour=style.GREY))
+    sheet.set_text(row, _NAME, note, style.SECTION_HEAD.but(bold=False, size=9.5, colour=style.GREY))
     sheet.set_style(row, 1, last, style.SECTION_HEAD)
+    for column, text in heads.items():
+        sheet.set_text(row + 1, column, text, style.HEADER_RIGHT if column == _VALUE else style.HEADER)
+    sheet.set_style(row + 1, 0, last, style.HEADER)
+    sheet.heights[row + 1] = 20
+    return row + 2
 
 
-def _heads(sheet: Sheet, row: int, last: int, heads: dict[str, str]) -> int:
-    for role, text in heads.items():
-        look = style.HEADER_RIGHT if role == "value" else style.HEADER
-        sheet.set_text(row, _COLUMNS[role], text, look)
-    sheet.set_style(row, 0, last, style.HEADER)
-    sheet.heights[row] = 20
+def _title(sheet: Sheet, row: int, last: int, title: str) -> int:
+    sheet.set_text(row, 0, title, style.BLOCK_HEAD)
+    sheet.set_style(row, 1, last, style.BLOCK_HEAD)
     return row + 1
 
 
-def _line(
-    book: EstimateBook, sheet: Sheet, row: int, last: int, line: Line, bold: bool = False, rule: bool = False
-) -> int:
-    """A step of a path, or a line of a table."""
-    bottom = (style.THIN, style.GREY) if rule else _RULE
+def _cells(
+    book: EstimateBook, sheet: Sheet, row: int, line: Line, columns: Mapping[str, int], bold: bool = False
+) -> None:
+    """The cells of a line that have a column; its id leads to its row."""
     for role, figure in line.cells.items():
-        look = _LOOKS.get(role, _BEHIND).but(bottom=bottom, bold=bold and role in ("value", "name"))
-        _place(book, sheet, row, _COLUMNS[role], figure, look)
-    if line.leads_to is not None:
-        cell = sheet.cells[row, _COLUMNS["id"]]
-        cell.link = book.link_to(line.leads_to)
-        cell.style = cell.style.but(colour=style.LINK)
-    sheet.set_style(row, 0, last, style.Style(bottom=bottom))
-    sheet.heights[row] = _HEIGHT
-    return row + 1
+        if role in columns:
+            look = _LOOKS.get(role, style.SECTION)
+            if role in ("value", "name"):
+                look = look.but(bold=bold)
+            _place(book, sheet, row, columns[role], figure, look.but(bottom=_RULE))
+    if line.leads_to is not None and "id" in columns:
+        sheet.cells[row, _ID].link = book.link_to(line.leads_to)
 
 
 def _place(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Named, look: style.Style) -> None:
@@ -91,3 +117,10 @@ def _place(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Name
         book.add_constant(sheet, row, column, figure, look)
     else:
         book.add_quantity(sheet, row, column, figure, look)
+
+
+def _finish(sheet: Sheet, row: int, last: int, rule: tuple[int, str] = _RULE) -> int:
+    """The rule below a line; the row after it."""
+    sheet.set_style(row, 0, last, style.Style(bottom=rule))
+    sheet.heights[row] = _HEIGHT
+    return row + 1
