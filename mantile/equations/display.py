@@ -170,7 +170,7 @@ def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
 
 
 def origin(figure: Input) -> tuple[str, str]:
-    """What workings say beside an input: what it means and who states it; how that is known, and since when."""
+    """What workings say beside an input: what it means and who states it; how that is known, since when."""
     status, _, source = figure.source.partition(": ")
     if not source:
         return figure.note, figure.source

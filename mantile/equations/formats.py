@@ -95,8 +95,8 @@ class Formats:
     Args:
         classes: those of the weights, by class.
         kv_bytes: per channel and token of the cache.
-        sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path; `sixteen_format`
-            the name of that peak.
+        sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
+        sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
         activation_default: the data type that activations have until somebody states one.
     """

@@ -671,7 +671,7 @@ def all_to_all(
 def p2p(
     inputs: Workload, ranks: Ranks, links: _Links
 ) -> tuple[Quantity, Quantity, Quantity, Quantity, Section]:
-    """From a pipeline stage, or CP group, to the next: fixed time, time per byte, out of the domain, no way."""
+    """From a stage, or CP group, to the next: fixed time, time per byte, if out of the domain, if no way."""
     factors, hardware, rows = links.factors, links.hardware, Rows("network.p2p")
     crosses = rows("crosses", "A replica spans domains", "flag", where(ranks.replica > links.domain, 1, 0))
     hop = rows(

@@ -139,9 +139,7 @@ def _reached(work: Work) -> dict[str, Quantity]:
     """What compute, memory and launch time follow from: the first figure that is named."""
     of = {COMPUTE: (work.rate, "FLOP/s"), MEMORY: (work.bandwidth, "B/s"), OVERHEAD: (work.launch, "s")}
     return {
-        limit: next(
-            part for part in expression(node) if isinstance(part, Quantity) and part.unit == unit
-        )
+        limit: next(part for part in expression(node) if isinstance(part, Quantity) and part.unit == unit)
         for limit, (node, unit) in of.items()
         if node is not None
     }

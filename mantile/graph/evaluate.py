@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS, Members
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, Words, ancestors, children
+from mantile.graph.quantity import (
+    Apply,
+    InCase,
+    Input,
+    Literal,
+    Node,
+    Quantity,
+    Span,
+    Words,
+    ancestors,
+    children,
+)
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 

@@ -31,7 +31,7 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
             "Log",
             "control",
             "What changed, why, and what it did to the answer. The last row is this file, "
-            "recalculated: it differs from the stamp once an input is edited. Trace: where results come from.",
+            "recalculated: it differs from the stamp once an input is edited. Below it the trace.",
         )
     )
     sheet.widths = [54, 80, 300, 306, 120, *([74] * 6)]

@@ -1,10 +1,11 @@
-"""The trace on the Log sheet: the path of each headline result down to the figure of the library behind it."""
+"""The trace on the Log sheet: the path of each headline result down to the figure behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mantile.equations.trace import Line, Trace, trace
+from mantile.equations.trace import Trace, trace
+from mantile.equations.trace.lines import Line
 from mantile.graph.quantity import Input, Named
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
@@ -37,14 +38,12 @@ def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     return end - 1
 
 
-def _paths(
-    book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace
-) -> tuple[int, dict[int, str]]:
+def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> tuple[int, dict[int, str]]:
     """A block for each headline result; the row after them, and by row the table that a step is looked up in.
 
     What a path was chosen by stands with the tables.
     """
-    note = "of the base scenario: from a headline result down to the figure behind it, the largest part each time"
+    note = "base scenario: from a headline result down to the figure behind it, the largest part each time"
     row = _head(sheet, row, last, ("Trace", note), {_STEP: "step", **_HEADS, _STATUS: "of it"})
     steps: dict[int, str] = {}
     for path in found.paths.values():
