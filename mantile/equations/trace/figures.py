@@ -134,11 +134,10 @@ class Figures:
             "key": fixed_text(f"{line}.key", key),
             "value": looked(f"{line}.value", value),
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
+            "id": looked(f"{line}.id", beside("id", each.cell.id)),
             "status": looked(f"{line}.status", beside("source", OWN)),
             "said": looked(f"{line}.said", beside("how it is worked out", OWN_SOURCE)),
         }
-        if "id" not in found:
-            cells["id"] = looked(f"{line}.id", beside("id", each.cell.id))
         return Line(cells | found, figure)
 
     def _row(self, line: str, figure: Quantity, default: Node) -> tuple[tuple[Input, ...], dict[str, Named]]:
@@ -168,13 +167,13 @@ class Figures:
         condition: Node = index(span(factor.conditions), place)
         ranks = factor.kind.condition == "ranks"
         mark: tuple[Node | str, ...] = (".tp", text(condition, "0")) if ranks else (".", condition)
-        identifier = looked(f"{line}.id", join(f"efficiency.{factor.kind.name}.", profile, *mark))
+        identifier = looked(f"{line}.links", join(f"efficiency.{factor.kind.name}.", profile, *mark))
         rows = tuple(row for table in factor.tables for row in table.figures.values())
         return rows, {
             "part": choice,
             "fixed": there,
             "lead": profile,
-            "id": identifier,
+            "links": identifier,
             "place": looked(f"{line}.place", match(identifier, words(rows, "id"))),
         }
 

@@ -53,14 +53,17 @@ Table = tuple[Line, ...]
 
 
 def fixed_text(identifier: str, text: str) -> Input:
+    """A text that is the same whatever is edited."""
     return defined(f"trace.{identifier}", identifier, "1", text)
 
 
 def looked(identifier: str, body: Node) -> Quantity:
+    """A value or text that is looked up; what it is stands beside it."""
     return Quantity(f"trace.{identifier}", identifier, "1", body)
 
 
 def shown_unit(unit: str) -> str:
+    """The unit in which a figure of the library, or what is reached of it, is read."""
     return _QUOTED.get(unit, usual_unit(unit))
 
 
@@ -70,6 +73,7 @@ def named(label: str, unit: str) -> str:
 
 
 def column(table: Sequence[Line], role: str) -> Span:
+    """The cells of a role, one below the other."""
     return span(line[role] for line in table)
 
 

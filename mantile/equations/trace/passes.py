@@ -118,7 +118,8 @@ def rates(graph: EstimateGraph, passes: Sequence[Pass], figures: Figures) -> Tab
 
 def _share(line: str, figure: Quantity, peak: Quantity) -> Quantity:
     """What a rate is against the figure that it follows from."""
-    return looked(f"{line}.status", join(percent(figure / peak, 0), " of the figure below"))
+    share = join(percent(figure / peak, 0), " of the figure below")
+    return looked(f"{line}.status", where(peak > 0, share, NOTHING))
 
 
 _Peaks = Mapping[Quantity, tuple[Node, Workers]]
@@ -172,7 +173,8 @@ def _of_message(line: str, block: Block, workers: Workers, figures: Figures) -> 
             figures.of(figures.by_id[f"{begins}{name.source}"])
         fixed = join(begins, index(words(ways.names, "source"), place))
         out = equal(index(span(ways.names), place), "hierarchical")
-    links = looked(f"{line}.links", where(out, outside, inside))
+    ends = (key.removeprefix(f"{begins}hardware.") for key in (outside, inside))
+    links = looked(f"{line}.links", join(f"{begins}hardware.", where(out, *ends)))
     of_start = looked(f"{line}.fixed", fixed)
     return {
         "place": place,
