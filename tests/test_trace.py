@@ -1,4 +1,4 @@
-"""The trace on Log: from each headline result in at most six steps to the figure behind it, also after edits."""
+"""The trace on Log: from each headline result in at most six steps to the figure behind it, edits or not."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def test_the_path_changes_with_what_binds() -> None:
     assert launches[-2][ID] == "efficiency.gemm_launch.override" and launches[-2][VALUE] == 400
     assert launches[-2][STATUS] == "override"
     links = _steps(book, _native(book, {"hardware.link_bandwidth.override": 0.5}))[TPOT]
-    assert links[2][ID] == "decode.bound.network"
-    assert links[4][ID] == "decode.all_reduce.layer_time" and links[-2][VALUE] == 0.5
+    assert links[1][ID] == "serving.stall" and links[2][ID] == "prefill.bound.network", "prompts take longest"
+    assert links[4][ID] == "prefill.all_reduce.layer_time" and links[-2][VALUE] == 0.5
     impossible = _steps(book, _native(book, {"inputs.tp": 7}))
     for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S):
         assert {step[ID] for step in impossible[metric][1:-1]} == {NOTHING}
