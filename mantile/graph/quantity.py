@@ -248,6 +248,11 @@ class Words(Node):
     what: str
     texts: tuple[str, ...]
 
+    @property
+    def span(self) -> Span:
+        """The figures themselves."""
+        return Span(self.members)
+
 
 @dataclass(frozen=True, slots=True)
 class InCase(Node):

@@ -435,7 +435,7 @@ class _Cells:
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
     def words(self, node: Words) -> str:
-        first, last = self.book.block(Span(node.members))
+        first, last = self.book.block(node.span)
         letter = xl_col_to_name(HEADS.index(node.what))
         text = f"${letter}${first.row + 1}:${letter}${last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
