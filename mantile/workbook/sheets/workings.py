@@ -297,9 +297,9 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         return
     book.register(figure, CellAddress(sheet.name, row))
     if figure.fixed:
-        for column, stamps in enumerate(book.stamps):
-            look = style.value(figure.unit, role="fixed")
-            sheet.set_cell(row, FIRST + column, value_cell(look, stamps[figure.id], column))
+        look = style.value(figure.unit, role="fixed")
+        for column in range(book.columns):
+            sheet.set_cell(row, FIRST + column, value_cell(look, book.stored(figure, column), column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     add_free_cell(book, sheet, row, figure, look)
