@@ -37,7 +37,7 @@ from mantile.library.huggingface import (
     windowed,
 )
 from mantile.library.huggingface.families import FAMILIES, DecoderFamily
-from mantile.library.profile_facts import ProfileFact
+from mantile.library.profile_facts import STATUSES, ProfileFact
 from mantile.library.profiles import load_library
 from mantile.measured.accuracy import with_marked_lines
 
@@ -51,7 +51,6 @@ KINDS = {
     "with a vision tower": (),
 }
 """Kinds of model types by the files that read their configs."""
-STATUSES = ("datasheet", "measured", "fitted", "assumed", "defined")
 
 
 def commands(group: Any = None, above: str = "mantile") -> Iterator[tuple[str, str]]:
@@ -112,6 +111,13 @@ def status_table() -> list[str]:
     return _table(heads, rows, numbers=True)
 
 
+def status_words() -> list[str]:
+    """What each status promises."""
+    return _table(
+        ("status", "what it promises"), [(f"*{word}*", promise) for word, promise in STATUSES.items()]
+    )
+
+
 def evidence_table() -> list[str]:
     """Accelerators and frameworks to whose measured runs factors were fitted."""
     pairs = load_library().evidence.pairs
@@ -150,7 +156,7 @@ TABLES = {
     "mantile/cli/README.md": {"commands": command_table},
     "mantile/equations/README.md": {"reasons": reason_table},
     "models/README.md": {"types": model_type_table},
-    "profiles/README.md": {"statuses": status_table, "evidence": evidence_table},
+    "profiles/README.md": {"statuses": status_table, "words": status_words, "evidence": evidence_table},
     "workbooks/scenario.md": {
         "deployment": lambda: field_table(DEPLOYMENT),
         "workload": lambda: field_table(WORKLOAD),

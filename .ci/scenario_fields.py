@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mantile.cli.flags import field_flag
+from mantile.library.dates import day_of
 from mantile.library.fields import ScenarioField
 from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 
@@ -70,6 +71,8 @@ def _range(field: ScenarioField) -> str:
         return ", ".join(field.choices)
     if field.listed is not None:
         return _LISTS[field.listed]
+    if field.is_day:
+        return f"{day_of(field.least or 0)} to {day_of(field.most or 0)}"
     whole = "whole numbers " if field.kind is int else ""
     return f"{whole}{field.least:,} to {field.most:,}"
 

@@ -136,7 +136,7 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     assert tpot["values"][0] == 1 and tpot["formula"] == "" and " was =" in tpot["edited"]
     assert (
         row["values"] == [864.0, 864.0]
-        and row["status"] == "datasheet"
+        and row["status"] == "secondary"
         and row["source"]
         and row["unit"] == "GB/s"
         and row["section"] == "Memory bandwidth"

@@ -320,8 +320,8 @@ def filled(identifier: str = "zeta", **sheet: str) -> str:
     text = skeleton(identifier)
     for field, value in (SHEET | sheet).items():
         entry = (
-            f'value: {value}, unit: \\1, source: "Zeta datasheet, page 2", date: 2026-11-02, '
-            'status: datasheet, confidence: high, note: ""'
+            f'value: {value}, unit: \\1, source: "Zeta datasheet; page 2; https://zeta.example/z.pdf", '
+            'date: 2026-11-02, status: datasheet, confidence: high, note: ""'
         )
         text = re.sub(
             rf"^(?:# )?{field}: {{value: null, unit: (\S+), .*?}}", rf"{field}: {{{entry}}}", text, flags=re.M

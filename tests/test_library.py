@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +26,16 @@ from mantile.library.facts import VISION_FACTS, fact_kind
 from mantile.library.huggingface import parse_config, read_config
 from mantile.library.huggingface.families import FAMILIES
 from mantile.library.models import load_model, model_ids
-from mantile.library.profiles import Accelerator, Library, data_folder
+from mantile.library.profile_facts import STATUSES, check_sources
+from mantile.library.profiles import (
+    FOLDERS,
+    Accelerator,
+    Library,
+    data_folder,
+    load_library,
+    load_version,
+    with_accelerator,
+)
 from mantile.library.scenario import load_scenario, parse_scenario
 
 LLAMA: dict[str, Any] = {
@@ -169,7 +179,7 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
         assert len(figure["source"]) >= 3, figure
         assert len(figure["date"]) == 10, figure
         assert figure["date"][:2] == "20", figure
-        assert figure["status"] in {"measured", "fitted", "datasheet", "assumed", "defined"}, figure
+        assert figure["status"] in STATUSES, figure
         assert figure.get("confidence", "high") in {"high", "medium", "low"}, figure
     if not figures:
         assert all(len(item["source"]) >= 3 for item in data.get("datatypes", data.get("recipes", [data])))
@@ -296,7 +306,7 @@ def test_a_profile_is_of_one_level(case: dict[str, str]) -> None:
     [
         ("unit: TFLOP/s", "unit: GFLOP/s", r"expected a figure in TFLOP/s, found GFLOP/s"),
         ("unit: GiB", "unit: GB", r"memory_capacity: expected a figure in GiB, found GB"),
-        ("status: datasheet", "status: guessed", r"field peak_bf16\.status: Input should be 'measured'"),
+        ("status: secondary", "status: guessed", r"field peak_bf16\.status: Input should be 'datasheet'"),
         ("vendor: NVIDIA", "seller: NVIDIA", r"field vendor: Field required"),
         (
             "vendor: NVIDIA",
@@ -313,6 +323,59 @@ def test_a_wrong_profile_is_told_by_file_and_field(tmp_path: Path, old: str, new
     (tmp_path / "chip.yaml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=rf"chip\.yaml: .*{message}"):
         load(Accelerator, tmp_path / "chip.yaml")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for folder in FOLDERS for path in sorted((data_folder("profiles") / folder).glob("*.yaml"))],
+    ids=lambda path: path.relative_to(data_folder("profiles")).as_posix(),
+)
+def test_a_status_says_what_its_source_holds(path: Path) -> None:
+    """A datasheet has a title, a place in it and an address; what was read elsewhere has its chain; all were
+    read."""
+    data = parse_yaml(path.read_text(encoding="utf-8"), path.name)
+    for fact in _mappings_with(data, "status"):
+        source = fact["source"]
+        assert not re.search(r"memory of|from memory|recalled", f"{source} {fact.get('note')}")
+        if fact["status"] == "datasheet":
+            title, place, address = source.split("; ")
+            assert len(title) > 5 and " " in place and address.startswith("https://"), source
+            assert fact["date"] >= "2026-08-21", "nobody read one before"
+        elif fact["status"] == "secondary":
+            assert all(", citing " in link for link in source.split("; ")), source
+    check_sources(load(FOLDERS[path.parent.name], path), path.name)
+
+
+@pytest.mark.parametrize(
+    ("status", "source", "message"),
+    [
+        ("datasheet", "NVIDIA H100 datasheet", "status datasheet: expected the maker's document as 'title; "),
+        ("datasheet", "H100 datasheet; https://nvidia.com/h100", "status datasheet: expected"),
+        ("datasheet", "H100 datasheet; page 2; nvidia.com/h100", "status datasheet: expected"),
+        ("secondary", "aiconfigurator", "status secondary: expected the chain as 'who says it, citing whom'"),
+        ("secondary", "a page, citing NVIDIA; another page", "status secondary: expected"),
+        ("assumed", "guessed", "status assumed: expected the reason"),
+        ("assumed", "NVIDIA H100 datasheet, from memory", "expected something that was read"),
+    ],
+)
+def test_a_source_that_does_not_keep_the_promise_of_its_status_is_refused(
+    tmp_path: Path, status: str, source: str, message: str
+) -> None:
+    """With file, field and what was expected; a skeleton of one's own is asked the same."""
+    text = (
+        CHIP.read_text(encoding="utf-8").replace("id: h100-sxm", "id: mine").replace("system: hgx-h100\n", "")
+    )
+    fact = f'tdp: {{value: 700, unit: W, source: "{source}", date: 2026-11-23, status: {status}}}'
+    (tmp_path / "mine.yaml").write_text(re.sub(r"(?m)^tdp: .*$", fact, text), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"mine\.yaml: field tdp\.source: .*{re.escape(message)}"):
+        with_accelerator(load_library(), tmp_path / "mine.yaml")
+
+
+def test_older_versions_show_the_words_that_their_sources_keep() -> None:
+    """They said datasheet of what nobody had read in one."""
+    old = load_version("accelerators", "a10@2026-11-21")
+    assert (old.memory_bandwidth.status, old.host_bandwidth.status) == ("assumed", "secondary")
+    assert old.memory_bandwidth.value == load_library().accelerator("a10").memory_bandwidth.value
 
 
 # --- scenarios ----------------------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"accelerator": "tpu-v5p", "tp": 8, "attention_dp": 128, "concurrency": 128},
         FITS,
         "",
-        "POWER_UNKNOWN",
+        "PRICE_OLD POWER_UNKNOWN",
     ),
     # data types
     "fp8 on a chip without": (
@@ -231,13 +231,18 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "NO_NATIVE_FORMAT",
     ),
     "fp8 only stored": ({"accelerator": "a100-80gb-sxm", "weights_dtype": "fp8"}, FITS, "", ""),
-    "bf16 on a chip that has fp16 only": ({"accelerator": "t4", "tp": 2}, FITS, "", "NO_NATIVE_FORMAT"),
-    "fp16 on it": ({"accelerator": "t4", "tp": 2, "weights_dtype": "fp16"}, FITS, "", ""),
+    "bf16 on a chip that has fp16 only": (
+        {"accelerator": "t4", "tp": 2},
+        FITS,
+        "",
+        "NO_NATIVE_FORMAT PRICE_OLD",
+    ),
+    "fp16 on it": ({"accelerator": "t4", "tp": 2, "weights_dtype": "fp16"}, FITS, "", "PRICE_OLD"),
     "fp16 on a chip that has bf16 only": (
         {"accelerator": "tpu-v5p", "weights_dtype": "fp16"},
         FITS,
         "",
-        "POWER_UNKNOWN",
+        "PRICE_OLD POWER_UNKNOWN",
     ),
     "int8 on a chip without": (MACS | {"weights_dtype": "int8"}, FITS, "", "PRICE_UNKNOWN"),
     "nvfp4 on Hopper": (

@@ -285,7 +285,8 @@ def test_all_stands_for_all_there_are() -> None:
 def test_accelerators_of_ones_own(tmp_path: Path) -> None:
     """A file stands beside ids; the table names it by its own id."""
     file = tmp_path / "chip.yaml"
-    figure = "{{value: {}, unit: {}, source: a sheet, date: 2026-01-01, status: datasheet{}}}"
+    source = "'Zeta sheet; page 2; https://zeta.example'"
+    figure = f"{{{{value: {{}}, unit: {{}}, source: {source}, date: 2026-01-01, status: datasheet{{}}}}}}"
     file.write_text(
         "\n".join(
             [

@@ -29,7 +29,7 @@ gibi- = 2**30 = Gi-
 second = [time] = s
 minute = 60 * second = min
 hour = 3600 * second = h
-day = 24 * hour
+day = 24 * hour = date
 month = 30.4375 * day
 year = 365.25 * day
 byte = [information] = B

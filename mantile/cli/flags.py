@@ -108,13 +108,12 @@ def _parameter(
     declared: ScenarioField, name: str, spellings: tuple[str, ...], help: str, hidden: bool = False
 ) -> inspect.Parameter:
     names = tuple(field_flag(spelling) for spelling in spellings)
+    kind = str if declared.is_day else declared.kind
     return inspect.Parameter(
         name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         default=None,
-        annotation=Annotated[
-            declared.kind | None, _option(help, *names, metavar=_metavar(declared), hidden=hidden)
-        ],
+        annotation=Annotated[kind | None, _option(help, *names, metavar=_metavar(declared), hidden=hidden)],
     )
 
 
@@ -122,6 +121,8 @@ def _metavar(declared: ScenarioField) -> str | None:
     """What stands for the value of a flag: its choices, or its unit where it is not a count."""
     if declared.choices:
         return f"<{'|'.join(declared.choices)}>"
+    if declared.is_day:
+        return "<YYYY-MM-DD>"
     return f"<{declared.unit}>" if declared.kind is float and declared.unit != "1" else None
 
 

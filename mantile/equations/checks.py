@@ -814,6 +814,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
     yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", money.known, yes)
+    yield Check("PRICE_OLD", money.prices_young, yes)
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:

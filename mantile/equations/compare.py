@@ -39,6 +39,7 @@ from mantile.graph.quantity import (
     at_least,
     count_where,
     equal,
+    if_known,
     index,
     is_number,
     join,
@@ -372,12 +373,20 @@ def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
             metric=metric,
         )
 
-    per_token = USD_PER_MILLION_OUTPUT_TOKENS
+    def price(key: str, label: str, of: Quantity, usd: Node, *needed: Node) -> Line:
+        shown = if_known(currency.convert(usd), *needed)
+        unit = even.price.unit
+        return Line(key, label, unit, shown, currency.named(unit), changes=False, of=of)
+
+    even, per_token = graph.cost.break_even, USD_PER_MILLION_OUTPUT_TOKENS
+    of_base = in_scenario(per_token.of(graph.figures), 0)
     return (
         money("Per hour, all accelerators", USD_PER_HOUR),
         _metric(graph, POWER),
         money("Per million output tokens", per_token, chart=per_token.head, headline=True),
         money("Per month, all accelerators", USD_PER_MONTH),
+        price("price", "Price of an accelerator per hour", even.price, even.price, even.price),
+        price("break_even", "Price at which it costs as much as A", even.tokens, even.at(of_base), of_base),
     )
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.break_even import BreakEven, break_even
 from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
+from mantile.equations.offer import MOST_DAYS, offer
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -41,16 +43,19 @@ class AcceleratorCost:
     A text says so where nobody states power limit or price.
 
     Args:
-        total: W of all in the building, mean.
+        building: W of one in the building, mean; `total` of all.
         provisioned: W to be reserved for all, host and building included.
         price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
+        price_young: 1 unless the price is old.
     """
 
+    building: Quantity
     total: Quantity
     provisioned: Quantity
     price: Quantity
     hourly: Quantity
+    price_young: Quantity
     section: Section
 
 
@@ -59,8 +64,8 @@ class Cost:
     """Headline figures: W, J per token, USD per hour and per million tokens.
 
     Args:
-        known: 1 if there is a price; `power_known` if power limits are stated; `errors` if any of these is an
-            error.
+        known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old;
+            `errors` if any of these is an error.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
     """
 
@@ -74,8 +79,10 @@ class Cost:
     usd_per_month: Quantity
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
+    break_even: BreakEven
     known: Quantity
     power_known: Quantity
+    prices_young: Quantity
     errors: Quantity
     accelerators: tuple[AcceleratorCost, ...]
     sections: tuple[Section, ...]
@@ -136,6 +143,10 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
+    young = of_cost(
+        "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
+    )
+    even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     results = number_of(drawn.total) + number_of(hourly) + number_of(per_million["output"])
     errors = of_cost("errors", "Errors in power and cost", "flag", where(is_error(results), 1, 0))
@@ -150,8 +161,10 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         usd_per_month=month,
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
+        break_even=even,
         known=price_known,
         power_known=drawn.known,
+        prices_young=young,
         errors=errors,
         accelerators=tuple(accelerators),
         sections=(
@@ -160,6 +173,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
             of_cost.section("Cost", "on the price basis asked for"),
+            even.section,
         ),
     )
 
@@ -176,11 +190,14 @@ def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[In
     if not suffix:
         rows.add(*names)
     used, hourly = price(rows, workers, owned, names)
+    young = offer(rows, workers.inputs, workers.hardware, used, names)
     return AcceleratorCost(
+        building=building,
         total=total,
         provisioned=provisioned,
         price=used,
         hourly=hourly,
+        price_young=young,
         section=rows.section(f"One accelerator{suffix}", "power and price of an hour"),
     )
 
@@ -526,4 +543,4 @@ LIFE = _assumed(
     "over which a purchase is written off",
     "InferenceX; 2 to 3 economic, 5 to 6 by the books elsewhere",
 )
-ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP)
+ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP, MOST_DAYS)

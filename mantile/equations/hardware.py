@@ -43,6 +43,8 @@ class Hardware:
 
     Args:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
+        own_prices: by basis, 1 if somebody typed the price that it rests on.
+        offers: what is said of every price in the library, by part.
         owned_stated: 1 if somebody typed a cost of owning.
         framework_runs: 1 if the framework runs on chips of this maker.
         framework_pads: 1 if it pads there what TP does not divide.
@@ -70,6 +72,8 @@ class Hardware:
     tdp: Quantity
     idle: Quantity
     prices: Mapping[str, Quantity]
+    own_prices: Mapping[str, Quantity]
+    offers: Mapping[str, tuple[Input, ...]]
     owned_stated: Quantity
     system: Quantity
     system_matches: Quantity
@@ -112,7 +116,12 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         where(is_number(chip.cell("hardware.price_owned")), 1, 0),
         note="1 where the cell above is filled: it then stands for what is worked out",
     )
-    chip.sections.append(Section("Owned", (owned_stated,)))
+    own_prices = _own_prices(chip, owned_stated)
+    chip.sections.append(Section("Owned", (owned_stated, *own_prices.values())))
+    offers = stated.offers(library)
+    chip.sections.extend(
+        Section(kind.label, offers[part], kind.note) for part, kind in stated.OFFER_PARTS.items()
+    )
 
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
@@ -152,6 +161,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         tdp=facts["tdp"],
         idle=facts["idle"],
         prices=prices,
+        own_prices=own_prices,
+        offers=offers,
         owned_stated=owned_stated,
         system=chosen_system,
         system_matches=matches,
@@ -232,6 +243,20 @@ class _Chosen:
         )
         self.overridable.append(Overridable(cell, (used,), (default,)))
         return cell, used
+
+
+def _own_prices(chip: _Chosen, owned_stated: Quantity) -> dict[str, Quantity]:
+    """By basis, whether the price that it rests on was typed by hand."""
+    typed = {
+        basis: is_number(chip.cell(f"hardware.price_{price}"))
+        for basis, price in (("cloud", "cloud"), ("rental", "rental"), ("owned", "purchase"))
+    }
+    bodies = {basis: where(of, 1, 0) for basis, of in typed.items()}
+    bodies["owned"] = where(typed["owned"], 1, owned_stated)
+    return {
+        basis: Quantity(f"hardware.price_{basis}_own", f"The price was typed, {basis}", "flag", body)
+        for basis, body in bodies.items()
+    }
 
 
 def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:

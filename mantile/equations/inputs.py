@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, where
 from mantile.ir.modules import ModelGraph
+from mantile.library.dates import serial, today
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT_SYSTEM, INPUT_NAMES, SAME, SCENARIO_FIELDS, WORKER_FIELDS
@@ -81,6 +83,7 @@ class Workload:
     utilisation: Input
     electricity_price: Input
     pue: Input
+    as_of: Input
     hours_per_day: Input
     decode_accelerator: Input | None = None
     decode_system: Input | None = None
@@ -186,7 +189,8 @@ def scenario_input(
         id_prefix, label_suffix: of the same input of other workers.
     """
     choices = field.choices or _listed(field, library)
-    value = next(value for value in (field.default, field.initial, *choices) if value is not None)
+    made_today = serial(date.fromisoformat(today())) if field.is_day else None
+    value = next(value for value in (field.default, field.initial, made_today, *choices) if value is not None)
     return Input(
         id=f"inputs.{id_prefix}{field.name}",
         label=f"{field.label}{label_suffix}",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, defined
+from mantile.graph.quantity import NOT_KNOWN, Input, defined
 from mantile.graph.sentence import lowered
-from mantile.library.profile_facts import ProfileFact
+from mantile.library.dates import serial
+from mantile.library.profile_facts import PriceFact, ProfileFact
 from mantile.library.profiles import Library
 
 PEAKS = ("bf16", "fp16", "fp8", "int8", "fp4")
@@ -54,6 +55,18 @@ PRICES = (
     FactKind("price_provisioned_power", "Provisioned power", "W",
              "with host, network and its share of the facility; 0 where nobody states it"),
 )  # fmt: skip
+OFFER_PARTS = {
+    "key": FactKind("price_key", "Price", "1", "accelerator and basis; what is bought stands for owned"),
+    "provider": FactKind("price_provider", "Provider", "1", "who asks the price"),
+    "region": FactKind("price_region", "Region", "1", "where the price holds"),
+    "term": FactKind("price_term", "Term", "1", "contract on which the price holds"),
+    "day": FactKind("price_day", "Day of the price", "date", "on which it was read, or of which it is"),
+    "lowest": FactKind("price_lowest", "Lowest price of others", "USD/h", "of those that were read"),
+    "lowest_by": FactKind("price_lowest_by", "Who asks the lowest price", "1", ""),
+    "highest": FactKind("price_highest", "Highest price of others", "USD/h", "of those that were read"),
+    "highest_by": FactKind("price_highest_by", "Who asks the highest price", "1", ""),
+}
+"""What is said of a price; in words where nobody knows it."""
 USUAL_SYSTEM = FactKind("usual_system", "Usual system", "1", "the system an accelerator usually comes in")
 
 
@@ -94,6 +107,52 @@ def prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
     basis = kind.name.removeprefix("price_")
     values = {chip.id: getattr(library.price(chip.id), basis, None) for chip in library.accelerators}
     return fact_rows("library", kind, values)
+
+
+def offers(library: Library) -> dict[str, tuple[Input, ...]]:
+    """What is said of every price, by `OFFER_PARTS`; the first row of each is of one that nobody states."""
+    stated = {"none": dict.fromkeys(OFFER_PARTS, NOT_KNOWN)} | {
+        f"{price.id} {basis}": _offer(fact, f"{price.id} {basis}")
+        for price in library.prices
+        for basis, fact in (("cloud", price.cloud), ("rental", price.rental), ("owned", price.purchase))
+        if fact is not None and fact.value
+    }
+    return {
+        part: tuple(
+            defined(
+                f"library.{key.replace(' ', '.')}.{kind.name}",
+                f"{kind.label}, {key}",
+                kind.unit,
+                said[part],
+                kind.note,
+                "library",
+                name=f"{lowered(kind.label)} in the library",
+            )
+            for key, said in stated.items()
+        )
+        for part, kind in OFFER_PARTS.items()
+    }
+
+
+def _offer(fact: PriceFact, key: str) -> dict[str, str | float]:
+    """What is said of a price. One that nobody read has no day; what others ask is told of hours only."""
+    others = [
+        (other.value, other.source)
+        for other in fact.others
+        if fact.unit == "USD/h" and not isinstance(other.value, str)
+    ]
+    lowest, highest = (min(others), max(others)) if others else ((NOT_KNOWN, NOT_KNOWN),) * 2
+    return {
+        "key": key,
+        "provider": fact.provider or NOT_KNOWN,
+        "region": fact.region or NOT_KNOWN,
+        "term": fact.term or NOT_KNOWN,
+        "day": NOT_KNOWN if fact.status == "assumed" else serial(fact.date),
+        "lowest": lowest[0],
+        "lowest_by": lowest[1],
+        "highest": highest[0],
+        "highest_by": highest[1],
+    }
 
 
 def peak_keys() -> tuple[Input, ...]:

@@ -179,6 +179,8 @@ _TABLE = (
            "TPOT is many times what the hardware allows: overhead or messages make most of it."),
     Reason("PRICE_UNKNOWN", ALERTS, "at least", "A price is known on the basis asked for",
            "Nobody states a price of the accelerator on this basis: costs are shown as unknown."),
+    Reason("PRICE_OLD", ALERTS, "at least", "The price is not old on the day asked for",
+           "The price is older than Cost allows, or nobody knows its day: ask for one of today."),
     Reason("POWER_UNKNOWN", ALERTS, "at least", "The power limit is stated",
            "Nobody states the power limit of the accelerator: power is shown as unknown."),
     Reason("CONFIG_FIELDS_UNKNOWN", ALERTS, "exactly", "Every field of the config is known",

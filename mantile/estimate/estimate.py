@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -21,6 +22,7 @@ from mantile.graph.quantity import Named, Node
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
+from mantile.library.dates import serial
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
 from mantile.library.fields import DECODE
@@ -245,6 +247,8 @@ class Estimate:
             values: dict[str, Any] = {
                 f"inputs.{name}": chosen.values[name] for name in named if name in chosen.values
             }
+            if self.made_on is not None and "as_of" not in chosen.values:
+                values["inputs.as_of"] = serial(date.fromisoformat(self.made_on))
             for override in chosen.overrides:
                 if not override.id.startswith("model."):
                     values[self.equations.replaceable[override.id].id] = override.value

@@ -30,6 +30,7 @@ RANGE_PERCENT = {
     "measured": 10,
     "fitted": 15,
     "datasheet": 10,
+    "secondary": 10,
     "price": 20,
     "assumed": 30,
 }

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS, Members
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, ancestors, children
+from mantile.graph.quantity import (
+    Apply,
+    InCase,
+    Input,
+    Literal,
+    Node,
+    Quantity,
+    Span,
+    Words,
+    ancestors,
+    children,
+)
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
@@ -51,6 +62,7 @@ class Program:
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
         self.across: list[InCase] = []
+        self.words: dict[Words, Members] = {}
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
@@ -61,6 +73,8 @@ class Program:
                 self.literals.append(node)
             elif isinstance(node, InCase):
                 self.across.append(node)
+            elif isinstance(node, Words):
+                self.words[node] = Members(node.texts)
             elif isinstance(node, Apply):
                 self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
             elif isinstance(node, Span | Quantity):
@@ -71,7 +85,8 @@ class Program:
 
         Args:
             inputs: input ids to a scalar, a text or an array; absent ones keep their value, or follow their
-                default. None in an array stands for a case in which an input follows.
+                default. None in an array stands for a case in which an input follows. Keys of words to other
+                words.
             cases: values of each case, for expressions that look across cases.
         """
         values, steps = self._start(inputs, cases)
@@ -108,6 +123,9 @@ class Program:
         values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
         given, steps = _given(self.inputs, inputs, self.steps)
         values |= given
+        for words, texts in self.words.items():
+            asked = not inputs.keys().isdisjoint(words.keys)
+            values[words] = Members(map(inputs.get, words.keys, texts)) if asked else texts
         for other in self.across:
             values[other] = cases[other.case][other.figure]
         return values, steps

@@ -118,7 +118,7 @@ class Input(Node):
         value: what holds unless a case says otherwise. None is an override that nobody has set.
         note: what it means, in a sentence.
         source: where it comes from, with date.
-        status: measured, fitted, datasheet, assumed, given (by the user), config, defined.
+        status: measured, fitted, datasheet, secondary, assumed, given (by the user), config, defined.
         shared: one value for all cases.
         fixed: part of the structure, not for editing.
         choices: the texts or numbers it may take.
@@ -243,6 +243,31 @@ class Span(Node):
     """Named figures that stand below or beside each other, for lookups and sums."""
 
     members: tuple[Named, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Words(Node):
+    """What stands in words beside figures that stand below each other: their labels, ids or sources.
+
+    Args:
+        members: the figures.
+        what: the words, by the head of their column: quantity, how it is worked out, source, id.
+        texts: of each member.
+    """
+
+    members: tuple[Named, ...]
+    what: str
+    texts: tuple[str, ...]
+
+    @property
+    def span(self) -> Span:
+        """The figures themselves."""
+        return Span(self.members)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the words of each figure are called among inputs."""
+        return tuple(f"{figure.id} {self.what}" for figure in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,12 +414,17 @@ def floor(quotient: Node) -> Apply:
     return apply("floor", quotient)
 
 
-def index(members: Span, position: Operand) -> Apply:
+def index(members: Span | Words, position: Operand) -> Apply:
     """The member at a position counted from 1."""
     return apply("index", members, position)
 
 
-def match(key: Operand, members: Span) -> Apply:
+def choose(position: Operand, *operands: Operand) -> Apply:
+    """The operand at a position counted from 1, for figures that do not stand together."""
+    return apply("choose", position, *operands)
+
+
+def match(key: Operand, members: Span | Words) -> Apply:
     """Where a text or whole number stands in a span, counted from 1."""
     return apply("match", key, members, 0)
 

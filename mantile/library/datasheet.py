@@ -29,12 +29,13 @@ _HEAD = """\
 # Fill in every null, then run `mantile hardware add {id} --check`: it says what is still missing.
 #
 # A fact is a value with its unit and
-#   source      where it stands: the document and its edition, a page, a file and its commit
+#   source      where it was read: "title; page, table, section or figure; URL" of a document of its vendor,
+#               or "who says it, citing whom"
 #   date        the day it was read there, YYYY-MM-DD
-#   status      datasheet: the vendor states it; measured; fitted: to measurements; assumed: nobody states it;
-#               defined: a convention
+#   status      datasheet: a document of the vendor was read; secondary: somebody else says it; measured;
+#               fitted: to measurements; assumed: source or note gives the reason; defined: a convention
 #   confidence  high: read in a primary source; medium: at second hand, or worked out from parts;
-#               low: an excerpt, from memory, a guess
+#               low: an excerpt, a guess
 #   note        what a reader should know (may stay empty)
 #   others      what other sources state, if they disagree: [{{value: 3072, source: "..."}}]
 id: {id}

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 
 from mantile.library.errors import InputError
 
 _DAY_OF = "SOURCE_DATE_EPOCH"
+_BEFORE_ALL = date(1899, 12, 30)  # day 0 of a spreadsheet
+
+
+def serial(day: date) -> int:
+    """A day as spreadsheets count it: 46349 is 2026-11-23."""
+    return (day - _BEFORE_ALL).days
+
+
+def day_of(number: float) -> date:
+    """The day of a number that a spreadsheet shows as a date."""
+    return _BEFORE_ALL + timedelta(days=int(number))
 
 
 def today() -> str:

@@ -78,6 +78,11 @@ class ScenarioField:
         schema["aliases"] = [*self.aliases, *self.former]
 
     @property
+    def is_day(self) -> bool:
+        """Whether it is a day: 2026-11-23 in a file, a date in a cell."""
+        return self.unit == "date"
+
+    @property
     def default_words(self) -> str:
         """The default as a reader is told it; empty for a field that a scenario must state."""
         if self.otherwise or self.default is None:

@@ -16,7 +16,14 @@ from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
-from mantile.library.profile_facts import Profile, ProfileFact, Topology
+from mantile.library.profile_facts import (
+    PriceFact,
+    Profile,
+    ProfileFact,
+    Topology,
+    as_promised,
+    check_sources,
+)
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
@@ -169,10 +176,10 @@ class Prices(Profile):
         provisioned_power: W per accelerator with host, network and its share of the facility.
     """
 
-    cloud: ProfileFact | None = None
-    rental: ProfileFact | None = None
-    owned: ProfileFact | None = None
-    purchase: ProfileFact | None = None
+    cloud: PriceFact | None = None
+    rental: PriceFact | None = None
+    owned: PriceFact | None = None
+    purchase: PriceFact | None = None
     provisioned_power: ProfileFact | None = None
 
     UNITS: ClassVar[dict[str, str]] = {
@@ -380,6 +387,7 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     chip = load(Accelerator, path)
     if chip in library.accelerators:
         return library, chip
+    check_sources(chip, str(path))
     if any(chip.id == other.id for other in library.accelerators):
         raise InputError(f"{path}: field id: the library has another {chip.id}; expected an id of its own")
     places = [path.with_name(f"{chip.system}.yaml"), path.parent.parent / "systems" / f"{chip.system}.yaml"]
@@ -390,6 +398,7 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
             "works alone"
         )
     system = load(System, place) if chip.system and place is not None else alone(chip)
+    check_sources(system, str(place or path))
     if any(system.id == other.id for other in library.systems):
         raise InputError(
             f"{path}: field system: the library has another {system.id}; expected an id of its own"
@@ -459,6 +468,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
     for name, kind in FOLDERS.items():
         for path in sorted((folder / name).glob("*.yaml")):
             item = load(kind, path)
+            check_sources(item, str(path))
             if item.id != path.stem:
                 raise InputError(
                     f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}"
@@ -540,4 +550,6 @@ def load_version(folder: str, name: str) -> Any:
     current = place / f"{identifier}.yaml"
     if current.is_file() and version in ("", available[0]):
         return load(FOLDERS[folder], current)
-    return load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or available[0]}.yaml")
+    return as_promised(
+        load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or available[0]}.yaml")
+    )

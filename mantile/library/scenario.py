@@ -15,13 +15,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from mantile.library.architecture import Architecture, Model
+from mantile.library.dates import day_of, serial
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import (
@@ -42,6 +50,8 @@ from mantile.library.template import STANDARD
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
 ]  # an id or a path
+FIRST_DAY, LAST_DAY = serial(date(2000, 1, 1)), serial(date(2099, 12, 31))
+Day = Annotated[Whole, PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
@@ -529,6 +539,15 @@ class Inputs(Deployment):
         least=1,
         most=5,
     )
+    as_of: Day | None = field(
+        "Prices as of",
+        "the day on which prices are looked at: an alert says which are old then",
+        group=MONEY,
+        unit="date",
+        otherwise="the day on which the estimate or its workbook is made",
+        least=FIRST_DAY,
+        most=LAST_DAY,
+    )
     hours_per_day: Real | None = field(
         "Hours per day",
         "hours a day for which the deployment is paid; of use where it is owned",
@@ -538,6 +557,17 @@ class Inputs(Deployment):
         least=0.01,
         most=24,
     )
+
+    @field_validator("as_of", mode="before")
+    @classmethod
+    def _counted(cls, day: Any) -> Any:
+        """A day as spreadsheets count it, from 2026-11-23, a date, or that number."""
+        if isinstance(day, str) and day.isdigit():
+            return int(day)
+        try:
+            return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
+        except ValueError as error:
+            raise ValueError("expected a day such as 2026-11-23") from error
 
 
 class Case(Inputs):

@@ -247,6 +247,8 @@ def _fields(
     named = estimate.equations.inputs.named()
     wrong = {field: typed[figure.id] for field, figure in named.items() if figure.id in own}
     values = estimate.program.run(typed)
+    made = estimate.inputs(min(number, len(estimate.columns) - 1))
+    unsaid = {"as_of": made.get(named["as_of"].id, named["as_of"].value)}  # the day of the workbook
     for _ in range(_ROUNDS):
         for field, value in wrong.items():
             figure = named[field]
@@ -264,7 +266,7 @@ def _fields(
             field: typed.get(figure.id, values[figure])
             for field, figure in named.items()
             if (field in column.values or figure.id in typed)
-            and not same(column.values.get(field), typed.get(figure.id, values[figure]))
+            and not same(column.values.get(field, unsaid.get(field)), typed.get(figure.id, values[figure]))
         }
         if not wrong:
             return

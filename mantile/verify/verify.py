@@ -199,7 +199,8 @@ class _Verification:
 
     def _compare(self, recomputed: Values) -> None:
         """Every formula against our value of it, which follows from the inputs alone."""
-        native = self.book.values(self.inputs)
+        texts = self._words()
+        native = self.book.values([given | texts for given in self.inputs])
         for sheet, row, column, cell in self.book.formulas():
             self.sheets[sheet.name].formulas += 1
             place = self.file.places.in_file(sheet.name, row, column)
@@ -213,6 +214,15 @@ class _Verification:
             self._judge(place, identifier, expected, scale, recomputed, self.engine)
             if self.report.stored_values and place_of(*place) not in self.touched:
                 self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+
+    def _words(self) -> dict[str, Any]:
+        """Words that formulas look up, as they stand in the file: whether they are ours is said elsewhere."""
+        found = {}
+        for key, address in self.book.words().items():
+            if self.file.places.in_file(address.sheet, address.row, address.column or 0) is not None:
+                content = self.file.content(address.sheet, address.row, address.column or 0)
+                found[key] = 0.0 if content is None else content
+        return found
 
     def _compare_by_id(self, recomputed: Values) -> None:
         """A file of another version.
@@ -274,11 +284,12 @@ class _Verification:
         *programs, across = self.book.program
         results: list[dict[Node, Any]] = []
         values: list[dict[Node, Any]] = []
+        texts = self._words()
         for scenario, (program, inputs) in enumerate(
             zip(programs, self.book.given(self.inputs), strict=True)
         ):
             quantities, constants = self._file_values(scenario, recomputed)
-            case_results, case_values = program.run_on(quantities, inputs | constants)
+            case_results, case_values = program.run_on(quantities, inputs | texts | constants)
             results.append(case_results)
             values.append(case_values)
         quantities, constants = self._file_values(ACROSS, recomputed)

@@ -27,7 +27,8 @@ from mantile.library.template import Template
 from mantile.library.version import __version__
 
 # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart; 3 had other names of
-# five fields; 6 did not say which fields of a config nobody read.
+# five fields; 6 did not say which fields of a config nobody read, who
+# asks a price, and of which day prices are looked at.
 FORMAT = 7
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden

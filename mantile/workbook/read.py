@@ -10,11 +10,13 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+from openpyxl.utils.datetime import to_excel
 from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.worksheet import Worksheet
 
@@ -220,7 +222,8 @@ def read_cells(path: Path) -> Cells:
 def _content(cell: Any) -> Any:
     """A constant, or a formula. A text that only looks like one stays a text."""
     if cell.data_type != "f":
-        return cell.value
+        is_day = isinstance(cell.value, datetime | time)
+        return to_excel(cell.value) if is_day else cell.value  # type: ignore[no-untyped-call]
     match cell.value:
         case str() as text:
             return Formula(text)

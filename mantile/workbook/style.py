@@ -78,6 +78,8 @@ _BY_UNIT = {
     "token/USD": _WHOLE,
     "token/kWh": _WHOLE,
     "h/day": "0.0",
+    "date": "yyyy-mm-dd",
+    "day": "0",
     "W": "#,##0.0",
     "kW": "#,##0.0",
     "token/s/W": "0.0000",
@@ -88,6 +90,7 @@ _BY_UNIT = {
     "B/request": _WHOLE,
     "B/token": "#,##0.00",
     "tolerance": "0E+0",
+    "1/year": "0.000",
     "flag": "0",
     "level": "0",
     "number": "0",
@@ -161,6 +164,7 @@ FRONT = {
     "bill": '#,##0;-#,##0;"–"',
     "kw": '[=0]"–";[<1]0.000;#,##0.0',
     "watts": '#,##0.0;-#,##0.0;"–"',
+    "traced": "[>=10000000]##0.0E+0;[>=1000]#,##0;#,##0.00",
     "change": '[>=0.005]+0%;[<=-0.005]"−"0%;"=";@',
 }
 
@@ -244,7 +248,9 @@ TILE = Style(size=SMALL, colour=GREY, fill=PANEL, indent=1)
 @cache
 def value(unit: str, *, is_text: bool = False, role: str = "calculation", integer: bool = False) -> Style:
     """A value cell of a workings sheet. Roles: calculation, link, input, fixed."""
-    style = VALUE.but(form=_air("@") if is_text else _air(_WHOLE) if integer else number_format(unit))
+    style = VALUE.but(
+        form=_air("@") if is_text else _air(_WHOLE) if integer and unit != "date" else number_format(unit)
+    )
     match role:
         case "link":
             return style.but(colour=LINK)

@@ -14,7 +14,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input
-from mantile.library.dates import today
+from mantile.library.dates import day_of, today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
@@ -394,7 +394,9 @@ def _between(entry: Input) -> dict[str, Any]:
     high = entry.maximum if entry.maximum is not None else 1e300
     number = "a whole number" if entry.integer else "a number"
     bounds = f"from {low:,} to {high:,}" if entry.maximum is not None else f"of at least {low:,}"
-    unit = f", in {style.shown_unit(entry.unit)}" if entry.unit != "1" else ""
+    if entry.unit == "date":
+        number, bounds = "a day", f"from {day_of(low)} to {day_of(high)}"
+    unit = f", in {style.shown_unit(entry.unit)}" if entry.unit not in ("1", "date") else ""
     return {
         "validate": "integer" if entry.integer else "decimal",
         "criteria": "between",

@@ -26,7 +26,7 @@ from mantile.workbook.sheets.frame import add_title_rows, scenario_heads
 _BASE = 4  # column of the base's values
 _LABELS, _BEST = (104, 220, 96, 54), 48  # widths
 _HEADER, _FIRST = 3, 5  # rows
-_HEIGHT, _GAP = 20, 6
+_HEIGHT, _GAP = 19, 6
 # Formats of the front sheets, by line, where they are not the digits of a metric; texts have none.
 _FORMS = {
     "accelerators": "whole",
@@ -41,6 +41,8 @@ _FORMS = {
     "power": "kw",
     "usd_per_million_output": "money",
     "usd_per_month": "bill",
+    "price": "money",
+    "break_even": "money",
 }
 _CHART_FORMS = {
     "output_tokens_per_s_per_accelerator": '[=0]"";[<10]0.00;#,##0',

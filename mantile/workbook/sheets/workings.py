@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mantile.equations.display import LETTERS
+from mantile.equations.display import LETTERS, origin
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import (
     Input,
@@ -27,6 +27,7 @@ from mantile.workbook.book import (
     ANSWERS,
     FIRST,
     HEAD_ROW,
+    HEADS,
     LINKED_IN,
     SHARED,
     Cell,
@@ -45,7 +46,6 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_h
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to
 
-HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 _NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
 _SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
@@ -157,8 +157,12 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
         how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
         _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
         for column in range(book.columns):
-            is_text = isinstance(book.estimate_values[column].get(figure), str)
-            look = style.value(unit, is_text=is_text).but(bold=True)
+            value = book.estimate_values[column].get(figure)
+            look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
+            if isinstance(value, str):
+                look = look.but(wrap=True)
+                height = needed_height(value, look, sheet.widths[FIRST + column])
+                sheet.heights[row] = max(sheet.heights[row], height)
             sheet.set_cell(row, FIRST + column, Cell(look, expression=shown, scenario=column))
         row += 1
     sheet.blocks.append((start, row - 1))
@@ -268,12 +272,7 @@ def _reasons(book: EstimateBook, figure: Named) -> str:
 def _how(figure: Named) -> tuple[str, str]:
     if isinstance(figure, Quantity):
         return sentence(figure), figure.source
-    status, _, source = figure.source.partition(": ")
-    if not source:
-        return figure.note, figure.source
-    return " · ".join(
-        part for part in (figure.note if not figure.id.startswith("efficiency.") else "", source) if part
-    ), status
+    return origin(figure)
 
 
 def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
