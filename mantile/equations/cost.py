@@ -14,6 +14,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.offer import MOST_DAYS, offer
 from mantile.equations.serving import Serving
+from mantile.equations.token_cost import TokenCost, token_cost
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -75,6 +76,7 @@ class Cost:
     usd_per_month: Quantity
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
+    token_cost: TokenCost
     break_even: BreakEven
     known: Quantity
     power_known: Quantity
@@ -141,6 +143,12 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     young = of_cost(
         "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
     )
+    by_time = token_cost(
+        (prefill_workers, decode_workers),
+        served,
+        (prefill_cost.hourly, hourly),
+        (mean.prompt, mean.output),
+    )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     return Cost(
@@ -154,6 +162,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         usd_per_month=month,
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
+        token_cost=by_time,
         break_even=even,
         known=price_known,
         power_known=drawn.known,
@@ -165,6 +174,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
             of_cost.section("Cost", "on the price basis asked for"),
+            by_time.section,
             even.section,
         ),
     )

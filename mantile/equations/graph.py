@@ -18,7 +18,7 @@ from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
-from mantile.equations.metrics import Metric, headlines
+from mantile.equations.metrics import OF_COST, Metric, headlines
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
@@ -320,7 +320,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
 
 def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     """The metrics of the plan as readers see them."""
-    rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith("cost.") == of_cost)
+    rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith(OF_COST) == of_cost)
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 
