@@ -727,7 +727,7 @@ def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> Non
             file,
             {
                 ("Log", sign, 2): "A. Boss",
-                ("Log", sign, 6): 7,
+                ("Log", sign, 5): 7,
                 ("Log", sign, 4): "=TODAY()",
                 ("Cover", 4, 1): "Mine",
             },

@@ -1,4 +1,4 @@
-"""What input and output tokens cost by the accelerator time they take: adds up, and follows what it should."""
+"""What input and output tokens cost by the accelerator time they take: it adds up, and follows."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
     OUTPUT_TOKENS_PER_S,
+    POWER,
     TPOT,
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
@@ -36,7 +37,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 
-STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
+STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS, POWER)
 
 
 EDITS = "What was edited"
@@ -131,14 +132,18 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     dimensions = [
         figure for figure in graph.all_inputs() if figure.id.startswith("model.") and not figure.fixed
     ]
-    entries = (*graph.inputs.named().values(), *overrides, *dimensions)
+    overridden = {override.id for override in overrides}
+    shared = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
+    entries = (*graph.inputs.named().values(), *overrides, *shared, *dimensions)
     cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries)
     stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
     live = tuple(_live(entry) for entry in entries)
     counted = _counted(entries, stored, live)
     count = counted[-1]
     rows = Rows("stamp.edit")
-    rows("count", "Cells that hold something else", "flag", count, "inputs, overrides and dimensions")
+    rows(
+        "count", "Cells that hold something else", "flag", count, "inputs, overrides, assumptions, dimensions"
+    )
     listed = []
     for number in range(1, _LISTED + 1):
         turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
@@ -175,7 +180,8 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
             Section("Held now", live, "what the cells hold"),
             Section("Counted", counted, "cells so far that hold something else: the last counts all"),
             rows.section(
-                EDITS, "inputs, overrides and dimensions that hold something else than as generated"
+                EDITS,
+                "inputs, overrides, assumptions and dimensions that hold something else than as generated",
             ),
         ),
     )

@@ -11,6 +11,7 @@ from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.metrics import METRICS
+from mantile.equations.signature import sign_off
 from mantile.equations.stamp import NONE, Edits, Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
@@ -126,11 +127,13 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
     _store_inputs(book, headline_stamp.edits)
-    _add_workings(book, {EDITS_SHEET: headline_stamp.edits.sections}, master, EDITS_SHEET)
+    signatures = sign_off(headline_stamp.edits, book.digest, book.columns)
+    of_edits = (*headline_stamp.edits.sections, signatures.section)
+    _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
-    log_sheet(book, headline_stamp, master)
+    log_sheet(book, headline_stamp, signatures, master)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)

@@ -20,6 +20,7 @@ from openpyxl.utils.datetime import to_excel
 from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.worksheet import Worksheet
 
+from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
@@ -313,6 +314,7 @@ def _typed(
     before = generated.get(identifier, figure.value)
     had_value = identifier in generated or figure.follows is None
     differs = had_value and not same(value, before) and not (scenario and figure.shared)
+    differs = differs and not identifier.startswith(SIGNATURE)  # who signs changes nothing
     if differs or cell.expression is not None:
         yield {
             "id": identifier,
@@ -399,6 +401,8 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     Raises:
         InputError: naming the cell, if the input cannot be that.
     """
+    if figure.id.startswith(SIGNATURE):
+        return "" if content is None or isinstance(content, Formula) else str(content)
     if content is None:
         if figure.value is None:
             return None

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
+from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
 from mantile.workbook import style
-from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 
@@ -20,10 +21,11 @@ _BEFORE = 5  # column of the first result before a change; after it stands the s
 _LAST = _BEFORE + 2 * len(_METRICS) - 1
 _RULE = (style.THIN, style.FAINT)
 _LINE = style.Style(bottom=_RULE)
-_ROLES = ("Prepared by", "Reviewed by", "Approved by")
+NAME, REMARKS, DATE, DIGEST, STATUS = 2, 3, 4, 5, 6  # columns of the lines on which somebody signs
+_MOST = 60  # characters of a name
 
 
-def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
+def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions, overrides, the live file; room for signatures."""
     sheet = book.add_sheet(
         Sheet(
@@ -42,7 +44,7 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp.edits)
-    last = _sign_off(sheet, row + 1)
+    last = _sign_off(book, sheet, row + 1, signatures)
     sheet.print_area = (0, 0, last, _LAST)
     return sheet
 
@@ -140,19 +142,47 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
     return row + 1
 
 
-def _sign_off(sheet: Sheet, row: int) -> int:
-    """Room for signatures; the last row."""
+def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -> int:
+    """Lines on which somebody signs, and whether each signature holds; the last row."""
     sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
+    note = "a name and the digest of this file sign it; the signature holds until an input or result changes"
+    sheet.set_text(row, NAME, note, style.BLOCK_NOTE)
+    sheet.set_text(row, DATE, "digest of this file", style.BLOCK_NOTE.but(align="right"))
+    book.add_constant(sheet, row, DIGEST, signatures.digest, style.SECTION_HEAD.but(align="right"))
+    form = '0" changes since it was made";;"no change since it was made"'
+    look = style.BLOCK_NOTE.but(form=form, align="left")
+    book.add_quantity(sheet, row, STATUS, signatures.edited, look, scenario=ACROSS)
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    for column, head in ((0, "role"), (2, "name"), (3, "remarks"), (4, "date"), (6, "signature")):
+    heads = {0: "role", NAME: "name", REMARKS: "remarks", DATE: "date", DIGEST: "digest", STATUS: "signature"}
+    for column, head in heads.items():
         sheet.set_text(row + 1, column, head, style.HEADER)
     sheet.set_style(row + 1, 0, _LAST, style.HEADER)
-    rule = style.Style(bottom=(style.THIN, style.GREY), valign="bottom", unlocked=True)
-    for below, role in enumerate(_ROLES, row + 2):
-        sheet.set_text(below, 0, role, rule.but(unlocked=False))
-        sheet.set_style(below, 1, _LAST, rule)
+    line = style.Style(bottom=(style.THIN, style.GREY), valign="bottom")
+    rooms = {
+        NAME: Room("Name", "Who signs this workbook as it is: name, and function where it matters.", _MOST),
+        DATE: Room("Date", "The day of the signature.", _MOST),
+        DIGEST: Room(
+            "Digest", f"Type the digest of this file: {book.digest}. It signs what was made.", _MOST
+        ),
+    }
+    for below, of in enumerate(signatures.lines, row + 2):
+        sheet.set_text(below, 0, of.role, line)
+        for column, figure in ((NAME, of.name), (DIGEST, of.typed)):
+            look = line.but(unlocked=True, form="@", colour=style.INPUT, fill=style.INPUT_FILL)
+            sheet.set_cell(below, column, Cell(look, entry=figure, room=rooms[column]))
+            book.register(figure, CellAddress(sheet.name, below, column, absolute=True))
+            book.own_inputs[figure.id] = figure
+            book.input_cells[figure.id, 0] = (sheet.name, below, column)
+        sheet.set_cell(below, REMARKS, Cell(line.but(unlocked=True)))
+        sheet.set_cell(
+            below, DATE, Cell(line.but(unlocked=True, form="yyyy-mm-dd", align="left"), room=rooms[DATE])
+        )
+        book.add_quantity(sheet, below, STATUS, of.status, line.but(bold=True), scenario=ACROSS)
+        for sign, colour in ((HOLDS[0], style.PASS), ("!", style.ALERT), (NOT_SIGNED, style.GREY)):
+            mark_beginning(sheet, below, STATUS, sign, colour)
+        sheet.set_style(below, 1, _LAST, line)
         sheet.heights[below] = 32
-    return row + 1 + len(_ROLES)
+    return row + 1 + len(signatures.lines)
 
 
 def _results(figures: Sequence[Named]) -> tuple[Named, ...]:
