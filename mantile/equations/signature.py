@@ -22,6 +22,8 @@ from mantile.graph.quantity import (
 
 SIGNATURE = "signature."
 """Before the ids of what is typed by those who sign. It is no input of the estimate."""
+VARIED = ("alternative.", "sensitivity.", "sweep.")
+"""Before the ids of what readers try out beside the estimate: it changes no result of it."""
 NOT_SIGNED, CHANGED_SINCE, HOLDS = "not signed", "! changed since it was signed", "✓ holds"
 ROLES = {"prepared": "Prepared by", "reviewed": "Reviewed by", "approved": "Approved by"}
 

@@ -29,6 +29,7 @@ _TAIL = (
     "without",
     "measured",
     "sweep",
+    "alternative",
     "sensitivity",
     "variants",
     "versions",

@@ -631,13 +631,24 @@ class _Count:
         return f"<{self.count}>"
 
 
+class Alternative(Strict):
+    """The accelerator that the workbook compares the base scenario with.
+
+    Args:
+        usd_per_hour: of one accelerator, where the price of the library does not hold.
+    """
+
+    accelerator: Name
+    usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
     templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
-    the Sweep sheet runs through; `sensitivity` percentages by which drivers are taken lower and higher, by
-    id.
+    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with;
+    `sensitivity` percentages by which drivers are taken lower and higher, by id.
 
     Example:
         scenario = mantile.Scenario(
@@ -662,6 +673,7 @@ class Scenario(Case):
     sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(
         default_factory=dict, max_length=2
     )
+    alternative: Alternative | None = None
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 
     @field_validator("sweep", mode="before")

@@ -19,6 +19,7 @@ from mantile.graph.quantity import Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
@@ -122,6 +123,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Serving", "Cost")
     if book.columns > 1:
         compare_sheet(book, master)
+    alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)

@@ -127,7 +127,10 @@ class File:
     def scenario_name(self, scenario: int) -> str:
         """What a scenario, or a further case, is called."""
         columns = self.book.estimate.columns
-        return columns[scenario].name if scenario < len(columns) else "a point of the sweep"
+        if scenario < len(columns):
+            return columns[scenario].name
+        sheet = self.book.cases[scenario - len(columns)].sheet
+        return "a point of the sweep" if sheet == "Sweep" else f"a case on {sheet}"
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

@@ -146,11 +146,11 @@ def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -
     """Lines on which somebody signs, and whether each signature holds; the last row."""
     sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
     note = "a name and the digest of this file sign it; the signature holds until an input or result changes"
-    sheet.set_text(row, NAME, note, style.BLOCK_NOTE)
-    sheet.set_text(row, DATE, "digest of this file", style.BLOCK_NOTE.but(align="right"))
     book.add_constant(sheet, row, DIGEST, signatures.digest, style.SECTION_HEAD.but(align="right"))
-    form = '0" changes since it was made";;"no change since it was made"'
-    look = style.BLOCK_NOTE.but(form=form, align="left")
+    small = style.SECTION_HEAD.but(bold=False, size=style.SMALL, colour=style.GREY)
+    sheet.set_text(row, NAME, note, small)
+    sheet.set_text(row, DATE, "digest of this file", small.but(align="right"))
+    look = small.but(form='0" changed";;"as made"', align="left")
     book.add_quantity(sheet, row, STATUS, signatures.edited, look, scenario=ACROSS)
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
     heads = {0: "role", NAME: "name", REMARKS: "remarks", DATE: "date", DIGEST: "digest", STATUS: "signature"}
@@ -158,6 +158,7 @@ def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -
         sheet.set_text(row + 1, column, head, style.HEADER)
     sheet.set_style(row + 1, 0, _LAST, style.HEADER)
     line = style.Style(bottom=(style.THIN, style.GREY), valign="bottom")
+    yellow = line.but(unlocked=True, colour=style.INPUT, fill=style.INPUT_FILL)
     rooms = {
         NAME: Room("Name", "Who signs this workbook as it is: name, and function where it matters.", _MOST),
         DATE: Room("Date", "The day of the signature.", _MOST),
@@ -168,15 +169,13 @@ def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -
     for below, of in enumerate(signatures.lines, row + 2):
         sheet.set_text(below, 0, of.role, line)
         for column, figure in ((NAME, of.name), (DIGEST, of.typed)):
-            look = line.but(unlocked=True, form="@", colour=style.INPUT, fill=style.INPUT_FILL)
+            look = yellow.but(form="@")
             sheet.set_cell(below, column, Cell(look, entry=figure, room=rooms[column]))
             book.register(figure, CellAddress(sheet.name, below, column, absolute=True))
             book.own_inputs[figure.id] = figure
             book.input_cells[figure.id, 0] = (sheet.name, below, column)
-        sheet.set_cell(below, REMARKS, Cell(line.but(unlocked=True)))
-        sheet.set_cell(
-            below, DATE, Cell(line.but(unlocked=True, form="yyyy-mm-dd", align="left"), room=rooms[DATE])
-        )
+        sheet.set_cell(below, REMARKS, Cell(yellow))
+        sheet.set_cell(below, DATE, Cell(yellow.but(form="yyyy-mm-dd", align="left"), room=rooms[DATE]))
         book.add_quantity(sheet, below, STATUS, of.status, line.but(bold=True), scenario=ACROSS)
         for sign, colour in ((HOLDS[0], style.PASS), ("!", style.ALERT), (NOT_SIGNED, style.GREY)):
             mark_beginning(sheet, below, STATUS, sign, colour)
