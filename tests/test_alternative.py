@@ -39,7 +39,7 @@ def made(**fields: Any) -> Estimate:
     return estimate(parse_scenario(given, "alternative"), library=few())
 
 
-SLOW = ("at a rate", "apart")
+SLOW = ("one", "at a rate", "apart")
 
 
 @pytest.fixture(

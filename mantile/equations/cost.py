@@ -62,6 +62,7 @@ class Cost:
     """Headline figures: W, J per token, USD per hour and per million tokens.
 
     Args:
+        output_per_second: output tokens, mean over the paid hours.
         known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
     """
@@ -77,6 +78,7 @@ class Cost:
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
     token_cost: TokenCost
+    output_per_second: Quantity
     break_even: BreakEven
     known: Quantity
     power_known: Quantity
@@ -163,6 +165,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
         token_cost=by_time,
+        output_per_second=mean.output,
         break_even=even,
         known=price_known,
         power_known=drawn.known,

@@ -15,6 +15,7 @@ from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
+from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
@@ -71,6 +72,7 @@ class EstimateGraph:
     concurrency: Concurrency | None
     serving: Serving
     cost: Cost
+    grid: CostGrid
     evidence: Evidence
     floors: Floors
     measured: Measured
@@ -221,6 +223,7 @@ def build_graph(
         concurrency=served.concurrency,
         serving=served,
         cost=money,
+        grid=cost_grid(inputs.utilisation, money, verdict.possible),
         evidence=evidence(
             library,
             ir,
@@ -313,7 +316,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.checks.section,
             _headlines(graph, of_cost=False),
         ),
-        "Cost": (*graph.cost.sections, _headlines(graph, of_cost=True)),
+        "Cost": (*graph.cost.sections, *graph.grid.sections, _headlines(graph, of_cost=True)),
         "Calibration": graph.measured.sections,
     }
 
