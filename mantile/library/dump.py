@@ -33,6 +33,7 @@ _TAIL = (
     "sensitivity",
     "variants",
     "versions",
+    "since",
 )
 _ORDER = (
     *_HEAD,

@@ -8,9 +8,11 @@ from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
+from mantile.equations.since import Followed, followed
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
+from mantile.library.scenario import Changed
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -23,6 +25,7 @@ _RULE = (style.THIN, style.FAINT)
 _LINE = style.Style(bottom=_RULE)
 NAME, REMARKS, DATE, DIGEST, STATUS = 2, 3, 4, 5, 6  # columns of the lines on which somebody signs
 _MOST = 60  # characters of a name
+_WAS, _NOW, _CHANGE = 4, 5, 6  # columns of what differs from the workbook before
 
 
 def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Quantity) -> Sheet:
@@ -44,6 +47,7 @@ def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Qua
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp.edits)
+    row = _since(book, sheet, row + 1)
     last = _sign_off(book, sheet, row + 1, signatures)
     sheet.print_area = (0, 0, last, _LAST)
     return sheet
@@ -140,6 +144,70 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
         sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
     sheet.set_style(row, 0, _LAST, _LINE)
     return row + 1
+
+
+def _since(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """What differs from the workbook before: inputs as they were and are, results live; the row after it."""
+    before = book.estimate.scenario.since
+    if before is None:
+        return row
+    day = f" of {before.made_on}" if before.made_on else ""
+    title = f"Since {before.workbook}{day}, by {before.made_by}, digest {before.digest}"
+    sheet.set_text(row, 0, title, style.SECTION_HEAD)
+    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    row += 1
+    heads = {0: "what differs", 3: "id", _WAS: "was", _NOW: "is", _CHANGE: "change"}
+    for column, head in heads.items():
+        sheet.set_text(row, column, head, style.HEADER_RIGHT if column >= _WAS else style.HEADER)
+    sheet.set_style(row, 0, _LAST, style.HEADER)
+    for change in before.inputs:
+        row += 1
+        _changed(book, sheet, row, change)
+    if not before.inputs or before.more:
+        row += 1
+        words = f"and {before.more} more" if before.more else "no input"
+        sheet.set_text(row, 0, words, _LINE)
+        sheet.set_style(row, 1, _LAST, _LINE)
+    for line in followed(book.estimate.equations, before.results):
+        row += 1
+        _result(book, sheet, row, line)
+    return row + 2
+
+
+def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> None:
+    """An input that differs, as it was and as it was made."""
+    figure = book.estimate.equations.figures.get(change.id)
+    label = {"model": "Model", "name": "Name"}.get(change.id) if figure is None else figure.label
+    of = f", scenario {change.scenario}" if change.scenario and book.columns > 1 else ""
+    sheet.set_text(row, 0, f"{label or change.id}{of}", _LINE)
+    sheet.set_text(row, 3, change.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
+    unit = "1" if figure is None else figure.unit
+    for column, value in ((_WAS, change.was), (_NOW, change.now)):
+        look = style.value(unit, is_text=not isinstance(value, float)).but(bottom=_RULE, size=style.SMALL)
+        if unit == "1" and isinstance(value, float):
+            look = look.but(form="0.######" if value % 1 else "#,##0")
+        _number(sheet, row, column, "none" if value is None else value, look)
+    if isinstance(change.was, float) and isinstance(change.now, float) and change.was > 0:
+        look = style.table("effect").but(bottom=_RULE)
+        sheet.set_cell(row, _CHANGE, Cell(look, number=change.now / change.was - 1))
+    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.heights[row] = 18
+
+
+def _result(book: EstimateBook, sheet: Sheet, row: int, line: Followed) -> None:
+    """A result of the base scenario: that of the workbook before, and live."""
+    result = line.result
+    unit = style.shown_unit(result.shown_unit)
+    sheet.set_text(row, 0, f"{result.label}, {unit}" if unit not in result.label else result.label, _LINE)
+    sheet.set_text(row, 3, result.figure.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
+    look = style.VALUE.but(form=style.amount(result.digits or 0), bottom=_RULE)
+    book.add_constant(sheet, row, _WAS, line.was, look.but(colour=style.GREY))
+    book.add_quantity(sheet, row, _NOW, line.now, look.but(colour=style.LINK), scenario=ACROSS)
+    book.add_quantity(
+        sheet, row, _CHANGE, line.change, style.table("effect").but(bottom=_RULE), scenario=ACROSS
+    )
+    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.heights[row] = 18
 
 
 def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -> int:
