@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import HOUR, MEGA
 from mantile.equations.cost import Cost
-from mantile.graph.quantity import NOT_KNOWN, Input, Quantity, Section, all_of, defined, is_number, where
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    Input,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    if_known,
+    is_number,
+    where,
+)
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 
@@ -15,7 +25,6 @@ GRID = "Utilisation and price"
 UTILISATIONS = (20, 40, 60, 80, 100)
 """Percent of the paid hours."""
 STEP = defined("grid.price_step", "Step of the price", "1", 0.2, "by which prices are lower and higher")
-_PRICES = {"lower": ("price −20 %", -1), "same": ("price as it is", 0), "higher": ("price +20 %", 1)}
 
 
 @dataclass(frozen=True)
@@ -57,14 +66,21 @@ def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
         workings.append(
             Section(f"Cost at {percent} % utilisation", (used, *made), "what the utilisation changes")
         )
-        known = all_of(possible > 0, is_number(hourly))
-        for name, (label, sign) in _PRICES.items():
-            price = hourly * (1 + STEP) if sign > 0 else hourly * (1 - STEP) if sign else hourly
+        same = rows(
+            f"used{percent}.same",
+            f"At {percent} % utilisation, price as it is",
+            "USD/Mtoken",
+            where(all_of(possible > 0, is_number(hourly)), hourly / (tokens * HOUR) * MEGA, NOT_KNOWN),
+            "per million output tokens",
+            called=f"that at {percent} %",
+        )
+        cells[percent, "same"] = same
+        for name, (label, factor) in {"lower": ("−", 1 - STEP), "higher": ("+", 1 + STEP)}.items():
             cells[percent, name] = rows(
                 f"used{percent}.{name}",
-                f"Per million output tokens, {percent} % used, {label}",
+                f"At {percent} % utilisation, price {label}20 %",
                 "USD/Mtoken",
-                where(known, price / (tokens * HOUR) * MEGA, NOT_KNOWN),
+                if_known(same * factor, same),
             )
     note = "cost per million output tokens at another utilisation, and at another price of an hour"
     return CostGrid(cells, (*workings, rows.section(GRID, note)))
