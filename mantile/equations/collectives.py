@@ -17,7 +17,7 @@ from mantile.equations.constant import RESULT_BYTES, RING_PHASES
 from mantile.equations.network import NO_WAY, Collective
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
-from mantile.equations.roofline import NETWORK, Block
+from mantile.equations.roofline import NETWORK, Block, Ways
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -162,10 +162,19 @@ def _message(
         where(all_of(collective.ranks > 1, is_number(cheapest)), cheapest * (1 - overlap), 0),
         "what is not hidden behind computation",
     )
-    return _block(rows, label, between, message_time, number, size)
+    ways = Ways(collective.names, collective.latencies, tuple(times), cheapest)
+    return _block(rows, label, between, message_time, number, size, ways)
 
 
-def _block(rows: Rows, label: str, between: str, layer_time: Quantity, number: Node, size: Quantity) -> Block:
+def _block(
+    rows: Rows,
+    label: str,
+    between: str,
+    layer_time: Quantity,
+    number: Node,
+    size: Quantity,
+    ways: Ways | None = None,
+) -> Block:
     """The block from the time of one message."""
     count = rows("count", "Number in a pass", "1", number)
     bound = rows("bound", "Bound by", "1", as_node(NETWORK))
@@ -185,6 +194,8 @@ def _block(rows: Rows, label: str, between: str, layer_time: Quantity, number: N
         bytes=size,
         repeats=count,
         network=True,
+        reached={NETWORK: layer_time},
+        ways=ways,
     )
 
 

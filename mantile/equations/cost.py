@@ -42,13 +42,14 @@ class AcceleratorCost:
     A text says so where nobody states power limit or price.
 
     Args:
-        total: W of all in the building, mean.
+        building: W of one in the building, mean; `total` of all.
         provisioned: W to be reserved for all, host and building included.
         price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
         price_young: 1 unless the price is old.
     """
 
+    building: Quantity
     total: Quantity
     provisioned: Quantity
     price: Quantity
@@ -197,6 +198,7 @@ def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[In
     used, hourly = price(rows, workers, owned, names)
     young = offer(rows, workers.inputs, workers.hardware, used, names)
     return AcceleratorCost(
+        building=building,
         total=total,
         provisioned=provisioned,
         price=used,

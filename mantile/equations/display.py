@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import GIBI, GIGA, KILO, MICRO, MILLI, TERA
@@ -15,6 +16,7 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    Words,
     is_number,
     rounded,
     where,
@@ -165,3 +167,25 @@ def in_ms(figure: Named) -> Node:
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     """Words with a figure in them, where somebody knows it."""
     return where(is_number(figure), words, otherwise)
+
+
+def origin(figure: Input) -> tuple[str, str]:
+    """What workings say beside an input: what it means and who states it; how that is known, since when."""
+    status, _, source = figure.source.partition(": ")
+    if not source:
+        return figure.note, figure.source
+    parts = (source,) if figure.id.startswith("efficiency.") else (figure.note, source)
+    if figure.id.startswith(("library.", "system.")):  # of a figure of the library first who states it
+        parts = (source, figure.note)
+    return " · ".join(part for part in parts if part), status
+
+
+def words(figures: Sequence[Input], what: str) -> Words:
+    """What stands beside inputs of workings: their quantity, how it is worked out, source or id."""
+    texts = {
+        "quantity": lambda figure: figure.label,
+        "how it is worked out": lambda figure: origin(figure)[0],
+        "source": lambda figure: origin(figure)[1],
+        "id": lambda figure: figure.id,
+    }
+    return Words(tuple(figures), what, tuple(map(texts[what], figures)))

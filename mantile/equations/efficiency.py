@@ -9,7 +9,16 @@ from functools import cached_property
 from typing import Any
 
 from mantile.equations.constant import GIGA, MICRO
-from mantile.equations.factors import CONDITIONS, DOMAINS, FORMATS, KINDS, KV_FORMATS, RANKS, FactorKind
+from mantile.equations.factors import (
+    CONDITIONS,
+    DOMAINS,
+    FORMATS,
+    KINDS,
+    KV_FORMATS,
+    RANKS,
+    Condition,
+    FactorKind,
+)
 from mantile.equations.fallback import Choice, Fallback, LibraryFigures
 from mantile.equations.formats import CLASSES, Formats
 from mantile.equations.hardware import Hardware
@@ -46,6 +55,7 @@ class FactorInUse:
             use the same.
         tables: the library's figures under each condition; one where they hold always.
         places: which of the tables holds, by user; None where there is only one.
+        conditions: what each table holds for, and `of_condition` its figure; none where there is only one.
     """
 
     kind: FactorKind
@@ -53,6 +63,8 @@ class FactorInUse:
     by_user: Mapping[str, Quantity]
     tables: tuple[LibraryFigures, ...]
     places: Mapping[str, Quantity | None]
+    conditions: tuple[Input, ...]
+    of_condition: tuple[Quantity, ...]
 
     @property
     def main(self) -> Quantity:
@@ -182,12 +194,18 @@ class _Conditions:
         formats: place of the kernel format, by class of matrices.
         kv: place of the KV format.
         ranks: place of the number of ranks, by group of ranks.
+        names: what figures may hold for.
     """
 
     formats: Mapping[str, Quantity]
     kv: Quantity
     ranks: Mapping[str, Quantity]
+    names: Mapping[Condition | None, tuple[Input, ...]]
     rows: tuple[Named, ...]
+
+    def of(self, kind: FactorKind) -> tuple[Input, ...]:
+        """What figures of a factor hold for."""
+        return self.names.get(kind.condition, ())
 
     def places(self, kind: FactorKind) -> Mapping[str, Quantity | None]:
         """Who uses a factor, and the place of the condition that holds there."""
@@ -250,7 +268,12 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
         of_kv,
         *of_ranks.values(),
     )
-    return _Conditions(formats=of_formats, kv=of_kv, ranks=of_ranks, rows=rows)
+    by_condition: dict[Condition | None, tuple[Input, ...]] = {
+        "format": names,
+        "kv": kv_formats,
+        "ranks": measured,
+    }
+    return _Conditions(formats=of_formats, kv=of_kv, ranks=of_ranks, names=by_condition, rows=rows)
 
 
 def _labels(what: str, label: str, names: Iterable[str]) -> tuple[Input, ...]:
@@ -277,6 +300,7 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
             f"{kind.label}{_suffix(kind, value).replace('.', ', ')}",
             kind.unit,
             table.chosen(),
+            source="" if table.choice is None else table.choice.profile.id,
             name=f"{lowered(kind.label)} by {CONDITIONS[kind.condition]}",
         )
         for value, table in zip(DOMAINS[kind.condition], tables, strict=True)
@@ -299,6 +323,8 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
         by_user=by_user,
         tables=tuple(tables),
         places=places,
+        conditions=conditions.of(kind),
+        of_condition=tuple(of_level),
     )
     rows: tuple[Named, ...] = (*figures, *of_level, cell, *by_user.values())
     return factor, Section(kind.label, rows, kind.note, Section.SUBTOTAL)

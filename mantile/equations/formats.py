@@ -45,6 +45,23 @@ CLASSES = {
 
 
 @dataclass(frozen=True)
+class PeakInUse:
+    """Which of the accelerator's peaks products run at.
+
+    Args:
+        key, value: that of the weights' format, and its FLOP/s.
+        other_key, other_value: those of the activations' format: below 16 bit the smaller peak counts.
+        wide: the name of the peak of products with 16-bit activations.
+    """
+
+    key: Quantity
+    value: Quantity
+    other_key: Quantity
+    other_value: Quantity
+    wide: Quantity
+
+
+@dataclass(frozen=True)
 class WeightClass:
     """What the data type of a class of matrices leads to.
 
@@ -68,6 +85,7 @@ class WeightClass:
     activation_bytes: Quantity
     widened: Quantity | None
     stored_only: Quantity | None
+    peak: PeakInUse
 
 
 @dataclass(frozen=True)
@@ -78,6 +96,7 @@ class Formats:
         classes: those of the weights, by class.
         kv_bytes: per channel and token of the cache.
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
+        sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
         activation_default: the data type that activations have until somebody states one.
     """
@@ -86,6 +105,7 @@ class Formats:
     kv_bytes: Quantity
     kv_format: Quantity
     sixteen_peak: Quantity
+    sixteen_format: Quantity
     native: Quantity
     activation_default: Quantity
     sections: tuple[Section, ...]
@@ -122,6 +142,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         kv_bytes=kv_bytes,
         kv_format=kv_format,
         sixteen_peak=chosen.sixteen_peak,
+        sixteen_format=chosen.sixteen_format,
         native=native,
         activation_default=defaults.last,
         sections=(
@@ -178,6 +199,7 @@ class _Activations:
     """The data type of activations, and 16-bit products.
 
     Args:
+        key: name of the peak of their format.
         peak: FLOP/s in the format of the activations; 0 where there is no path.
         sixteen_bit: 1 if that format has 16 bit.
         size: bytes of a value.
@@ -185,6 +207,7 @@ class _Activations:
         quantised_format, quantised_peak: the same of products of weights that are only stored in fewer bits.
     """
 
+    key: Quantity
     peak: Quantity
     sixteen_bit: Quantity
     size: Quantity
@@ -231,6 +254,7 @@ def _activations(
     )
     quantised_format, quantised_peak = _quantised(rows, inputs, hardware, sixteen_format, sixteen_peak)
     return _Activations(
+        key=key,
         peak=peak,
         sixteen_bit=sixteen_bit,
         sixteen_format=sixteen_format,
@@ -354,6 +378,7 @@ def _weight_class(
         activation_bytes=activation_bytes,
         widened=None if name != "experts" else _widened(rows, size, products),
         stored_only=None if name in ("router", "head") else _stored_only(rows, peak, products),
+        peak=PeakInUse(key, peak, chosen.key, chosen.peak, products.wide_format),
     )
     note = "which peak and which kernels the choice leads to"
     return weight_class, rows.section(f"Data type: {label}", note)

@@ -136,7 +136,8 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         "pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step_overhead}
     )
     time_of = dict(zip((block.id for block in blocks), times.figures[:-1], strict=True))
-    shares = by_limit(blocks, by_module, time_of, overhead(blocks, by_module, step_overhead))
+    launches = overhead(blocks, by_module, step_overhead, workers.efficiency["step_host"])
+    shares = by_limit(blocks, by_module, time_of, launches)
     time = Quantity(
         f"{phase.id}.time",
         f"{phase.id.capitalize()} time",
@@ -242,6 +243,7 @@ def host(phase: Phase, workers: Workers) -> Block:
         flops=None,
         bytes=None,
         repeats=None,
+        reached={MEMORY: rate},
     )
 
 
@@ -274,14 +276,21 @@ class _TimesByModule:
         self.labels = {block.id: (block.label, block.group) for block in blocks}
         self.labels["step"] = ("Step overhead", "step")
 
-    def __call__(self, kind: str, label: str, bodies: Mapping[str, Node]) -> ByModule:
-        """One row for each body, by the module's id."""
+    def __call__(
+        self, kind: str, label: str, bodies: Mapping[str, Node], reached: Mapping[str, Quantity] | None = None
+    ) -> ByModule:
+        """One row for each body, by the module's id.
+
+        Args:
+            reached: by the same ids, what the times follow from; their source.
+        """
         rows = Rows(f"{self.phase}.{kind}")
         groups: list[Input] = []
         figures: list[Quantity] = []
         for module, body in bodies.items():
             of, group = self.labels[module]
-            figures.append(rows(module, f"{label}, {lowered(of)}", "s", body))
+            source = "" if reached is None else reached[module].id
+            figures.append(rows(module, f"{label}, {lowered(of)}", "s", body, source=source))
             groups.append(
                 defined(
                     f"{self.phase}.{kind}.group.{module}",
@@ -295,14 +304,19 @@ class _TimesByModule:
         return ByModule(tuple(figures), tuple(groups))
 
 
-def overhead(blocks: Sequence[Block], by_module: _TimesByModule, step_overhead: Quantity) -> ByModule:
+def overhead(
+    blocks: Sequence[Block], by_module: _TimesByModule, step_overhead: Quantity, step_host: Quantity
+) -> ByModule:
     """Launch time of every module in the pass, and the step overhead."""
+    reached = {block.id: block.reached[OVERHEAD] for block in blocks if OVERHEAD in block.reached}
     launches = {
         block.id: block.launch if block.repeats is None else block.launch * block.repeats
         for block in blocks
         if block.launch is not None
     }
-    return by_module("overhead", "Overhead", {**launches, "step": step_overhead})
+    return by_module(
+        "overhead", "Overhead", {**launches, "step": step_overhead}, {**reached, "step": step_host}
+    )
 
 
 def by_limit(
@@ -320,6 +334,7 @@ def by_limit(
             limit,
             limit.capitalize(),
             {module: body for module, body in bodies.items() if body is not None},
+            {block.id: block.reached[limit] for block in blocks if limit in block.reached},
         )
     return shares | {OVERHEAD: launches}
 

@@ -347,6 +347,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(workers.hardware.name for workers in graph.workers),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.memory.free,
+            *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
             graph.decode_workers.memory.outside,
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )

@@ -97,7 +97,7 @@ class Network:
         gather: the same over all ranks of a stage; None in a model without FFNs.
         all_to_all: over the ranks of a stage; None in a model without experts.
         copies: ranks that a token goes to in it; None in a model without experts.
-        p2p_latency, p2p_per_byte: from stage to stage.
+        p2p_latency, p2p_per_byte: from stage to stage; `p2p_crosses` is 1 where that is out of the domain.
         out: B/s of one accelerator out of its domain.
         tp_domains, stage_domains: domains that the TP ranks, and those of a stage, span.
         unlinked: kinds of messages that have no way.
@@ -110,6 +110,7 @@ class Network:
     copies: Quantity | None
     p2p_latency: Quantity
     p2p_per_byte: Quantity
+    p2p_crosses: Quantity
     out: Quantity
     tp_domains: Quantity
     stage_domains: Quantity
@@ -192,12 +193,16 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """An algorithm of a collective: whether the links allow it, its fixed time and its time per byte."""
+    """An algorithm of a collective: whether the links allow it, its fixed time and its time per byte.
+
+    `factor` is the one that the fixed time follows from.
+    """
 
     name: str
     possible: Node
     latency: Node
     per_byte: Node
+    factor: Quantity
 
 
 def network(
@@ -226,7 +231,7 @@ def network(
     if GroupedMatMul in ir.operations():
         exchange, copies, of_exchange = all_to_all(stage, links, _per_token(ir), inputs.ep)
         sections += of_exchange
-    latency, per_byte, no_way, of_stages = p2p(inputs, ranks, links)
+    latency, per_byte, crosses, no_way, of_stages = p2p(inputs, ranks, links)
     collectives = [item for item in (sums, halves, gathers, exchange) if item is not None]
     joined = Rows("network")
     unlinked = joined(
@@ -244,6 +249,7 @@ def network(
         copies=copies,
         p2p_latency=latency,
         p2p_per_byte=per_byte,
+        p2p_crosses=crosses,
         out=out,
         tp_domains=tp.domains,
         stage_domains=stage.domains,
@@ -388,7 +394,8 @@ def collective(
                 f"Algorithm {number}, {label}",
                 "1",
                 algorithm.name,
-                "name of an algorithm",
+                "name of an algorithm, and the factor of its fixed time",
+                algorithm.factor.id,
                 name="algorithms",
             )
         )
@@ -449,33 +456,47 @@ def all_reduce(tp: _Group, links: _Links) -> tuple[Collective, tuple[Section, ..
         for name in ("ring", "one_shot", "two_shot", "in_switch", "torus")
     }
     algorithms = (
-        _Algorithm("ring", tp.within(hardware.link_bandwidth > 0), scale * around, twice / reached["ring"]),
+        _Algorithm(
+            "ring",
+            tp.within(hardware.link_bandwidth > 0),
+            scale * around,
+            twice / reached["ring"],
+            factors["ring_latency"],
+        ),
         _Algorithm(
             "one-shot",
             tp.within(hardware.direct > 0, tp.size <= ONE_SHOT_RANKS),
             scale * factors["one_shot_latency"],
             (tp.size - 1) / reached["one_shot"],
+            factors["one_shot_latency"],
         ),
         _Algorithm(
             "two-shot",
             tp.within(hardware.direct > 0),
             scale * factors["two_shot_latency"],
             twice / reached["two_shot"],
+            factors["two_shot_latency"],
         ),
         _Algorithm(
             "in-switch",
             tp.within(hardware.in_switch > 0),
             scale * factors["in_switch_latency"],
             (tp.size + 1) / tp.size / reached["in_switch"],
+            factors["in_switch_latency"],
         ),
         _Algorithm(
             "torus",
             tp.within(hardware.torus > 0),
             RING_PHASES * tp.hops * factors["torus_hop"],
             twice / reached["torus"],
+            factors["torus_hop"],
         ),
         _Algorithm(
-            "hierarchical", tp.across(links.out), between, RING_PHASES * (tp.gather.inner + tp.gather.outer)
+            "hierarchical",
+            tp.across(links.out),
+            between,
+            RING_PHASES * (tp.gather.inner + tp.gather.outer),
+            factors["network_latency"],
         ),
     )
     sums, section = collective("all_reduce", "all-reduce", tp, algorithms)
@@ -491,24 +512,28 @@ def gather(name: str, label: str, over: _Group, links: _Links) -> tuple[Collecti
             over.within(hardware.direct > 0),
             over.gather.latency,
             over.share / (over.gather.bandwidth * over.bandwidth),
+            over.gather.latency,
         ),
         _Algorithm(
             "ring",
             over.within(hardware.link_bandwidth > 0),
             factors["ring_latency"] + (over.size - 1) * factors["ring_step"],
             over.share / (factors["ring_bandwidth"] * over.bandwidth),
+            factors["ring_latency"],
         ),
         _Algorithm(
             "torus",
             over.within(hardware.torus > 0),
             over.hops * factors["torus_hop"],
             over.share / (factors["torus_bandwidth"] * over.bandwidth),
+            factors["torus_hop"],
         ),
         _Algorithm(
             "hierarchical",
             over.across(links.out),
             over.gather.start + (over.domains - 1) * factors["network_latency"],
             over.gather.inner + over.gather.outer,
+            factors["network_latency"],
         ),
     )
     return collective(name, label, over, algorithms)
@@ -610,32 +635,43 @@ def all_to_all(
     factors, hardware = links.factors, links.hardware
     parts = inside_and_outside(stage, links, per_token, ep)
     algorithms = (
-        _Algorithm("direct", stage.within(hardware.direct > 0), factors["all_to_all_latency"], parts.direct),
+        _Algorithm(
+            "direct",
+            stage.within(hardware.direct > 0),
+            factors["all_to_all_latency"],
+            parts.direct,
+            factors["all_to_all_latency"],
+        ),
         _Algorithm(
             "ring",
             stage.within(hardware.link_bandwidth > 0),
             factors["ring_latency"] + (stage.size - 1) * factors["ring_step"],
             HALF * (stage.size - 1) / (factors["ring_bandwidth"] * stage.bandwidth),
+            factors["ring_latency"],
         ),
         _Algorithm(
             "torus",
             stage.within(hardware.torus > 0),
             stage.hops * factors["torus_hop"],
             QUARTER * stage.size / (factors["torus_bandwidth"] * stage.bandwidth),
+            factors["torus_hop"],
         ),
         _Algorithm(
             "hierarchical",
             stage.across(links.out),
             parts.start + factors["network_latency"],
             maximum(parts.inner, parts.outside / links.out),
+            factors["network_latency"],
         ),
     )
     exchange, section = collective("all_to_all", "all-to-all", stage, algorithms)
     return exchange, parts.copies, (parts.section, section)
 
 
-def p2p(inputs: Workload, ranks: Ranks, links: _Links) -> tuple[Quantity, Quantity, Quantity, Section]:
-    """From a pipeline stage, or CP group, to the next: fixed time, time per byte, whether there is no way."""
+def p2p(
+    inputs: Workload, ranks: Ranks, links: _Links
+) -> tuple[Quantity, Quantity, Quantity, Quantity, Section]:
+    """From a stage, or CP group, to the next: fixed time, time per byte, if out of the domain, if no way."""
     factors, hardware, rows = links.factors, links.hardware, Rows("network.p2p")
     crosses = rows("crosses", "A replica spans domains", "flag", where(ranks.replica > links.domain, 1, 0))
     hop = rows(
@@ -659,4 +695,5 @@ def p2p(inputs: Workload, ranks: Ranks, links: _Links) -> tuple[Quantity, Quanti
         "flag",
         where(all_of(maximum(inputs.pp, inputs.cp) > 1, reached <= 0), 1, 0),
     )
-    return latency, per_byte, no_way, rows.section("Stage to stage", "from one pipeline stage to the next")
+    section = rows.section("Stage to stage", "from one pipeline stage to the next")
+    return latency, per_byte, crosses, no_way, section

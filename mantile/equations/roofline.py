@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mantile.equations.phase import Phase
-from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, maximum, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, expression, maximum, where
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import Module
@@ -14,10 +15,26 @@ COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 
 
 @dataclass(frozen=True)
+class Ways:
+    """The algorithms of a message.
+
+    Args:
+        names: of the algorithms; `latencies` their fixed times, `times` those of the message.
+        cheapest: of these times.
+    """
+
+    names: tuple[Input, ...]
+    latencies: tuple[Quantity, ...]
+    times: tuple[Quantity, ...]
+    cheapest: Quantity
+
+
+@dataclass(frozen=True)
 class Block:
     """A module's rows in one phase, and the rows other places need.
 
     `time` is that of the whole pass; the others are of one execution. `reads` are weights and cache it reads.
+    `reached` is what its time follows from where a limit binds: the rate, the launch, the time of a message.
     """
 
     id: str
@@ -35,6 +52,8 @@ class Block:
     reads: Node | None = None
     network: bool = False
     module: Module | None = None
+    reached: Mapping[str, Quantity] = field(default_factory=dict)
+    ways: Ways | None = None
 
     @property
     def group(self) -> str:
@@ -112,7 +131,18 @@ def operation(rows: Rows, module: Module, work: Work, note: str = "") -> Block:
         repeats=layers,
         reads=work.reads,
         module=module,
+        reached=_reached(work),
     )
+
+
+def _reached(work: Work) -> dict[str, Quantity]:
+    """What compute, memory and launch time follow from: the first figure that is named."""
+    of = {COMPUTE: (work.rate, "FLOP/s"), MEMORY: (work.bandwidth, "B/s"), OVERHEAD: (work.launch, "s")}
+    return {
+        limit: next(part for part in expression(node) if isinstance(part, Quantity) and part.unit == unit)
+        for limit, (node, unit) in of.items()
+        if node is not None
+    }
 
 
 def _busy(rows: Rows, compute: Quantity | None, memory: Quantity | None) -> tuple[Node, Node | str]:

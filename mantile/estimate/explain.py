@@ -15,6 +15,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Words,
     dependents,
     expression,
     is_named,
@@ -270,6 +271,9 @@ class _Ids:
     def range(self, members: Span) -> str:
         first, last = members.members[0].id, members.members[-1].id
         return first if first == last else f"{first}:{last}"
+
+    def words(self, node: Words) -> str:
+        return f"{node.what} of {self.range(Span(node.members))}"
 
     def lies_in_a_row(self, members: Span) -> bool:
         return False

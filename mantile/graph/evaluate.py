@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from mantile.graph.operations import OPERATIONS, Members
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, ancestors, children
+from mantile.graph.quantity import (
+    Apply,
+    InCase,
+    Input,
+    Literal,
+    Node,
+    Quantity,
+    Span,
+    Words,
+    ancestors,
+    children,
+)
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
@@ -51,6 +62,7 @@ class Program:
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
         self.across: list[InCase] = []
+        self.words: dict[Node, Any] = {}
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
@@ -61,6 +73,8 @@ class Program:
                 self.literals.append(node)
             elif isinstance(node, InCase):
                 self.across.append(node)
+            elif isinstance(node, Words):
+                self.words[node] = Members(node.texts)
             elif isinstance(node, Apply):
                 self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
             elif isinstance(node, Span | Quantity):
@@ -107,7 +121,7 @@ class Program:
         """Values of what follows from nothing here, and the steps that remain."""
         values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
         given, steps = _given(self.inputs, inputs, self.steps)
-        values |= given
+        values |= given | self.words
         for other in self.across:
             values[other] = cases[other.case][other.figure]
         return values, steps

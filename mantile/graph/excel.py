@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, Words
 
 
 class Cells(Protocol):
@@ -16,6 +16,8 @@ class Cells(Protocol):
     def across(self, node: InCase) -> str: ...
 
     def range(self, members: Span) -> str: ...
+
+    def words(self, node: Words) -> str: ...
 
     def lies_in_a_row(self, members: Span) -> bool: ...
 
@@ -35,6 +37,8 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
         return cells.across(node), ATOM
     if isinstance(node, Span):
         return cells.range(node), ATOM
+    if isinstance(node, Words):
+        return cells.words(node), ATOM
     if isinstance(node, Literal):
         return _literal(node)
     if not isinstance(node, Apply):

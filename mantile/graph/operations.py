@@ -170,6 +170,10 @@ def _index(members: list[Any], position: Any) -> Any:
     return chosen if complete else _unless(~there, chosen)
 
 
+def _choose(position: Any, *operands: Any) -> Any:
+    return _index(list(operands), position)
+
+
 def _match(key: Any, members: list[Any], _exact: int) -> Any:
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
         return next(
@@ -402,6 +406,7 @@ _TABLE = (
     Operation("floor",         _of_numbers(np.floor),      "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
     Operation("remainder",     _of_numbers(np.mod),        "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
     Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first"),
+    Operation("choose",        _choose,                    "CHOOSE({all})",       "number {0}",                         ATOM,       "branch"),
     Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number"),
     Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),
     Operation("sum_where",     _sum_where,                 "SUMIFS({all})",       "sum of {0} where {1} is {2}",        ATOM,       "first"),

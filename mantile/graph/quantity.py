@@ -234,6 +234,21 @@ class Span(Node):
     members: tuple[Named, ...]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Words(Node):
+    """What stands in words beside figures that stand below each other: their labels, ids or sources.
+
+    Args:
+        members: the figures.
+        what: the words, by the head of their column: quantity, how it is worked out, source, id.
+        texts: of each member.
+    """
+
+    members: tuple[Named, ...]
+    what: str
+    texts: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class InCase(Node):
     """A figure as one case has it, for expressions that look across cases.
@@ -378,12 +393,17 @@ def floor(quotient: Node) -> Apply:
     return apply("floor", quotient)
 
 
-def index(members: Span, position: Operand) -> Apply:
+def index(members: Span | Words, position: Operand) -> Apply:
     """The member at a position counted from 1."""
     return apply("index", members, position)
 
 
-def match(key: Operand, members: Span) -> Apply:
+def choose(position: Operand, *operands: Operand) -> Apply:
+    """The operand at a position counted from 1, for figures that do not stand together."""
+    return apply("choose", position, *operands)
+
+
+def match(key: Operand, members: Span | Words) -> Apply:
     """Where a text or whole number stands in a span, counted from 1."""
     return apply("match", key, members, 0)
 

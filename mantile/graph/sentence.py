@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Words,
     expression,
     is_named,
 )
@@ -131,6 +132,8 @@ class _Printer:
             return _Phrase(f'"{node.value}"' if isinstance(node.value, str) else str(node.value))
         if isinstance(node, Span):
             return _Phrase(self.ends(node))
+        if isinstance(node, Words):
+            return _Phrase(f"{node.what} of {self.ends(Span(node.members))}")
         assert isinstance(node, Apply)
         flag = self.flag(node)
         if flag is not None:
@@ -356,6 +359,11 @@ def _index(printer: _Printer, members: Span, position: Node) -> _Phrase:
     return _Phrase(f"{printer.phrase(members)} at {article}{place:bare}", COMPARISON)
 
 
+def _choose(printer: _Printer, position: Node, *nodes: Node) -> _Phrase:
+    """ "number N of A, B and C"."""
+    return _Phrase(f"number {printer.phrase(position):bare} of {printer.listed(nodes)}", PHRASE)
+
+
 def _match(printer: _Printer, key: Node, members: Span, _exact: Node) -> _Phrase:
     """ "place of K in the keys", "place of the largest of the keys"."""
     if _is_extreme(key, members):
@@ -409,6 +417,7 @@ _FORMS: dict[str, Form] = {
     "minimum": _extreme("smaller", "smallest", "at most"),
     "total": _total,
     "index": _index,
+    "choose": _choose,
     "match": _match,
     "sum_where": _sum_where,
     "count_where": _count_where,

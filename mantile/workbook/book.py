@@ -15,13 +15,14 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, ancestors
+from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, Words, ancestors
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
+HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")  # of sheets of workings
 HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
 ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet comes to
@@ -431,6 +432,12 @@ class _Cells:
             f"{fixed}{self.book.column_letter(address, self.column)}{fixed}{address.row + 1}"
             for address in (first, last)
         )
+        return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
+
+    def words(self, node: Words) -> str:
+        first, last = self.book.block(Span(node.members))
+        letter = xl_col_to_name(HEADS.index(node.what))
+        text = f"${letter}${first.row + 1}:${letter}${last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
     def lies_in_a_row(self, members: Span) -> bool:

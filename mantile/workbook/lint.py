@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, REPEATING
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -80,7 +80,6 @@ ORDER = (
     "Assumptions",
     "Log",
 )
-HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 FUNCTIONS = {
     "IF",
     "AND",
@@ -114,7 +113,7 @@ MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
-    r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
+    r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
     r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"

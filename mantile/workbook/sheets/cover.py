@@ -64,7 +64,7 @@ _CONTENTS = (
         (
             ("Edits", "inputs as generated and now"),
             ("Assumptions", "numbered, with source and effect"),
-            ("Log", "versions, edits, sign-off"),
+            ("Log", "versions, edits, sign-off, trace"),
         ),
     ),
 )

@@ -17,6 +17,7 @@ from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.trace import add_trace
 
 _METRICS = tuple(JUDGED.values())
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
@@ -35,21 +36,21 @@ def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Qua
             "Log",
             "control",
             "What changed, why, and what it did to the answer. The last row is this file, "
-            "recalculated: it differs from the stamp once an input is edited.",
+            "recalculated: it differs from the stamp once an input is edited. Below it the trace.",
         )
     )
     sheet.widths = [54, 80, 300, 306, 120, *([74] * 6)]
     sheet.default_height = 26
     add_title_rows(book, sheet, "Log", _LAST, master)
     _heads(sheet)
-    sheet.freeze, sheet.repeat_rows = (5, 1), (3, 4)
+    sheet.freeze, sheet.repeat_rows, sheet.one_page_wide = (5, 1), (3, 4), True
     row = _versions(book, sheet, 5, stamp)
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp.edits)
     row = _since(book, sheet, row + 1)
-    last = _sign_off(book, sheet, row + 1, signatures)
-    sheet.print_area = (0, 0, last, _LAST)
+    row = _sign_off(book, sheet, row + 1, signatures)
+    sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST), _LAST)
     return sheet
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from mantile.equations.display import LETTERS
+from mantile.equations.display import LETTERS, origin
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import (
     Input,
@@ -27,6 +27,7 @@ from mantile.workbook.book import (
     ANSWERS,
     FIRST,
     HEAD_ROW,
+    HEADS,
     LINKED_IN,
     SHARED,
     Cell,
@@ -45,7 +46,6 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_h
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to
 
-HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")
 _NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
 _SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
@@ -268,12 +268,7 @@ def _reasons(book: EstimateBook, figure: Named) -> str:
 def _how(figure: Named) -> tuple[str, str]:
     if isinstance(figure, Quantity):
         return sentence(figure), figure.source
-    status, _, source = figure.source.partition(": ")
-    if not source:
-        return figure.note, figure.source
-    return " · ".join(
-        part for part in (figure.note if not figure.id.startswith("efficiency.") else "", source) if part
-    ), status
+    return origin(figure)
 
 
 def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:

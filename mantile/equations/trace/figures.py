@@ -1,0 +1,194 @@
+"""The figures of the library that paths end in, each with its row in use, its source and status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mantile.equations.display import converted, words
+from mantile.equations.efficiency import FactorInUse
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.override import Overridable
+from mantile.equations.trace.lines import (
+    NOTHING,
+    OWN,
+    OWN_SOURCE,
+    WIDEST,
+    Line,
+    Table,
+    fixed_text,
+    looked,
+    named,
+    shown_unit,
+)
+from mantile.equations.workers import DECODE
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    Apply,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Span,
+    Words,
+    as_node,
+    count_where,
+    index,
+    is_number,
+    join,
+    match,
+    precedents,
+    span,
+    text,
+    where,
+)
+
+
+@dataclass
+class Figures:
+    """The figures of the library that paths end in: a line for each, by the id of the figure in use."""
+
+    graph: EstimateGraph
+    lines: dict[str, Line] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.overridable: dict[Quantity, tuple[Overridable, Node]] = {}
+        self.factors: dict[Quantity, FactorInUse] = {}
+        self.by_id: dict[str, Quantity] = {}
+        for workers in self.graph.workers:
+            for each in workers.overridable():
+                for figure, default in zip(each.figures, each.defaults, strict=True):
+                    self.overridable[figure] = each, default
+            for factor in workers.efficiency.in_use.values():
+                self.factors |= dict.fromkeys(factor.by_user.values(), factor)
+        self.by_id = {figure.id: figure for figure in self.overridable}
+        texts = dict.fromkeys(("key", "value", "name", "id", "status", "said", "place"), NOTHING)
+        self.lines[NOTHING] = Line(
+            {role: fixed_text(f"figure.0.{role}", text) for role, text in texts.items()}
+        )
+
+    @property
+    def table(self) -> Table:
+        """All lines so far."""
+        return tuple(self.lines.values())
+
+    def of(self, figure: Named, key: str = "") -> str:
+        """The key of the line of a figure in use, which is made where there is none yet.
+
+        Args:
+            key: its id if empty.
+        """
+        key = key or figure.id
+        if key not in self.lines:
+            line = f"figure.{len(self.lines)}"
+            if isinstance(figure, Quantity) and figure in self.overridable:
+                self.lines[key] = self._library(line, key, figure)
+            else:
+                self.lines[key] = self._stated(line, key, figure)
+        return key
+
+    def nearest(self, figure: Quantity, unit: str, begins: str) -> Quantity:
+        """The nearest figure of the library, with a unit, that a figure follows from."""
+        waiting: list[Named] = [figure]
+        for other in waiting:
+            part = other.id.removeprefix(DECODE)
+            if isinstance(other, Quantity):
+                if other in self.overridable and other.unit == unit and part.startswith(begins):
+                    return other
+                waiting += precedents(other)
+        raise AssertionError(f"{figure.id} follows from no figure of the library in {unit}")
+
+    def _stated(self, line: str, key: str, figure: Named) -> Line:
+        """A figure that no profile states: what is asked, or follows from the model."""
+        unit, given = shown_unit(figure.unit), isinstance(figure, Input)
+        return Line(
+            {
+                "key": fixed_text(f"{line}.key", key),
+                "value": looked(f"{line}.value", converted(figure, figure.unit, unit)),
+                "name": fixed_text(f"{line}.name", named(figure.label, unit)),
+                "id": fixed_text(f"{line}.id", figure.id),
+                "status": fixed_text(f"{line}.status", "given" if given else "worked out"),
+                "said": fixed_text(
+                    f"{line}.said", "as asked" if given else "follows from the model and the formats"
+                ),
+                "place": fixed_text(f"{line}.place", NOTHING),
+            },
+            figure,
+        )
+
+    def _library(self, line: str, key: str, figure: Quantity) -> Line:
+        """A figure of a profile, or the override that stands for it."""
+        each, default = self.overridable[figure]
+        unit = shown_unit(figure.unit)
+        rows, found = self._row(line, figure, default)
+        stated = is_number(each.cell)
+
+        def beside(what: str, own: str) -> Node:
+            return where(stated, own, index(words(rows, what), found["place"]))
+
+        value = converted(figure, figure.unit, unit)
+        if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
+            value = where(figure > 0, value, NOT_KNOWN)
+        name = beside("quantity", each.cell.label)
+        cells: dict[str, Named] = {
+            "key": fixed_text(f"{line}.key", key),
+            "value": looked(f"{line}.value", value),
+            "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
+            "id": looked(f"{line}.id", beside("id", each.cell.id)),
+            "status": looked(f"{line}.status", beside("source", OWN)),
+            "said": looked(f"{line}.said", beside("how it is worked out", OWN_SOURCE)),
+        }
+        return Line(cells | found, figure)
+
+    def _row(self, line: str, figure: Quantity, default: Node) -> tuple[tuple[Input, ...], dict[str, Named]]:
+        """Rows of the library, and the place of the one in use among them; of some its id comes first."""
+        factor = self.factors.get(figure)
+        if factor is not None and factor.kind.condition is not None:
+            return self._conditional(line, factor, figure)
+        rows, place = _rows_of(default)
+        return rows, {"place": looked(f"{line}.place", place)}
+
+    def _conditional(
+        self, line: str, factor: FactorInUse, figure: Quantity
+    ) -> tuple[tuple[Input, ...], dict[str, Named]]:
+        """The same of a factor that differs by condition: each chooses among profiles of its own."""
+        user = next(user for user, other in factor.by_user.items() if other is figure)
+        place = factor.places[user]
+        assert place is not None
+        named = Words(factor.of_condition, "source", tuple(each.source for each in factor.of_condition))
+        in_use = [table.choice.profile for table in factor.tables if table.choice is not None]
+        begins = DECODE if in_use and in_use[0].id.startswith(DECODE) else ""  # of decode workers
+        choice = looked(f"{line}.part", join(begins, index(named, place)))
+        profiles = list({profile.id: profile for profile in self._profiles(in_use)}.values())
+        ids = Words(tuple(profiles), "id", tuple(profile.id for profile in profiles))
+        there = looked(f"{line}.fixed", count_where(ids, choice))
+        found = index(span(profiles), match(choice, ids))
+        profile = looked(f"{line}.lead", where(there > 0, found, WIDEST))
+        condition: Node = index(span(factor.conditions), place)
+        ranks = factor.kind.condition == "ranks"
+        mark: tuple[Node | str, ...] = (".tp", text(condition, "0")) if ranks else (".", condition)
+        identifier = looked(f"{line}.links", join(f"efficiency.{factor.kind.name}.", profile, *mark))
+        rows = tuple(row for table in factor.tables for row in table.figures.values())
+        return rows, {
+            "part": choice,
+            "fixed": there,
+            "lead": profile,
+            "links": identifier,
+            "place": looked(f"{line}.place", match(identifier, words(rows, "id"))),
+        }
+
+    def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
+        """The profiles in use of all choices of the workers that some are of."""
+        of_all = [[choice.profile for choice in workers.efficiency.choices] for workers in self.graph.workers]
+        profiles = next((profiles for profiles in of_all if set(some) <= set(profiles)), [])
+        return tuple(profile for profile in profiles if profile.id in self.graph.figures)
+
+
+def _rows_of(default: Node) -> tuple[tuple[Input, ...], Node]:
+    """The rows of the library that a figure is looked up in, and the place of the one in use."""
+    if isinstance(default, Input):
+        return (default,), as_node(1)
+    assert isinstance(default, Apply) and default.operation == "index"
+    rows, place = default.arguments
+    assert isinstance(rows, Span)
+    return tuple(row for row in rows.members if isinstance(row, Input)), place

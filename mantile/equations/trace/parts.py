@@ -1,0 +1,210 @@
+"""The parts of each headline result, and what each follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mantile.equations.display import as_known, converted
+from mantile.equations.forward import Pass
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import (
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    POWER,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
+from mantile.equations.trace.figures import Figures
+from mantile.equations.trace.lines import (
+    Line,
+    Table,
+    fixed_text,
+    looked,
+    named,
+    shown_unit,
+)
+from mantile.graph.quantity import (
+    Named,
+    Node,
+    all_of,
+    as_node,
+    defined,
+    equal,
+    join,
+    where,
+)
+
+
+def over(metric: Metric) -> str:
+    """What stands over the parts of a headline result."""
+    return f"Parts: {metric.head}"
+
+
+def over_via(metric: Metric) -> str:
+    """The same of one accelerator."""
+    return f"Of one accelerator: {metric.head}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a headline result.
+
+    Args:
+        figure: the part, or what `body` is made of, which then has a `label`.
+        lead: the key of what it follows from.
+        via: what stands on the way there.
+        binds: whether it is taken in place of the largest part.
+        instead: whether it follows from something else, and the key of that.
+    """
+
+    figure: Named
+    lead: Node
+    body: Node | None = None
+    label: str = ""
+    via: Named | None = None
+    binds: Node | None = None
+    instead: tuple[Node, Node] | None = None
+
+
+def _of_pass(of: Pass) -> Node:
+    """The key of what binds a pass."""
+    return join(f"{of.phase.id} ", of.bottleneck)
+
+
+def _of_ttft(graph: EstimateGraph, figures: Figures) -> list[Part]:
+    """Prompts wait for prefills and for decode steps, or for something that a factor stands for."""
+    prefill, decode = _of_pass(graph.prefill), _of_pass(graph.decode)
+    factors = graph.prefill_workers.efficiency.factors
+    leads = {
+        "first_token": as_node(figures.of(factors["first_token"])),
+        "first_step": decode,
+        "held_back": decode,
+        "seat_wait": decode,
+        "transfer": as_node(figures.of(graph.prefill_workers.hardware.scale_out_bandwidth)),
+    }
+    cold = {"burst_wait": _cold_start(graph, figures)}
+    names = [figure.id.rpartition(".")[2] for figure in graph.serving.ttft_parts]
+    return [
+        Part(figure, leads.get(name, prefill), instead=cold.get(name))
+        for figure, name in zip(graph.serving.ttft_parts, names, strict=True)
+    ]
+
+
+def _cold_start(graph: EstimateGraph, figures: Figures) -> tuple[Node, Node]:
+    """Whether a cold start takes most of the warm-up burst, and the key of the factor behind most of it."""
+    factors = graph.prefill_workers.efficiency.factors
+    cold, burst = (graph.figures[f"serving.{name}"] for name in ("cold_start", "burst"))
+    key: Node = as_node(figures.of(factors["cold_start"]))
+    if "expert_cold_start" in factors:
+        of_experts = figures.of(factors["expert_cold_start"])
+        key = where(cold > factors["cold_start"] + factors["cold_start"], of_experts, key)
+    return cold + cold >= burst, key
+
+
+def _of_tpot(graph: EstimateGraph) -> list[Part]:
+    step, stall = graph.serving.tpot_parts
+    return [Part(step, _of_pass(graph.decode)), Part(stall, _of_pass(graph.prefill))]
+
+
+def _of_throughput(graph: EstimateGraph, ttft: Table, figures: Figures) -> list[Part]:
+    """Requests follow each other: what a request takes. At a rate that is served, the rate itself."""
+    served, load = graph.serving, graph.serving.load
+    step, stall = served.tpot_parts
+    later = served.e2e - served.ttft
+    found = [
+        Part(served.ttft, ttft[1]["lead"]),
+        Part(step, _of_pass(graph.decode), later * step / served.tpot, "Decode steps of a request"),
+        Part(stall, _of_pass(graph.prefill), later * stall / served.tpot, "Prefill stalls of a request"),
+    ]
+    if load is not None:
+        rate = graph.inputs.named()["request_rate"]
+        found.append(
+            Part(load.served, as_node(figures.of(rate)), binds=all_of(load.open > 0, load.load <= 1))
+        )
+    return found
+
+
+def _of_memory(graph: EstimateGraph, figures: Figures) -> list[Part]:
+    memory, factors = graph.decode_workers.memory, graph.decode_workers.efficiency.factors
+    requests = as_node(figures.of(memory.batch))
+    return [
+        Part(memory.weights, as_node(figures.of(graph.model.parameters))),
+        Part(memory.kv, requests),
+        Part(memory.logits, requests),
+        Part(memory.activations, as_node(figures.of(memory.step_tokens))),
+        Part(memory.reserve, as_node(figures.of(factors["runtime_reserve"]))),
+    ]
+
+
+def _of_power(graph: EstimateGraph, figures: Figures) -> list[Part]:
+    return [
+        Part(of.total, as_node(figures.of(workers.hardware.tdp)), via=of.building)
+        for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True)
+    ]
+
+
+def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
+    found = []
+    for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True):
+        hardware, basis = workers.hardware, workers.inputs.price_basis
+        begins = hardware.prices["purchase"].id.removesuffix("purchase")
+        for name, price in (
+            ("cloud", "cloud"),
+            ("rental", "rental"),
+            ("owned", "purchase"),
+            ("own", "owned"),
+        ):
+            figures.of(hardware.prices[price], f"{begins}{name}")
+        own = all_of(equal(basis, "owned"), hardware.owned_stated > 0)
+        found.append(Part(of.hourly, where(own, f"{begins}own", join(begins, basis)), via=of.price))
+    return found
+
+
+def all_parts(
+    graph: EstimateGraph, figures: Figures, paths: Mapping[Metric, Table]
+) -> Iterator[tuple[Metric, list[Part]]]:
+    """The parts of each headline result; those of throughput follow from the path of TTFT."""
+    yield TTFT, _of_ttft(graph, figures)
+    yield TPOT, _of_tpot(graph)
+    yield OUTPUT_TOKENS_PER_S, _of_throughput(graph, paths[TTFT], figures)
+    yield MEMORY_PER_ACCELERATOR, _of_memory(graph, figures)
+    yield POWER, _of_power(graph, figures)
+    yield USD_PER_MILLION_OUTPUT_TOKENS, _of_cost(graph, figures)
+
+
+def parts(metric: Metric, found: Sequence[Part]) -> tuple[Table, Table]:
+    """The parts of a headline result, and what stands on the way to what they follow from."""
+    table: list[Line] = []
+    via: list[Line] = []
+    for number, part in enumerate(found, 1):
+        line = f"parts.{metric.attribute}.{number}"
+        cells = _shown(line, part.figure, part.body, part.label)
+        lead: Node = part.lead
+        if part.instead is not None:
+            test, key = part.instead
+            cells["links"], cells["fixed"] = looked(f"{line}.links", lead), looked(f"{line}.fixed", key)
+            lead = where(test, cells["fixed"], cells["links"])
+        cells["lead"] = looked(f"{line}.lead", lead)
+        if part.binds is not None:
+            cells["place"] = defined(f"trace.{line}.place", line, "number", number)
+        table.append(Line(cells, part.figure))
+        if part.via is not None:
+            via.append(Line(_shown(f"via.{metric.attribute}.{number}", part.via), part.via))
+    return tuple(table), tuple(via)
+
+
+_IN_QUOTED = {"s": "ms", "W": "kW"}
+
+
+def _shown(line: str, figure: Named, body: Node | None = None, label: str = "") -> dict[str, Named]:
+    """Value, name and id of a figure."""
+    unit = _IN_QUOTED.get(figure.unit, shown_unit(figure.unit))
+    value = converted(figure if body is None else body, figure.unit, unit)
+    return {
+        "value": looked(f"{line}.value", as_known(figure, figure, value)),
+        "name": fixed_text(f"{line}.name", named(label or figure.label, unit)),
+        "id": fixed_text(f"{line}.id", figure.id),
+    }

@@ -1,0 +1,188 @@
+"""The trace on Log: from each headline result in at most six steps to the figure behind it, edits or not."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import few_of
+from live import as_written, few, loaded, place
+
+from mantile.equations.metrics import (
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    POWER,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
+from mantile.estimate.estimate import estimate
+from mantile.library.scenario import parse_scenario
+from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.layout import lay_out
+from mantile.workbook.write import write_workbook
+
+METRICS = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, POWER, USD_PER_MILLION_OUTPUT_TOKENS)
+MOST_STEPS = 6
+NOTHING = "–"
+STEP, VALUE, NAME, ID, STATUS = range(5)  # columns
+CHIPS = ("h100-sxm", "b200-sxm", "mi355x")
+FIELDS: dict[str, Any] = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 4,
+    "input_tokens": 2000,
+    "output_tokens": 300,
+    "concurrency": 32,
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "dense": FIELDS,
+    "experts": FIELDS | {"model": "mixtral-8x7b", "weights_dtype": "fp8", "ep": 2},
+    "latent": FIELDS | {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "weights_dtype": "nvfp4"},
+    "workers": FIELDS | {"serving": "disaggregated", "decode": {"accelerator": "b200-sxm", "tp": 2}},
+    "rate": FIELDS | {"concurrency": None, "request_rate": 1.0},
+    "static": FIELDS | {"batching": "static"},
+    "stages": FIELDS | {"pp": 2},
+}
+Steps = list[dict[int, Any]]
+
+
+@cache
+def _book(kind: str = "dense") -> EstimateBook:
+    stated = {name: value for name, value in KINDS[kind].items() if value is not None}
+    return lay_out(estimate(parse_scenario(stated, "test"), library=few(CHIPS)))
+
+
+def _steps(book: EstimateBook, shown: dict[tuple[str, int, int], Any]) -> dict[Metric, Steps]:
+    """What each path shows, step by step, the source last."""
+    sheet = book.sheets["Log"]
+    row = next(row for (row, column), cell in sheet.cells.items() if cell.text == "Trace" and not column) + 2
+    paths: dict[Metric, Steps] = {}
+    for metric in METRICS:
+        paths[metric] = []
+        while True:
+            texts = {column: sheet.cells[row, column].text for column in range(5)}
+            paths[metric].append({column: shown.get(("Log", row, column), texts[column]) for column in texts})
+            row += 1
+            if texts[STEP] == "source":
+                break
+    return paths
+
+
+def _native(book: EstimateBook, edits: dict[str, Any] | None = None) -> dict[tuple[str, int, int], Any]:
+    """The values of all formulas of Log after edits of the base scenario."""
+    values = book.values([book.estimate.inputs(0) | (edits or {})])
+    return {
+        ("Log", row, column): values[cell.scenario][cell.expression]
+        for (row, column), cell in book.sheets["Log"].cells.items()
+        if cell.expression is not None
+    }
+
+
+def _value(book: EstimateBook, identifier: str, edits: dict[str, Any] | None = None) -> Any:
+    values = book.values([book.estimate.inputs(0) | (edits or {})])[0]
+    return values[book.estimate.figure(identifier)]
+
+
+@pytest.mark.parametrize("kind", few_of(KINDS, "dense"))
+def test_a_path_leads_from_a_result_to_a_source(kind: str) -> None:
+    """The first step is the result, the last a row of the library or an input, with who states it."""
+    book = _book(kind)
+    paths = _steps(book, _native(book))
+    ids = {identifier for sheet in book.sheets.values() for identifier in sheet.ids.values()}
+    for metric, (*steps, source) in paths.items():
+        assert len(steps) - 1 <= MOST_STEPS
+        value = metric.of(book.estimate.equations.figures)
+        assert steps[0][VALUE] == pytest.approx(metric.shown(_value(book, value.id)), rel=1e-12)
+        taken = [step[ID] for step in steps if step[ID] != NOTHING]
+        assert taken[0] == value.id and set(taken) <= ids, "every step names a row that there is"
+        assert steps[-1][STATUS] not in ("", NOTHING, None) and source[NAME] not in ("", NOTHING, None)
+
+
+@pytest.mark.parametrize("kind", ["dense", pytest.param("experts", marks=pytest.mark.exhaustive)])
+def test_the_path_of_tpot_is_that_of_the_bound_in_force(kind: str) -> None:
+    """Worked out here once more: the limit that takes most of the step, the module that takes most of that,
+    its bytes over the bandwidth that it reaches, and that as a share of the library's figure."""
+    book = _book(kind)
+    equations, values = book.estimate.equations, book.estimate_values[0]
+    result, step, bound, module, rate, figure, _ = _steps(book, _native(book))[TPOT]
+    assert result[VALUE] > step[VALUE] > bound[VALUE] > module[VALUE]
+    times = {limit: float(values[part]) for limit, part in equations.decode.parts.items()}
+    limit = max(times, key=times.__getitem__)
+    assert limit == "memory" and bound[ID] == f"decode.bound.{limit}"
+    assert bound[VALUE] == pytest.approx(times[limit] * 1e3, rel=1e-12)
+    parts = {part.id: float(values[part]) for part in equations.decode.shares[limit].figures}
+    assert module[ID] == max(parts, key=parts.__getitem__)
+    block = next(block for block in equations.decode.blocks if block.id == module[ID].rpartition(".")[2])
+    assert block.repeats is not None and block.bytes is not None
+    size = values[block.bytes] * values[block.repeats]
+    assert module[VALUE] * 1e-3 * rate[VALUE] * 1e9 == pytest.approx(size, rel=1e-9)
+    assert figure[ID] == "library.h100-sxm.memory_bandwidth"
+    assert figure[VALUE] == _value(book, figure[ID]) == 3350
+    assert rate[STATUS] == f"{100 * rate[VALUE] / figure[VALUE]:.0f}% of the figure below"
+
+
+@pytest.mark.parametrize("engine", ["native", pytest.param("formulas", marks=pytest.mark.exhaustive)])
+def test_another_accelerator_that_is_typed_is_named_with_its_bandwidth_and_source(engine: str) -> None:
+    """Also as a spreadsheet program works the file out."""
+    book = _book()
+    if engine == "native":
+        results = [_native(book), _native(book, {"inputs.accelerator": "b200-sxm"})]
+    else:
+        model, cell = CompiledSheets(as_written(book).contents), place(book, "inputs.accelerator")
+        results = [model.calculate(book.sheets, typed) for typed in ({}, {cell: "b200-sxm"})]
+    before, after = (_steps(book, result) for result in results)
+    for paths, chip in ((before, "h100-sxm"), (after, "b200-sxm")):
+        *_, figure, source = paths[TPOT]
+        row = f"library.{chip}.memory_bandwidth"
+        fact = book.estimate.figure(row)
+        status, _, stated = fact.source.partition(": ")  # type: ignore[union-attr]
+        assert (figure[NAME], figure[ID]) == (f"Memory bandwidth, {chip}, GB/s", row)
+        assert figure[VALUE] == _value(book, row) and figure[STATUS] == status
+        assert source[NAME].startswith(stated)
+        assert paths[POWER][-2][ID] == f"library.{chip}.tdp"
+        assert paths[USD_PER_MILLION_OUTPUT_TOKENS][-2][ID] == f"library.{chip}.price_cloud"
+
+
+def test_the_path_changes_with_what_binds() -> None:
+    """A prompt alone on a small share of a model waits for launches, an override stands for the library, and
+    a plan that cannot be has no path."""
+    book = _book()
+    few_bytes = {"inputs.concurrency": 1, "inputs.input_tokens": 10, "inputs.tp": 8}
+    slow_launch = {"efficiency.gemm_launch.override": 400.0}
+    launches = _steps(book, _native(book, few_bytes | slow_launch))[TPOT]
+    assert launches[2][ID] == "decode.bound.overhead"
+    assert launches[-2][ID] == "efficiency.gemm_launch.override" and launches[-2][VALUE] == 400
+    assert launches[-2][STATUS] == "override"
+    links = _steps(book, _native(book, {"hardware.link_bandwidth.override": 0.5}))[TPOT]
+    assert links[1][ID] == "serving.stall" and links[2][ID] == "prefill.bound.network", "prompts take longest"
+    assert links[4][ID] == "prefill.all_reduce.layer_time" and links[-2][VALUE] == 0.5
+    impossible = _steps(book, _native(book, {"inputs.tp": 7}))
+    for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S):
+        assert {step[ID] for step in impossible[metric][1:-1]} == {NOTHING}
+    unknown = _steps(book, _native(book, {"inputs.accelerator": "mi355x"}))[USD_PER_MILLION_OUTPUT_TOKENS]
+    assert unknown[0][VALUE] == "not known" and not isinstance(unknown[-2][VALUE], float)
+
+
+def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path) -> None:
+    """Links of the file lead to cells that hold something, and stay true after edits."""
+    book = _book()
+    file = loaded(write_workbook(book, tmp_path / "run.xlsx"))
+    log, links = file["Log"], 0
+    for row in log.iter_rows():
+        for cell in row:
+            if cell.hyperlink is None or cell.column != ID + 1:
+                continue
+            sheet, _, target = cell.hyperlink.location.replace("'", "").partition("!")
+            found = file[sheet][target]
+            assert found.value is not None, (cell.coordinate, cell.hyperlink.location)
+            links += 1
+            if sheet != "Log":
+                beside = [other.value for other in file[sheet][found.row]]
+                assert cell.data_type == "f" or cell.value in beside
+    paths = _steps(book, _native(book))
+    assert links > sum(len(path) - 1 for path in paths.values())
