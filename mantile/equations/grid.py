@@ -82,5 +82,5 @@ def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
                 "USD/Mtoken",
                 if_known(same * factor, same),
             )
-    note = "cost per million output tokens at another utilisation, and at another price of an hour"
+    note = "cost per million output tokens at other utilisations and prices; as a table on Sensitivity"
     return CostGrid(cells, (*workings, rows.section(GRID, note)))

@@ -20,8 +20,8 @@ _PURPOSE = (
 )
 _APART = (
     "B stands in its usual system and has the figures of the library: what was typed over figures of A's "
-    "hardware, prices and efficiency does not hold for it. Model, workload, framework, formats and degrees "
-    "of parallelism are those of A."
+    "hardware, prices and efficiency does not hold for it.",
+    "Model, workload, framework, formats and degrees of parallelism are those of A.",
 )
 
 
@@ -31,7 +31,7 @@ def alternative_sheet(book: EstimateBook, master: Quantity) -> None:
     if chosen is None:
         return
     sheet = book.add_sheet(Sheet(ALTERNATIVE_SHEET, "outputs", _PURPOSE))
-    sheet.widths = [330, 90, 190, 190, 100, 330]
+    sheet.widths = [310, 110, 150, 150, 100, 380]
     add_title_rows(book, sheet, ALTERNATIVE_SHEET, _NOTE, master)
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
     asked = book.estimate.scenario.alternative
@@ -97,9 +97,11 @@ def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -
     for line in figures.lines:
         _result(book, sheet, row, line)
         row += 1
-    sheet.set_text(row, _LABEL, _APART, style.SOURCE.but(wrap=False))
-    sheet.print_area = (0, 0, row, _NOTE)
-    return row + 1
+    for text in _APART:
+        sheet.set_text(row, _LABEL, text, style.SOURCE.but(wrap=False))
+        row += 1
+    sheet.print_area = (0, 0, row - 1, _NOTE)
+    return row
 
 
 def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from mantile.equations.graph import PROFILED
-from mantile.equations.grid import GRID
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimate.estimate import Estimate
@@ -80,7 +79,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
-    if sheet not in FOLDED or section.title == GRID:
+    if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
 

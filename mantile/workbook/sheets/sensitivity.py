@@ -30,7 +30,7 @@ from mantile.workbook.text_width import cut_to
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
 _LAST = _SOURCE
 _ROOM = (5, 6)  # of the sorted rows: ends of unseen bars
-_CHART_ROWS = 15
+_CHART_ROWS = 13
 _PRICE_COLUMNS = {4: "price −20 %", 5: "as it is", 6: "+20 %"}
 _TABLE = _CHART_ROWS + 4  # row
 _SMALL = style.Style(size=style.SMALL)
