@@ -306,6 +306,11 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     "round_up": [(q.round_up(A / B), 2.0), (q.round_up(B / A - B), -2.0), (q.round_up(A), 3.0)],
     "floor": [(q.floor(A / B), 1.0), (q.floor(A), 3.0)],
     "remainder": [(q.remainder(A, B), 1.0), (q.remainder(A, C), 0.0)],
+    "choose": [
+        (q.choose(1, A, WORD), 3.0),
+        (q.choose(B, A, WORD), "beta"),
+        (q.choose(A, A, WORD), math.nan),
+    ],
     "index": [
         (q.index(NUMBERS, 1), 2.0),
         (q.index(NUMBERS, A), 8.0),

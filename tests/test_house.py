@@ -174,7 +174,7 @@ READERS = ("workbook", "cli", "roundtrip", "verify", "estimate")
 # What they may name of graph/quantity.py: what nodes are, and walks over them.
 NODES = {
     "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section",
-    "Span", "Value", "NOT_KNOWN",
+    "Span", "Value", "Words", "NOT_KNOWN",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
 }  # fmt: skip
 MAKERS = {"Quantity", "Rows", "Apply", "InCase", "Literal", "Section", "Span", "GraphRewrite"}

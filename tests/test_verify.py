@@ -274,13 +274,15 @@ def test_inputs_that_cannot_be_are_refused_by_cell(workbook: Path, tmp_path: Pat
 def test_libreoffice_agrees_and_really_recalculates(workbook: Path, tmp_path: Path) -> None:
     """The same through LibreOffice; a stored value it echoed instead of recalculating would show."""
     assert verify(workbook, "libreoffice").to_dict()["ok"]
-    edited = edit(
+    typed = edit(
         workbook, tmp_path / "edited.xlsx", lambda book: setattr(book["Summary"]["J7"], "value", 100)
     )
-    resaved = recalculate(edited, tmp_path)
+    resaved = recalculate(typed, tmp_path)
     report = verify(resaved).to_dict()
-    assert report["ok"] and report["stored_values_compared"] and report["compared"] == report["formulas"]
-    assert [item["id"] for item in report["edited"]["inputs"]] == ["inputs.concurrency"]
+    edited = report["edited"]
+    assert [*report["mismatches"], *edited["formulas"], *edited["overwritten"]] == []
+    assert report["stored_values_compared"] and report["compared"] == report["formulas"]
+    assert [item["id"] for item in edited["inputs"]] == ["inputs.concurrency"]
 
 
 @pytest.mark.exhaustive

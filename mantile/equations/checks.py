@@ -11,7 +11,7 @@ from functools import cached_property
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
-from mantile.equations.display import in_scenario
+from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import ON
 from mantile.equations.model import ModelSize
@@ -19,6 +19,7 @@ from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.tensors import VECTORS, RankWeights
+from mantile.equations.typed import TypedInputs
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
@@ -40,6 +41,7 @@ from mantile.graph.quantity import (
     match,
     maximum,
     minimum,
+    number_of,
     span,
     substitute,
     sum_of,
@@ -130,6 +132,7 @@ class Checks:
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
         reason: the same, with the code of the first plan check that does not hold in place of invalid.
         possible: 1 if the plan can be.
+        faults: how many cells of inputs and dimensions hold what cannot be; `message` the first, in words.
         state: feasibility, or that a plan that can be is overloaded.
     """
 
@@ -138,6 +141,8 @@ class Checks:
     feasibility: Quantity
     reason: Quantity
     possible: Quantity
+    faults: Quantity
+    message: Quantity
     state: Quantity
     section: Section
 
@@ -152,10 +157,12 @@ class Checked:
     """All of an estimate that the checks look at.
 
     Args:
+        typed: what the cells of inputs hold.
         workers: those that do everything, or prefill and decode workers.
     """
 
     ir: ModelGraph
+    typed: TypedInputs
     workers: tuple[Workers, ...]
     model: ModelSize
     prefill: Pass
@@ -200,6 +207,8 @@ def checks(estimate: Checked) -> Checks:
     rows = sides.of()
     names = ("", "decode")
     all_checks = [
+        Check("INPUT_INVALID", estimate.typed.faults, sides.fixed(0, "flag")),
+        Check("DIMENSION_INVALID", estimate.model.typed.faults, sides.fixed(0, "flag")),
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
@@ -214,13 +223,15 @@ def checks(estimate: Checked) -> Checks:
         *alerts(sides, estimate),
     ]
     all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    verdict = feasibility(sides, all_checks, estimate.workers)
+    verdict = feasibility(sides, all_checks, estimate)
     return Checks(
         checks=tuple(all_checks),
         codes=verdict.codes,
         feasibility=verdict.words,
         reason=verdict.reason,
         possible=verdict.possible,
+        faults=verdict.faults,
+        message=verdict.message,
         state=verdict.state,
         section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
     )
@@ -235,11 +246,14 @@ class _Feasibility:
     reason: Quantity
     possible: Quantity
     state: Quantity
+    faults: Quantity
+    message: Quantity
 
 
-def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]) -> _Feasibility:
-    """The verdict on the plan, by the plan checks and memory."""
-    rows = sides.of()
+def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
+    """The verdict on the plan, by its inputs, the plan checks and memory."""
+    rows, typed, dimensions = sides.of(), estimate.typed, estimate.model.typed
+    workers = estimate.workers
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -247,11 +261,18 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
         if check.group == PLAN
     )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
+    faults = rows("faults", "Inputs and dimensions that cannot be", "flag", typed.faults + dimensions.faults)
+    message = rows(
+        "message",
+        "The first of them, in words",
+        "1",
+        where(typed.faults > 0, typed.message, dimensions.message),
+    )
     invalid = rows(
         "invalid",
-        "Plan checks that do not hold",
+        "Inputs that cannot be, and plan checks that do not hold",
         "flag",
-        sides.fixed(len(plan), "flag", "plan checks") - holds,
+        sides.fixed(len(plan), "flag", "plan checks") - holds + faults,
     )
     on_host = sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in workers])
     in_memory = rows(
@@ -262,10 +283,16 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
         "offload if anything lies on the host",
     )
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
+    has_room = rows("has_room", "By memory, as a flag", "flag", where(room, 1, 0))
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
-    first = index(span(codes), match(0, span(plan)))
+    first = rows(
+        "first",
+        "First reason why the plan cannot be",
+        "1",
+        where(faults > 0, "INPUT_INVALID", index(span(codes), match(0, span(plan)))),
+    )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
-    possible = rows("possible", "The plan can be", "flag", where(all_of(invalid <= 0, room), 1, 0))
+    possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))
     state = words
     for check in checks:
         if check.reason == OVERLOADED:
@@ -285,6 +312,8 @@ def feasibility(sides: _Sides, checks: list[Check], workers: tuple[Workers, ...]
         ),
         possible=possible,
         state=state,
+        faults=faults,
+        message=message,
     )
 
 
@@ -688,14 +717,23 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("DECODE_MFU", estimate.decode.mfu, limit)
     yield Check("PREFILL_MBU", estimate.prefill.mbu, limit)
     yield Check("DECODE_MBU", estimate.decode.mbu, limit)
+    headlines = (
+        served.ttft,
+        served.tpot,
+        served.e2e,
+        served.output_tokens_per_s,
+        estimate.workers[-1].memory.used,
+    )
     errors = sides.of()(
         "errors",
         "Errors among the headline results",
         "flag",
-        where(is_error(served.e2e / estimate.workers[-1].memory.used), 1, 0),
-        "whatever is an error makes end to end or memory one",
+        where(is_error(sum_of([number_of(figure) for figure in headlines])), 1, 0),
+        "what is not known is a text, and none",
     )
-    yield Check("ERROR_VALUE", errors, sides.fixed(0, "flag"))
+    none = sides.fixed(0, "flag")
+    yield Check("ERROR_VALUE", errors, none)
+    yield Check("COST_ERROR_VALUE", estimate.cost.errors, none)
 
 
 def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
@@ -791,7 +829,8 @@ class Verdict:
             scenarios.
         error_count: error checks of all scenarios, and `alert_count` alerts.
         master: 1 if no error check failed in any scenario.
-        headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed.
+        headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed;
+            `inputs` which of them cannot be.
     """
 
     checks: tuple[Check, ...]
@@ -804,11 +843,16 @@ class Verdict:
     headline: Quantity
     alerts: Quantity
     stamp: Quantity
+    inputs: Quantity
 
 
-def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Verdict:
-    """The verdict over the standing checks and the alert that inputs changed, of a number of scenarios."""
-    checks = (*standing, unchanged)
+def verdict(checked: Checks, readable: Check, unchanged: Check, scenarios: int) -> Verdict:
+    """The verdict over all checks of a number of scenarios.
+
+    Args:
+        readable, unchanged: of the overrides, and the alert that inputs changed.
+    """
+    checks = (readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
     alerts = [check for check in checks if not check.error]
     error_count = _count("error_count", "Checks", len(errors) * scenarios)
@@ -856,7 +900,20 @@ def verdict(standing: tuple[Check, ...], unchanged: Check, scenarios: int) -> Ve
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
+        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, scenarios)),
     )
+
+
+def _invalid_inputs(checked: Checks, scenarios: int) -> Node:
+    """The first input of each scenario that cannot be, in words; or that all can be."""
+    faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
+    messages = [
+        join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
+        for scenario, letter in enumerate(LETTERS[:scenarios])
+    ]
+    told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
+    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
+    return join(fine, *told)
 
 
 def _count(name: str, label: str, count: int) -> Input:

@@ -26,9 +26,11 @@ from mantile.graph.quantity import (
     defined,
     if_known,
     index,
+    is_error,
     is_number,
     match,
     minimum,
+    number_of,
     span,
     where,
 )
@@ -64,7 +66,8 @@ class Cost:
 
     Args:
         output_per_second: output tokens, mean over the paid hours.
-        known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old.
+        known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old;
+            `errors` if any of these is an error.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
     """
 
@@ -84,6 +87,7 @@ class Cost:
     known: Quantity
     power_known: Quantity
     prices_young: Quantity
+    errors: Quantity
     accelerators: tuple[AcceleratorCost, ...]
     sections: tuple[Section, ...]
 
@@ -154,6 +158,8 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
+    results = number_of(drawn.total) + number_of(hourly) + number_of(per_million["output"])
+    errors = of_cost("errors", "Errors in power and cost", "flag", where(is_error(results), 1, 0))
     return Cost(
         power=drawn.total,
         joules_per_output_token=drawn.joules_per_output_token,
@@ -171,6 +177,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         known=price_known,
         power_known=drawn.known,
         prices_young=young,
+        errors=errors,
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),
@@ -212,12 +219,13 @@ def draw(
     rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware
 ) -> tuple[Quantity, Quantity, Quantity]:
     """W of an accelerator in the building, of all of them, and to be reserved for all."""
-    idle = rows(
-        "idle",
-        "Idle power of an accelerator",
+    assumed = rows(
+        "idle_assumed",
+        "Idle power of an accelerator, assumed",
         "W",
-        where(hardware.idle > 0, hardware.idle, IDLE_SHARE * hardware.tdp),
+        where(hardware.tdp > 0, IDLE_SHARE * hardware.tdp, NOT_KNOWN),
     )
+    idle = rows("idle", "Idle power of an accelerator", "W", where(hardware.idle > 0, hardware.idle, assumed))
     watts = rows(
         "draw",
         "Power of an accelerator",

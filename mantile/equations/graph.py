@@ -16,7 +16,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.grid import CostGrid, cost_grid
-from mantile.equations.inputs import Workload, workload
+from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines
@@ -28,6 +28,7 @@ from mantile.equations.serving import STATE, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
+from mantile.equations.typed import TypedInputs, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
@@ -47,7 +48,7 @@ class EstimateGraph:
     Args:
         frameworks: what each does by default; `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
-        input_sections: blocks of what is asked.
+        input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
@@ -61,6 +62,7 @@ class EstimateGraph:
     scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
+    typed: TypedInputs
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -160,6 +162,7 @@ def build_graph(
     inputs.set_default("activation_dtype", prefill_workers.formats.activation_default)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
+    typed = typed_inputs(inputs, prefill_workers.hardware, known)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     turns = scheduler(known, inputs)
@@ -195,6 +198,7 @@ def build_graph(
     verdict = checks(
         Checked(
             ir=ir,
+            typed=typed,
             workers=sets,
             model=size,
             prefill=prefill_pass,
@@ -212,6 +216,7 @@ def build_graph(
         scheduler=turns,
         workers=sets,
         input_sections=input_sections,
+        typed=typed,
         model=size,
         prefill=prefill_pass,
         decode=decode_pass,
@@ -290,7 +295,12 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         return (*shared, *(section for section in own if section.rows and section not in shared))
 
     return {
-        "Inputs": (*graph.input_sections, *map(_ranks, graph.workers)),
+        "Inputs": (
+            *graph.input_sections,
+            *graph.typed.sections,
+            follows(graph.inputs, graph.prefill_workers.ranks),
+            *map(_ranks, graph.workers),
+        ),
         "Hardware": (
             *of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
             graph.frameworks.section,
@@ -343,6 +353,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
             *(check.result for check in graph.checks.checks),
+            graph.typed.message,
+            *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.workers),
             *(workers.hardware.name for workers in graph.workers),
             graph.prefill_workers.efficiency.profile,

@@ -172,7 +172,7 @@ def workload(
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
     asked = Workload(**inputs, **decode_inputs)
     ranks = _ranks(asked)
-    return asked, ranks, _sections(asked, ranks)
+    return asked, ranks, _sections(asked)
 
 
 def scenario_input(
@@ -298,25 +298,32 @@ def _ranks(inputs: Workload) -> Ranks:
     )
 
 
-def _sections(inputs: Workload, ranks: Ranks) -> tuple[Section, ...]:
-    """The blocks of the Inputs sheet, in the order of the table, decode workers below the deployment."""
+def follows(inputs: Workload, ranks: Ranks) -> Section:
+    """What inputs say, in numbers, and what cells of inputs follow until they are typed over."""
+    rows = [ranks.continuous]
+    if ranks.disaggregated is not None:
+        rows.append(ranks.disaggregated)
+    if inputs.decode_system is not None:
+        system_default = inputs.decode_system.follows
+        assert isinstance(system_default, Quantity)
+        rows.append(system_default)
+    return Section("From inputs", tuple(rows), "what inputs say, in numbers")
+
+
+def _sections(inputs: Workload) -> tuple[Section, ...]:
+    """The blocks of what is typed, in the order of the table, decode workers below the deployment."""
     named = inputs.named()
     rows: dict[str, list[Named]] = {group: [] for group in _NOTES}
     for field in SCENARIO_FIELDS.values():
         if field.name in named:
             rows[field.group].append(named[field.name])
-    rows[WORKLOAD].append(ranks.continuous)
-    if ranks.disaggregated is not None:
-        rows[WORKLOAD].append(ranks.disaggregated)
     blocks = [Section(group, tuple(rows[group]), note) for group, note in _NOTES.items()]
     if inputs.decode_system is not None:
-        system_default = inputs.decode_system.follows
-        assert isinstance(system_default, Quantity)
         blocks.insert(
             1,
             Section(
                 "Decode workers",
-                (*(entry for name, entry in named.items() if name.startswith(DECODE)), system_default),
+                tuple(entry for name, entry in named.items() if name.startswith(DECODE)),
                 "a cell follows the deployment above until it is typed over",
             ),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.tensors import of_layer
+from mantile.equations.typed import Dimensions, dimensions_typed
 from mantile.graph.quantity import Node, Quantity, Row, Section, expression, is_named, span, sum_of, sum_range
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module, Tensor
@@ -19,12 +20,14 @@ class ModelSize:
 
     Args:
         experts: parameters of the routed experts; None in a model without.
+        typed: what the cells of dimensions hold.
         sections: the blocks of the Model sheet.
     """
 
     parameters: Quantity
     active_parameters: Quantity
     experts: Quantity | None
+    typed: Dimensions
     sections: tuple[Section, ...]
 
 
@@ -53,13 +56,16 @@ def model(ir: ModelGraph) -> ModelSize:
         parameters if experts is None else parameters - experts * (1 - _chosen(ir)),
         "" if experts is None else "all but the routed experts a token does not go through",
     )
+    typed = dimensions_typed(ir)
     return ModelSize(
         experts=experts,
+        typed=typed,
         parameters=parameters,
         active_parameters=active,
         sections=(
             Section("Architecture", tuple(ir.facts.values()), "facts of the checkpoint; structure is grey"),
             *_vision(ir),
+            typed.section,
             Section("Dimensions", ir.sizes, "made of the facts above"),
             rows.section("Size", "from the dimensions above", Section.SUBTOTAL),
         ),

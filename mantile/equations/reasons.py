@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 Rule = Literal["exactly", "within", "at most", "at least"]
-Group = Literal["Structure", "Plan", "Feasibility", "Plausibility", "Alerts"]
+Group = Literal["Inputs", "Structure", "Plan", "Feasibility", "Plausibility", "Alerts"]
 
+INPUTS: Group = "Inputs"
 STRUCTURE: Group = "Structure"
 PLAN: Group = "Plan"
 FEASIBILITY: Group = "Feasibility"
 PLAUSIBILITY: Group = "Plausibility"
 ALERTS: Group = "Alerts"
-GROUPS = (STRUCTURE, PLAN, FEASIBILITY, PLAUSIBILITY, ALERTS)
+GROUPS = (INPUTS, STRUCTURE, PLAN, FEASIBILITY, PLAUSIBILITY, ALERTS)
 """Groups of checks in the order in which they are read. Alerts ask for attention; all others are errors."""
 
 
@@ -47,6 +48,13 @@ def _of_workers(code: str, group: Group, rule: Rule, label: str, meaning: str) -
 
 
 _TABLE = (
+    Reason("INPUT_INVALID", INPUTS, "exactly", "Every input is filled, of its type and in its range",
+           "The cell of an input is empty, or holds what the input cannot be."),
+    Reason("DIMENSION_INVALID", INPUTS, "exactly", "Every dimension of the model is a number in its range",
+           "The cell of a dimension on Model is empty, or holds what the dimension cannot be."),
+    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides are empty, or numbers from 0 on",
+           "The cell of an override holds a text or a negative number; Log names it."),
+
     Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
            "The tensors as stored and the modules of the model count different numbers of parameters."),
     Reason("PREFILL_SUM", STRUCTURE, "within", "Limits add up to prefill time",
@@ -136,7 +144,9 @@ _TABLE = (
     Reason("DECODE_MBU", PLAUSIBILITY, "at most", "Bandwidth used in decode is at most 1",
            "Decode moves more bytes per second than the memory can."),
     Reason("ERROR_VALUE", PLAUSIBILITY, "exactly", "No error value among the results",
-           "End to end or memory cannot be worked out: an input is missing or outside its range."),
+           "Latency, throughput or memory cannot be worked out: a figure that they need is missing."),
+    Reason("COST_ERROR_VALUE", PLAUSIBILITY, "exactly", "No error value in power and cost",
+           "Power or cost cannot be worked out: a figure that they need is missing."),
 
     _of_workers("EXPERTS_UNEVEN", ALERTS, "exactly", "EP divides the experts",
                 "Some ranks hold an expert more than others; the estimate is of the fullest."),

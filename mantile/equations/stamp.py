@@ -15,6 +15,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
+from mantile.equations.typed import AN_ERROR
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -23,11 +24,15 @@ from mantile.graph.quantity import (
     Section,
     absolute,
     as_node,
+    at_least,
+    count_where,
     defined,
     equal,
     index,
+    is_empty,
     is_error,
     is_number,
+    join,
     match,
     maximum,
     number_of,
@@ -41,7 +46,7 @@ STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILL
 
 
 EDITS = "What was edited"
-NO_EDIT, AN_ERROR = "–", "an error"
+NO_EDIT = "–"
 NONE = "none"
 """In place of what an empty override holds."""
 _LISTED = 8  # edits that are named
@@ -61,8 +66,9 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: the inputs; `cells` the words for their cells, `stored` what they held, per scenario, in the
-            same order. Whoever lays out the file fills in both.
+        entries: overrides and dimensions; `cells` the words for their cells, `stored` what they held, per
+            scenario, in the same order. Whoever lays out the file fills in both.
+        invalid: how many overrides are neither empty nor a number from 0 on.
         count: how many hold something else now; `all` with the headline results that do.
         listed: the first of these, of a scenario.
         left: how many are not listed.
@@ -71,6 +77,7 @@ class Edits:
     entries: tuple[Input, ...]
     cells: tuple[Input, ...]
     stored: tuple[Input, ...]
+    invalid: Quantity
     count: Quantity
     all: Quantity
     left: Quantity
@@ -85,12 +92,14 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        unchanged: the alert that inputs or results changed.
+        readable: that overrides and dimensions hold what can be read; `unchanged` the alert that inputs or
+            results changed.
     """
 
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
     edits: Edits
+    readable: Check
     unchanged: Check
     section: Section
 
@@ -119,7 +128,14 @@ def stamp(graph: EstimateGraph) -> Stamp:
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
-    return Stamp(figures=figures, stored=stored, edits=edited, unchanged=alert, section=section)
+    return Stamp(
+        figures=figures,
+        stored=stored,
+        edits=edited,
+        readable=Check("OVERRIDE_INVALID", edited.invalid, none),
+        unchanged=alert,
+        section=section,
+    )
 
 
 def edits(graph: EstimateGraph, results: Quantity) -> Edits:
@@ -132,15 +148,30 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     dimensions = [
         figure for figure in graph.all_inputs() if figure.id.startswith("model.") and not figure.fixed
     ]
+    typed = graph.typed.inputs
+    fields = tuple(item.input for item in typed)
     overridden = {override.id for override in overrides}
     shared = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
-    entries = (*graph.inputs.named().values(), *overrides, *shared, *dimensions)
-    cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries)
-    stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
-    live = tuple(_live(entry) for entry in entries)
-    counted = _counted(entries, stored, live)
+    others = (*overrides, *shared, *dimensions)
+    cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
+    stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
+    live = (*map(_overridden, overrides), *map(_dimension, [*shared, *dimensions]))
+    all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
+    all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
+    all_live: tuple[Named, ...] = (*(_linked(item.input, item.content, "now") for item in typed), *live)
+    counted = _counted((*fields, *others), all_stored, all_live)
     count = counted[-1]
     rows = Rows("stamp.edit")
+    of_overrides = span(live[: len(overrides)])
+    numbers = count_where(of_overrides, at_least(0))
+    how_many = defined("stamp.edit.overrides", "Overrides", "flag", len(overrides))
+    rows.add(how_many)
+    invalid = rows(
+        "invalid",
+        "Overrides that are neither empty nor a number from 0 on",
+        "flag",
+        how_many - numbers - count_where(of_overrides, NONE),
+    )
     rows(
         "count", "Cells that hold something else", "flag", count, "inputs, overrides, assumptions, dimensions"
     )
@@ -158,26 +189,27 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         words = {
             name: rows(f"{number}.{name}", f"Edit {number}, {label}", "1", _told(block, place))
             for name, label, block in (
-                ("cell", "cell", cells),
-                ("was", "as generated", stored),
-                ("now", "now", live),
+                ("cell", "cell", all_cells),
+                ("was", "as generated", all_stored),
+                ("now", "now", all_live),
             )
         }
         listed.append(Edit(words["cell"], words["was"], words["now"]))
     both = rows("all", "Inputs and headline results that changed", "flag", count + results)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - turn))
     return Edits(
-        entries=entries,
+        entries=others,
         cells=cells,
         stored=stored,
+        invalid=invalid,
         count=count,
         all=both,
         left=left,
         listed=tuple(listed),
         sections=(
-            Section("Cells", cells, "what an input is called, and where it is typed"),
-            Section("Held as generated", stored, "what the cells held when the file was made"),
-            Section("Held now", live, "what the cells hold"),
+            Section("Cells", all_cells, "what an input is called, and where it is typed"),
+            Section("Held as generated", all_stored, "what the cells held when the file was made"),
+            Section("Held now", all_live, "what the cells hold"),
             Section("Counted", counted, "cells so far that hold something else: the last counts all"),
             rows.section(
                 EDITS,
@@ -206,22 +238,36 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
     )
 
 
-def _live(entry: Input) -> Quantity:
-    """What the cell of an input holds: a text, or a number. Only a number overrides anything."""
-    is_text = isinstance(entry.value, str)
-    what = where(is_error(entry), AN_ERROR, entry) if is_text else where(is_number(entry), entry, NONE)
+def _linked(entry: Input, figure: Named, name: str) -> Named:
+    """What stands on Inputs of an input."""
+    label = {"cell": "Cell of", "held": "Held:", "now": "Now:"}[name]
+    what: Node = where(is_error(figure), AN_ERROR, figure) if name == "now" else figure
+    return Quantity(f"stamp.{entry.id}.{name}", f"{label} {entry.label}", figure.unit, what)
+
+
+def _overridden(entry: Input) -> Quantity:
+    """What the cell of an override holds. Only a number overrides anything."""
+    return _now(entry, where(is_empty(entry), NONE, entry))
+
+
+def _dimension(entry: Input) -> Quantity:
+    """What the cell of a dimension of the model holds."""
+    return _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
+
+
+def _now(entry: Input, what: Node) -> Quantity:
     return Quantity(f"stamp.{entry.id}.now", f"Now: {entry.label}", entry.unit, what)
 
 
 def _counted(
-    entries: tuple[Input, ...], stored: tuple[Input, ...], live: tuple[Quantity, ...]
+    entries: tuple[Input, ...], stored: tuple[Named, ...], live: tuple[Named, ...]
 ) -> tuple[Quantity, ...]:
     """How many cells hold something else, counted from the first on. No number counts as 0 here."""
     counted: list[Quantity] = []
     for entry, then, now in zip(entries, stored, live, strict=True):
         before = counted[-1] if counted else as_node(0)
         same = equal(now, then)
-        if not isinstance(entry.value, str):
+        if isinstance(entry.value, int | float):  # not a text, nor an override, which may hold no number
             held = number_of(then)
             same = absolute(number_of(now) - held) <= TOLERANCE * absolute(held)
         edits = where(same, before, before + 1)

@@ -52,12 +52,16 @@ _SMALLEST_SHARE = 0.05  # of a pass, of a block on the roofline chart
 
 @dataclass(frozen=True)
 class Heading:
-    """The answer and the plan in words. `first`, `speeds` and `workload`, parts of them, stand elsewhere."""
+    """The answer and the plan in words, or which input cannot be.
+
+    `first`, `speeds`, `workload` and `asked`, parts of them, stand elsewhere.
+    """
 
     first: Quantity
     speeds: Quantity
     answer: Quantity
     workload: Quantity
+    asked: Quantity
     plan: Quantity
     status: Quantity
 
@@ -195,18 +199,21 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         text(inputs.concurrency, "0"),
         " concurrent requests · ",
     )
-    asked = _text("workload", "Workload", workload)
+    tokens = _text("workload", "Workload", workload)
     disaggregated = graph.prefill_workers.ranks.disaggregated
     degrees = [_degrees(graph.prefill_workers)]
     if disaggregated is not None:
         degrees.append(_degrees(graph.decode_workers, disaggregated > 0))
     engine = (inputs.framework, " · ", inputs.batching, " batching")
-    plan = join(asked, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
+    in_words = join(tokens, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
+    asked = _text("asked", "Workload and plan as asked", in_words)
+    plan = where(graph.checks.faults > 0, graph.checks.message, asked)
     return Heading(
         first=first,
         speeds=speeds,
         answer=_text("answer", "The answer", answer),
-        workload=asked,
+        workload=tokens,
+        asked=asked,
         plan=_text("plan", "Workload and plan", plan),
         status=status(verdict),
     )

@@ -273,7 +273,7 @@ class _Ids:
         return first if first == last else f"{first}:{last}"
 
     def words(self, node: Words) -> str:
-        return f"{node.what} of {self.range(Span(node.members))}"
+        return f"{node.what} of {self.range(node.span)}"
 
     def lies_in_a_row(self, members: Span) -> bool:
         return False

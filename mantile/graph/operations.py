@@ -285,6 +285,11 @@ def _is_number(value: Any) -> Any:
     return ~np.isnan(value)
 
 
+def _is_empty(value: Any) -> Any:
+    """Whether nobody set it: NaN stands for an empty cell."""
+    return False if _is_text(value) else np.isnan(value)
+
+
 def _is_error(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "USO":
         return np.not_equal(value, value) if value.dtype.kind == "O" else False  # texts, errors among them
@@ -360,6 +365,8 @@ def _join(left: Any, right: Any) -> Any:
         return left + right
     if any(np.ndim(part) == 0 and not isinstance(part, str | np.str_) for part in (left, right)):
         return math.nan  # an error on either side is one
+    if not (_is_text(left) and _is_text(right)):
+        return np.full(np.broadcast_shapes(np.shape(left), np.shape(right)), math.nan)
     return np.char.add(left, right)
 
 
@@ -415,6 +422,7 @@ _TABLE = (
     Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
     Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
     Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
+    Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth"),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),

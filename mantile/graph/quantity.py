@@ -16,6 +16,7 @@ from mantile.graph.operations import ARITIES
 Number = int | float
 Value = Number | str
 
+_LISTED = 4  # choices that are named
 NOT_KNOWN = "not known"
 """In place of a number that nobody knows. What is worked out from it is an error."""
 
@@ -157,11 +158,21 @@ class Input(Node):
             and not (self.integer and value != int(value))
         ):
             return ""
+        return self.expected
+
+    @property
+    def expected(self) -> str:
+        """What it may be, in words."""
+        if isinstance(self.value, str):
+            listed = ", ".join(map(str, self.choices[:_LISTED]))
+            more = f" or another of its list of {len(self.choices)}" if len(self.choices) > _LISTED else ""
+            return f"one of {listed}{more}" if not more else f"{listed}{more}"
+        low, high = self.minimum, self.maximum
         kind = "a whole number" if self.integer else "a number"
         limits = (
-            f" from {low:,g} to {high:,g}"
+            f" from {low:,.15g} to {high:,.15g}"
             if low is not None and high is not None
-            else f" of at least {low:,g}"
+            else f" of at least {low:,.15g}"
             if low is not None
             else ""
         )
@@ -247,6 +258,11 @@ class Words(Node):
     members: tuple[Named, ...]
     what: str
     texts: tuple[str, ...]
+
+    @property
+    def span(self) -> Span:
+        """The figures themselves."""
+        return Span(self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +457,11 @@ def below(bound: Operand) -> Apply:
 
 def is_number(operand: Operand) -> Apply:
     return apply("is_number", operand)
+
+
+def is_empty(operand: Operand) -> Apply:
+    """Whether the cell of an input is empty; of the input itself, since a link to an empty cell shows 0."""
+    return apply("is_empty", operand)
 
 
 def is_error(operand: Operand) -> Apply:

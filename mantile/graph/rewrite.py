@@ -85,6 +85,8 @@ class GraphRewrite:
         while True:
             before = len(affected)
             for node, parts in order:
+                if isinstance(node, Input) and node.fixed:
+                    continue  # what a file holds is the same in all cases
                 if node not in self._rewritten and node not in affected and not affected.isdisjoint(parts):
                     affected.add(node)
                 if isinstance(node, Span) and node in affected:

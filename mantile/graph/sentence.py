@@ -133,7 +133,7 @@ class _Printer:
         if isinstance(node, Span):
             return _Phrase(self.ends(node))
         if isinstance(node, Words):
-            return _Phrase(f"{node.what} of {self.ends(Span(node.members))}")
+            return _Phrase(f"{node.what} of {self.ends(node.span)}")
         assert isinstance(node, Apply)
         flag = self.flag(node)
         if flag is not None:

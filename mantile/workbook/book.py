@@ -194,6 +194,8 @@ class Book:
         self.sheets: dict[str, Sheet] = {}
         self.addresses: dict[Node, CellAddress] = {}
         self.input_cells: dict[tuple[str, int], tuple[str, int, int]] = {}
+        self.cells: dict[Named, Input] = {}  # what stands for the cell of an input, wherever that is
+        self.used: dict[Named, Quantity] = {}  # what formulas read of an input
         self.own_inputs: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.names: dict[str, str] = {}
         self.cases: list[Case] = []
@@ -289,7 +291,9 @@ class Book:
         Absolute with a sheet name where `sheet` is None.
         """
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
-        address = local or self.addresses.get(figure)
+        if figure in self.cells:
+            return self._typed_at(self.cells[figure], column, sheet)
+        address = local or self.addresses.get(self.used.get(figure, figure))
         if address is None:
             raise AssertionError(f"{figure.id} stands nowhere")
         letter = self.column_letter(address, column)
@@ -298,6 +302,11 @@ class Book:
             return f"='{address.sheet}'!${letter}${address.row + 1}"
         place = f"${letter}${address.row + 1}" if address.absolute else f"{letter}{address.row + 1}"
         return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
+
+    def _typed_at(self, figure: Input, column: int, sheet: str | None) -> str:
+        """The reference to the cell in which an input is typed."""
+        name, row, at = self.input_cells[figure.id, column]
+        return f"{xl_col_to_name(at)}{row + 1}" if name == sheet else reference(name, row, at)
 
     def column_letter(self, address: CellAddress, column: int) -> str:
         """The column of a figure as a scenario or further case sees it, as letters.
@@ -435,7 +444,7 @@ class _Cells:
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
     def words(self, node: Words) -> str:
-        first, last = self.book.block(Span(node.members))
+        first, last = self.book.block(node.span)
         letter = xl_col_to_name(HEADS.index(node.what))
         text = f"${letter}${first.row + 1}:${letter}${last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"

@@ -5,11 +5,16 @@ Its sheets have a column for each scenario, and a file of it holds what it was m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from math import isnan
 from typing import Any
+
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.display import LETTERS, Currency, as_known, in_unit
 from mantile.equations.metrics import METRICS
+from mantile.equations.stamp import NONE
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
@@ -41,6 +46,9 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
+        typed = estimate.equations.typed.inputs
+        self.cells = {item.cell: item.input for item in typed}
+        self.used = {item.input: item.used for item in typed}
         self.currency = _currency(estimate)
 
     def displayed(self, figure: Named, unit: str) -> Node:
@@ -66,6 +74,26 @@ class EstimateBook(Book):
             if name in ("accelerator", "system")
             else None
         )
+
+    def store_inputs(self, entries: Iterable[tuple[Input, Input, Input]]) -> None:
+        """Store what the cells of inputs hold as generated, with words for their places.
+
+        Args:
+            entries: inputs, each with what takes the words for its cell and what takes what it holds.
+        """
+        for entry, cell, held in entries:
+            for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
+                sheet, row, at = self.input_cells[entry.id, column]
+                value = values[entry]
+                stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
+                stamps[held.id] = value if isinstance(value, str) else NONE if isnan(value) else float(value)
+
+    def stored(self, figure: Input, column: int) -> Value:
+        """What a row holds that says what was there when the file was made."""
+        if figure.id not in self.stamps[column]:  # where inputs are typed is known once they stand there
+            typed = self.estimate.equations.typed.inputs
+            self.store_inputs((item.input, item.place, item.held) for item in typed)
+        return self.stamps[column][figure.id]
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""

@@ -566,6 +566,29 @@ CHANGES: tuple[Change, ...] = (
         formula="|".join(re.escape(words.replace(" ", "")) for words in _LEVELS),
         why="a text, in the field's words",
     ),
+    Change(
+        since=(0, 10),
+        ids=r"cost\.idle",
+        formula=_in_any_case("IF([hardware.idle]>0,[hardware.idle],[cost.idle_share]*[hardware.tdp])"),
+        why="not known where nobody states a power limit; 0.9.0 said 0 W",
+    ),
+    Change(
+        since=(0, 10),
+        ids=r"checks\.errors",
+        formula=_in_any_case("IF(ISERROR([serving.e2e]/[memory.used]),1,0)"),
+        why="every headline result is looked at; 0.9.0 looked at two",
+    ),
+    *(
+        Change(
+            since=(0, 10), ids=ids, formula=body, why="a plan whose inputs cannot be is not possible either"
+        )
+        for ids, body in (
+            (r"checks\.room", r"=IF\(MIN\([^()]*\)>0,\[checks\.held\],\"insufficient_memory\"\)"),
+            (r"checks\.possible", r"=IF\(AND\(\[(?:[\w.]+\.)?checks\.invalid\]<=0,MIN\([^()]*\)>0\),1,0\)"),
+            (r"checks\.invalid", r"=\[checks\.fixed\.flag\.\d+\]-\[(?:[\w.]+\.)?checks\.plan_holds\]"),
+            (r"checks\.reason", r"=IF\(\[checks\.invalid\]>0,INDEX\(.*\),\[checks\.room\]\)"),
+        )
+    ),
 )
 
 

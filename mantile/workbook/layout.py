@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isnan
-
-from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
-from mantile.equations.stamp import NONE, Edits, Stamp, stamp
+from mantile.equations.stamp import Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
 from mantile.graph.quantity import Quantity, Section
@@ -104,7 +101,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     equations = estimate.equations
     headline_stamp = stamp(equations)
     _store_headlines(book, headline_stamp)
-    check_verdict = verdict(equations.checks.checks, headline_stamp.unchanged, book.columns)
+    check_verdict = verdict(equations.checks, headline_stamp.readable, headline_stamp.unchanged, book.columns)
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
 
@@ -128,10 +125,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
-    _store_inputs(book, headline_stamp.edits)
-    signatures = sign_off(headline_stamp.edits, book.digest, book.columns)
-    of_edits = (*headline_stamp.edits.sections, signatures.section)
-    _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
+    edits = headline_stamp.edits
+    book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
+    signatures = sign_off(edits, book.digest, book.columns)
+    _add_workings(book, {EDITS_SHEET: (*edits.sections, signatures.section)}, master, EDITS_SHEET)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
@@ -152,16 +149,6 @@ def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:
             stored.id: value if isinstance(value := values[figure], str) else float(value)
             for figure, stored in zip(headline_stamp.figures, headline_stamp.stored, strict=True)
         }
-
-
-def _store_inputs(book: EstimateBook, edits: Edits) -> None:
-    """Store what the cells of inputs hold as generated, with their places."""
-    for column, (stamps, values) in enumerate(zip(book.stamps, book.estimate_values, strict=True)):
-        for entry, cell, held in zip(edits.entries, edits.cells, edits.stored, strict=True):
-            sheet, row, at = book.input_cells[entry.id, column]
-            value = values[entry]
-            stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
-            stamps[held.id] = value if isinstance(value, str) else NONE if isnan(value) else float(value)
 
 
 def _add_workings(

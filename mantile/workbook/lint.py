@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -103,6 +103,7 @@ FUNCTIONS = {
     "CHOOSE",
     "LARGE",
     "RANK",
+    "ISBLANK",
     "ISERROR",
     "ISNUMBER",
     "N",
@@ -145,7 +146,10 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
     "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
-    "refers-right": "A formula of workings refers to sheets to the left of its own, never to the right.",
+    "refers-right": (
+        "A formula of workings refers to sheets to the left of its own, never to the right; Inputs may refer "
+        "to the ids of the library."
+    ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
         "The heads of a sheet of workings stay on the screen and are repeated on each printed page."
@@ -376,6 +380,8 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
+        elif name == "Inputs" and other == "Hardware" and c1 == c2 == SHARED + 1 and last > first:
+            continue  # a list of ids
         elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
 

@@ -17,6 +17,7 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.metrics import worked_out_id
+from mantile.equations.typed import USED
 from mantile.graph.quantity import Input
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -242,14 +243,14 @@ class Places:
         return {(name, row): (name, other) for row, other in matches.items()}
 
     def _book_labels(self, sheet: Sheet) -> dict[int, _Labels]:
-        """What tells the rows of a sheet of the book from each other."""
+        """What tells the rows of a sheet of the book from each other; a number in a list does not."""
         rows: dict[int, _Labels] = {}
         for (row, column), cell in sorted(sheet.cells.items()):
             labels = rows.get(row, _Labels())
             if cell.expression is not None and cell.entry is None:
                 formula = self.book.formula_text(sheet, cell)
                 labels = labels.and_figure(column, self._figure(sheet.name, formula, self.book_ids))
-            elif cell.text and cell.entry is None:
+            elif cell.text and cell.entry is None and not cell.text.isdigit():
                 labels = labels.and_text(column, cell.text)
             elif cell.number is None and cell.entry is None and cell.expression is None:
                 continue  # only a style
@@ -263,7 +264,7 @@ class Places:
             labels = rows.get(row, _Labels())
             if isinstance(content, Formula):
                 labels = labels.and_figure(column, self._figure(name, content, self.file_ids))
-            elif isinstance(content, str) and content:
+            elif isinstance(content, str) and content and not content.isdigit():
                 labels = labels.and_text(column, content)
             rows[row] = labels
         return rows
@@ -304,6 +305,8 @@ class Places:
     def _book_reference(self, reference: Reference) -> str:
         def token(sheet: str, row: int, column: int) -> str:
             entry = self.book_ids.get((sheet, row))
+            if entry is not None and entry.id.startswith(USED) and entry.id in self.lacking:
+                entry = replace(entry, id=f"inputs.{entry.id.removeprefix(USED)}")  # read from their cells
             return self._token(entry, (sheet, row, column), column, reference.dollar)
 
         def counts(sheet: str, row: int) -> bool:

@@ -90,6 +90,7 @@ _BY_UNIT = {
     "B/request": _WHOLE,
     "B/token": "#,##0.00",
     "tolerance": "0E+0",
+    "1/year": "0.000",
     "flag": "0",
     "level": "0",
     "number": "0",

@@ -44,6 +44,11 @@ _PHASE = (
     "mbu",
 )
 _COST = ("cost.electricity_per_day", "cost.tokens_per_day")
+_PRICE = (
+    "price",
+    *(f"offer_{part}" for part in ("provider", "region", "term", "day", "age")),
+    *(f"offer_{end}{by}" for end in ("lowest", "highest") for by in ("", "_by")),
+)
 _HARDWARE = ("name", "generation", "vendor", "system", "topology", "link", "memory_seen", "native")
 PERCENT = "%"  # a matter of the number format: the value stays a share
 _UNITS = {"s": "ms", "B": "GB", "B/s": "GB/s", "FLOP/s": "TFLOP/s"}
@@ -89,7 +94,8 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
             yield from ((figures[name], unit) for name in (f"{phase}.step.time",) if name in figures)
         case "Serving" | "Cost":
             yield from ((figure, metric.display_unit) for metric, figure in graph.headlines.items())
-            yield from ((figures[name], "") for name in _COST if name in figures)
+            names = [*_COST, *(f"{prefix}cost.{name}" for prefix in prefixes for name in _PRICE)]
+            yield from ((figures[name], "") for name in names if name in figures)
 
 
 def _in_use(overridable: Overridable) -> Iterator[tuple[Named, str]]:

@@ -24,7 +24,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
     last = FIRST + book.columns + 2
     sheet.widths = [30, 310, 104, 104, 86, 96, 84, *([76] * book.columns), 44, 70, 180]
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
-    sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 8, 7: 22}
+    sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 18, 7: 22}
     sheet.default_height = 20
     _tiles(book, sheet, verdict, last)
     _heads(book, sheet, last)
@@ -51,6 +51,7 @@ def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> Non
     book.add_quantity(sheet, 5, 1, verdict.master, note.but(indent=0, form=form), scenario=ACROSS)
     sheet.set_text(5, 2, "an alert asks for attention and does not fail the book", note)
     sheet.set_text(5, 5, "live results against those stored when the file was made", note)
+    book.add_quantity(sheet, 6, 0, verdict.inputs, style.Style(size=style.SMALL), scenario=ACROSS)
     for row, look in ((3, tile), (4, big), (5, note)):
         sheet.set_style(row, 0, last, look)
 

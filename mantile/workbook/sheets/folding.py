@@ -13,13 +13,15 @@ from itertools import takewhile
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
+from mantile.equations.typed import BEHIND_INPUTS
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
 
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
-FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+INPUTS_SHEET = "Inputs"
+FOLDED = (INPUTS_SHEET, *LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets whose blocks fold."""
 
 _LISTED = 5  # titles of blocks that are named
@@ -79,6 +81,8 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
+    if sheet == INPUTS_SHEET:  # what is typed and what is wrong with it stands open
+        return [row.id.startswith(BEHIND_INPUTS) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]

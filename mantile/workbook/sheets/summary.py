@@ -155,6 +155,7 @@ def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=style.SMALL))
+    book.add_quantity(sheet, CHART_DATA + 1, FIRST + 1, texts.asked, style.Style(size=style.SMALL))
     book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
     link = "internal:'Checks'!A1"
     sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link=link)

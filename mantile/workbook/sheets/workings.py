@@ -157,8 +157,12 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
         how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
         _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
         for column in range(book.columns):
-            is_text = isinstance(book.estimate_values[column].get(figure), str)
-            look = style.value(unit, is_text=is_text).but(bold=True)
+            value = book.estimate_values[column].get(figure)
+            look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
+            if isinstance(value, str):
+                look = look.but(wrap=True)
+                height = needed_height(value, look, sheet.widths[FIRST + column])
+                sheet.heights[row] = max(sheet.heights[row], height)
             sheet.set_cell(row, FIRST + column, Cell(look, expression=shown, scenario=column))
         row += 1
     sheet.blocks.append((start, row - 1))
@@ -293,9 +297,9 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         return
     book.register(figure, CellAddress(sheet.name, row))
     if figure.fixed:
-        for column, stamps in enumerate(book.stamps):
-            look = style.value(figure.unit, role="fixed")
-            sheet.set_cell(row, FIRST + column, value_cell(look, stamps[figure.id], column))
+        look = style.value(figure.unit, role="fixed")
+        for column in range(book.columns):
+            sheet.set_cell(row, FIRST + column, value_cell(look, book.stored(figure, column), column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     add_free_cell(book, sheet, row, figure, look)

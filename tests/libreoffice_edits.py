@@ -1,0 +1,104 @@
+"""Edits as people make them, typed into a workbook in LibreOffice: run by a Python that has `uno`.
+
+    python3 libreoffice_edits.py FILE.xlsx EDITS.json PROFILE
+
+EDITS.json holds cells to look at, as [sheet, cell], and edits, each a list of [sheet, cell, what is
+typed]: null deletes, "=..." is a formula. For each the workbook is recalculated, what it says is kept, and the
+cells get back what they held. Printed as JSON, for the workbook as it is, for each edit, and at the end
+again: texts by cell, and the places of error values.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import uno
+from com.sun.star.beans import PropertyValue
+from com.sun.star.connection import NoConnectException
+
+ERRORS = 4  # com.sun.star.sheet.FormulaResult
+
+
+def connected(profile: str, pipe: str) -> Any:
+    """The context of an office that was just started."""
+    local = uno.getComponentContext()
+    resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
+    for _ in range(200):
+        try:
+            return resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
+        except NoConnectException:
+            time.sleep(0.2)
+    raise SystemExit(f"no office answers on {pipe} with profile {profile}")
+
+
+def type_into(cell: Any, what: Any) -> None:
+    """Type a number, a text or a formula, or delete what is there."""
+    if what is None:
+        cell.clearContents(1 | 2 | 4 | 16)  # values, dates, texts, formulas
+    elif isinstance(what, str) and what.startswith("="):
+        cell.setFormula(what)
+    elif isinstance(what, str):
+        cell.setString(what)
+    else:
+        cell.setValue(what)
+
+
+def seen(document: Any, wanted: list[list[str]]) -> dict[str, Any]:
+    """What the workbook says: texts of the cells that are asked for, and where errors are."""
+    document.calculate()
+    sheets = document.Sheets
+    errors = []
+    for name in sheets.ElementNames:
+        ranges = sheets.getByName(name).queryFormulaCells(ERRORS)
+        errors += [
+            f"{name}!{part.split('.')[-1]}" for part in ranges.RangeAddressesAsString.split(";") if part
+        ]
+    texts = {
+        f"{sheet}!{cell}": sheets.getByName(sheet).getCellRangeByName(cell).String for sheet, cell in wanted
+    }
+    return {"errors": errors, "texts": texts}
+
+
+def main(path: str, task: str, profile: str) -> None:
+    """Open, edit, look, put back."""
+    asked = json.loads(Path(task).read_text())
+    pipe = f"mantile{abs(hash(profile))}"
+    office = subprocess.Popen(
+        [
+            "soffice",
+            f"-env:UserInstallation=file://{profile}",
+            "--headless",
+            "--norestore",
+            f"--accept=pipe,name={pipe};urp;",
+        ]
+    )
+    try:
+        context = connected(profile, pipe)
+        desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
+        hidden = PropertyValue(Name="Hidden", Value=True)
+        document = desktop.loadComponentFromURL(f"file://{path}", "_blank", 0, (hidden,))
+        document.calculateAll()
+        found = [seen(document, asked["look"])]
+        for edit in asked["edits"]:
+            cells = [document.Sheets.getByName(sheet).getCellRangeByName(cell) for sheet, cell, _ in edit]
+            before = [cell.getFormula() for cell in cells]
+            for cell, (_, _, what) in zip(cells, edit, strict=True):
+                type_into(cell, what)
+            found.append(seen(document, asked["look"]))
+            for cell, content in zip(cells, before, strict=True):
+                cell.setFormula(content)
+        document.calculate()
+        found.append(seen(document, asked["look"]))
+        document.close(True)
+        print(json.dumps(found))
+        desktop.terminate()
+    finally:
+        office.terminate()
+
+
+main(*sys.argv[1:])
