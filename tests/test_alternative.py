@@ -123,6 +123,19 @@ def test_it_follows_the_inputs_of_a(shape: tuple[dict[str, Any], EstimateBook]) 
     assert typed["a.tpot"] > before["a.tpot"] and typed["b.tpot"] == before["b.tpot"]
 
 
+@pytest.mark.parametrize("typed", ["", "h1000", 7.0])
+def test_what_is_no_accelerator_is_said_to_be_none(
+    shape: tuple[dict[str, Any], EstimateBook], typed: Any
+) -> None:
+    """B is A then, without its overrides, and a sentence says so; a price that cannot be is none."""
+    _, book = shape
+    said = shown(book, typed, -1.0)
+    assert said["finding.name"] == "! this accelerator is not in the library: B is A"
+    assert said["b.accelerator"] == said["a.accelerator"] == "H100 SXM" and said["b.price"] == 2.95
+    for of in (said, shown(book, typed)):
+        assert all(isinstance(value, str) or value == value for value in of.values()), "no error value"
+
+
 def test_the_choice_is_typed_and_comes_back(shape: tuple[dict[str, Any], EstimateBook]) -> None:
     """From a list of all accelerators of the library; into a scenario, and from it into a workbook."""
     _, book = shape

@@ -55,7 +55,7 @@ def block(book: EstimateBook) -> dict[str, tuple[Any, Any, Any]]:
     across = book.values(book.generated_inputs())[-1]
     parts: dict[str, dict[str, Any]] = {}
     for figure in book.addresses:
-        if figure.id.startswith("since."):
+        if figure.id.startswith("since.") and not figure.id.startswith("since.input."):
             _, name, part = figure.id.split(".")
             value = across[figure.body] if isinstance(figure, Quantity) else figure.value
             parts.setdefault(name, {})[part] = value

@@ -36,6 +36,8 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     all_of,
+    count_where,
+    equal,
     index,
     is_number,
     join,
@@ -114,6 +116,7 @@ class Alternative:
     Args:
         accelerator, price: what is typed: which it is, and what an hour of one costs if the library's price
             does not hold.
+        used: what holds of both where something else was typed.
         finding: what it comes to, in words.
         names: what both are: name, system, feasibility, by what it is.
         lines: results.
@@ -123,6 +126,7 @@ class Alternative:
 
     accelerator: Input
     price: Input
+    used: tuple[Quantity, Quantity]
     finding: tuple[Quantity, ...]
     names: Mapping[str, tuple[Quantity, Quantity]]
     lines: tuple[Compared, ...]
@@ -164,6 +168,7 @@ def alternative(
         case: the number of the case.
     """
     accelerator, price = inputs
+    used = _used(graph, accelerator, price)
     results = {
         metric.attribute: metric.on(graph.figures, metric.attribute, currency, metric.label)
         for metric in COMPARED
@@ -178,7 +183,7 @@ def alternative(
     possible = graph.checks.possible
     variation = Variations(
         graph, wanted | texts | prices | {"possible": possible, "invalid": graph.figures["checks.invalid"]}
-    ).vary(dict(_replaced(graph, accelerator, price)), "alternative.", " · B")
+    ).vary(dict(_replaced(graph, *used)), "alternative.", " · B")
     names = {
         name: (
             _told(f"a.{name.lower()}", f"{name}, A", InCase(figure, 0, _A)),
@@ -194,6 +199,7 @@ def alternative(
     )
     change = {line.result.key: line.change for line in lines}
     is_possible = variation.in_case("possible", case, _B) > 0
+    known = equal(InCase(used[0], case, _B), InCase(accelerator, case, "as typed"))
     words, meanings = _words(change), _meanings(graph)
     last = Input("alternative.meanings", "Place of memory", "number", len(meanings), shared=True, fixed=True)
     first = match(names["Plan"][1], span(graph.checks.codes))
@@ -203,7 +209,8 @@ def alternative(
     return Alternative(
         accelerator=accelerator,
         price=price,
-        finding=tuple(_finding(is_possible, names, why, words, change)),
+        used=used,
+        finding=tuple(_finding(known, is_possible, names, why, words, change)),
         constants=(NO_OVERRIDE, USUAL_SYSTEM, *meanings, last),
         worked_out=(place, why, *words.values()),
         names=names,
@@ -212,7 +219,18 @@ def alternative(
     )
 
 
-def _replaced(graph: EstimateGraph, accelerator: Input, price: Input) -> Iterator[tuple[Named, Named]]:
+def _used(graph: EstimateGraph, accelerator: Input, price: Input) -> tuple[Quantity, Quantity]:
+    """What holds of what is typed: an accelerator of the library, else that of A; a price above 0."""
+    known = count_where(span(graph.prefill_workers.hardware.accelerators), accelerator)
+    chosen = where(known > 0, accelerator, graph.inputs.accelerator)
+    offered = where(all_of(is_number(price), price > 0), price, NO_OVERRIDE)
+    return (
+        _told("accelerator_used", "Accelerator B, as it is used", chosen),
+        Quantity("alternative.price_used", "Price of an accelerator B, as it is used", price.unit, offered),
+    )
+
+
+def _replaced(graph: EstimateGraph, accelerator: Named, price: Named) -> Iterator[tuple[Named, Named]]:
     """What stands for inputs of the base scenario, for all of its accelerators."""
     for workers in graph.workers:
         yield workers.inputs.accelerator, accelerator
@@ -242,6 +260,7 @@ def _told(name: str, label: str, value: Node) -> Quantity:
 
 
 def _finding(
+    known: Node,
     possible: Node,
     names: Mapping[str, tuple[Quantity, Quantity]],
     why: Quantity,
@@ -250,7 +269,9 @@ def _finding(
 ) -> Iterator[Quantity]:
     """What the alternative comes to: which it is, whether it can be, cost, speed and throughput."""
     name_a, name_b = names["Accelerator"]
-    yield _told("finding.name", "Which", join(name_b, " in place of ", name_a))
+    which = join(name_b, " in place of ", name_a)
+    unknown = "! this accelerator is not in the library: B is A"
+    yield _told("finding.name", "Which", where(known, which, unknown))
     verdict = where(possible, join("✓ possible: ", names["Plan"][1]), join("! not possible: ", why))
     yield _told("finding.plan", "Whether it can be", verdict)
     for key, label in _FOUND.items():

@@ -82,3 +82,28 @@ def _followed(metric: Metric, result: Shown, before: Mapping[str, float | None])
     known = all_of(is_number(was), is_number(now), was > 0)
     change = where(known, now / was - 1, NOT_KNOWN)
     return Followed(result, was, now, Quantity(f"{name}.change", f"{result.label}, change", "1", change))
+
+
+@dataclass(frozen=True)
+class FollowedInput:
+    """A number that was typed otherwise: as it was and as it was made, and the change of now against was."""
+
+    was: Input
+    now: Input
+    change: Quantity
+
+
+def followed_input(number: int, label: str, unit: str, was: float, now: float) -> FollowedInput:
+    """An input that differs from the workbook before.
+
+    Args:
+        number: its place in the list.
+    """
+    before, after = (
+        Input(f"since.input.{number}.{name}", f"{label}, {name}", unit, value, shared=True, fixed=True)
+        for name, value in (("was", was), ("now", now))
+    )
+    change = where(before > 0, after / before - 1, NOT_KNOWN)
+    return FollowedInput(
+        before, after, Quantity(f"since.input.{number}.change", f"{label}, change", "1", change)
+    )

@@ -51,6 +51,7 @@ def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative) -> None:
         look = style.Style(size=14, bold=True, colour=style.NAVY) if row == _FINDING else style.Style(size=11)
         book.add_quantity(sheet, row, _LABEL, finding, look, scenario=ACROSS)
         sheet.heights[row] = 26 if row == _FINDING else 20
+    mark_beginning(sheet, _FINDING, _LABEL, "!", style.FAIL)
     mark_beginning(sheet, _FINDING + 1, _LABEL, "!", style.FAIL)
     mark_beginning(sheet, _FINDING + 1, _LABEL, "✓", style.PASS)
 
@@ -130,6 +131,12 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
         add_labels(sheet, row, figure, figure.label)
         look = style.value(figure.unit, is_text=figure.unit == "1")
         book.add_quantity(sheet, row, _B, figure, look, scenario=ACROSS)
+        row += 1
+    for used in figures.used:
+        book.register(used, CellAddress(sheet.name, row))
+        add_labels(sheet, row, used, used.label)
+        look = style.value(used.unit, is_text=True)
+        sheet.set_formula(row, _B, used.body, look, scenario=case)
         row += 1
     for name, pairs in figures.variation.rows.items():
         for original, varied in pairs:

@@ -8,7 +8,7 @@ from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
-from mantile.equations.since import Followed, followed
+from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
@@ -183,14 +183,20 @@ def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> Non
     sheet.set_text(row, 0, f"{label or change.id}{of}", _LINE)
     sheet.set_text(row, 3, change.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
     unit = "1" if figure is None else figure.unit
-    for column, value in ((_WAS, change.was), (_NOW, change.now)):
-        look = style.value(unit, is_text=not isinstance(value, float)).but(bottom=_RULE, size=style.SMALL)
-        if unit == "1" and isinstance(value, float):
-            look = look.but(form="0.######" if value % 1 else "#,##0")
-        _number(sheet, row, column, "none" if value is None else value, look)
-    if isinstance(change.was, float) and isinstance(change.now, float) and change.was > 0:
-        look = style.table("effect").but(bottom=_RULE)
-        sheet.set_cell(row, _CHANGE, Cell(look, number=change.now / change.was - 1))
+    was, now = change.was, change.now
+    if isinstance(was, float) and isinstance(now, float):
+        look = style.value(unit).but(bottom=_RULE, size=style.SMALL)
+        if unit == "1":
+            look = look.but(form="#,##0" if was % 1 == now % 1 == 0 else "0.000")
+        line = followed_input(row, f"{label or change.id}{of}", unit, was, now)
+        book.add_constant(sheet, row, _WAS, line.was, look)
+        book.add_constant(sheet, row, _NOW, line.now, look)
+        moved = style.table("effect").but(bottom=_RULE)
+        book.add_quantity(sheet, row, _CHANGE, line.change, moved, scenario=ACROSS)
+    else:
+        for column, value in ((_WAS, was), (_NOW, now)):
+            text = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
+            sheet.set_text(row, column, text, style.TEXT_VALUE.but(bottom=_RULE, size=style.SMALL))
     sheet.set_style(row, 0, _LAST, _LINE)
     sheet.heights[row] = 18
 
