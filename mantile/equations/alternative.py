@@ -126,7 +126,7 @@ class Alternative:
 
     accelerator: Input
     price: Input
-    used: tuple[Quantity, Quantity]
+    used: tuple[Quantity, ...]
     finding: tuple[Quantity, ...]
     names: Mapping[str, tuple[Quantity, Quantity]]
     lines: tuple[Compared, ...]
@@ -183,7 +183,7 @@ def alternative(
     possible = graph.checks.possible
     variation = Variations(
         graph, wanted | texts | prices | {"possible": possible, "invalid": graph.figures["checks.invalid"]}
-    ).vary(dict(_replaced(graph, *used)), "alternative.", " · B")
+    ).vary(dict(_replaced(graph, *used[1:])), "alternative.", " · B")
     names = {
         name: (
             _told(f"a.{name.lower()}", f"{name}, A", InCase(figure, 0, _A)),
@@ -199,7 +199,7 @@ def alternative(
     )
     change = {line.result.key: line.change for line in lines}
     is_possible = variation.in_case("possible", case, _B) > 0
-    known = equal(InCase(used[0], case, _B), InCase(accelerator, case, "as typed"))
+    known = equal(InCase(used[1], case, _B), InCase(accelerator, case, "as typed"))
     words, meanings = _words(change), _meanings(graph)
     last = Input("alternative.meanings", "Place of memory", "number", len(meanings), shared=True, fixed=True)
     first = match(names["Plan"][1], span(graph.checks.codes))
@@ -219,12 +219,19 @@ def alternative(
     )
 
 
-def _used(graph: EstimateGraph, accelerator: Input, price: Input) -> tuple[Quantity, Quantity]:
+def _used(graph: EstimateGraph, accelerator: Input, price: Input) -> tuple[Quantity, ...]:
     """What holds of what is typed: an accelerator of the library, else that of A; a price above 0."""
     known = count_where(span(graph.prefill_workers.hardware.accelerators), accelerator)
     chosen = where(known > 0, accelerator, graph.inputs.accelerator)
-    offered = where(all_of(is_number(price), price > 0), price, NO_OVERRIDE)
+    number = Quantity(
+        "alternative.price_typed",
+        "Price typed, 0 where there is none",
+        price.unit,
+        where(is_number(price), price, 0),
+    )
+    offered = where(number > 0, number, NO_OVERRIDE)
     return (
+        number,
         _told("accelerator_used", "Accelerator B, as it is used", chosen),
         Quantity("alternative.price_used", "Price of an accelerator B, as it is used", price.unit, offered),
     )

@@ -74,11 +74,17 @@ def token_cost(
     share = by_time
     apart = of_prefill.ranks.disaggregated
     if apart is not None:
+        of_workers = rows(
+            "prefill_share",
+            "Share of prefill workers in the cost",
+            "1",
+            if_known(of_prefill_workers / of_all, of_all),
+        )
         share = rows(
             "input_share",
             "Share of the cost that input tokens pay",
             "1",
-            where(apart > 0, if_known(of_prefill_workers / of_all, of_all), by_time),
+            where(apart > 0, of_workers, by_time),
             "that of prefill workers where there are such",
         )
     of_input = rows(

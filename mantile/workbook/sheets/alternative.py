@@ -135,7 +135,7 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
     for used in figures.used:
         book.register(used, CellAddress(sheet.name, row))
         add_labels(sheet, row, used, used.label)
-        look = style.value(used.unit, is_text=True)
+        look = style.value(used.unit, is_text=used is not figures.used[0])
         sheet.set_formula(row, _B, used.body, look, scenario=case)
         row += 1
     for name, pairs in figures.variation.rows.items():
