@@ -25,8 +25,10 @@ OTHERS = {
     "profiles": "Profiles wanted in an older version: `accelerators/h100-sxm@2026-11`.",
     "template": "One of templates/, or a file of one's own.",
     "sweep": "Values of one field, or of two, for the sheet Sweep.",
+    "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
     "sensitivity": "By id of an input, by how many percent it is taken lower and higher.",
     "versions": "Versions of the workbook before this one; `mantile import` writes them.",
+    "since": "The workbook before this one and what differs; `mantile import` and `build --since` write it.",
 }
 """Fields that are no row of the sheet Inputs."""
 

@@ -129,7 +129,9 @@ def test_what_nobody_knows_or_cannot_be_is_none(impossible: mt.Estimate) -> None
         **FIELDS | {"accelerator": "m3-ultra", "framework": "mlx", "tp": 1, "price_basis": "rental"}
     )
     assert unpriced.usd_per_hour is None and unpriced.tpot is not None
-    assert unpriced.to_dict()["usd_per_million_tokens"] == dict.fromkeys(("output", "input", "blended"))
+    assert unpriced.to_dict()["usd_per_million_tokens"] == dict.fromkeys(
+        ("output", "input", "blended", "input_by_time", "output_by_time")
+    )
 
 
 def test_a_figure_is_found_by_id_with_formula_words_and_precedents(estimate: mt.Estimate) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.app import AsJson, app, must_exist
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
@@ -88,6 +88,12 @@ def build(
         Path, typer.Option("--output", "-o", metavar="FILE.xlsx", help="The workbook to write.")
     ],
     flags: dict[str, Any],
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            "--since", metavar="OLD.xlsx", help="The workbook before: Log says what differs from it."
+        ),
+    ] = None,
     show: Annotated[
         bool,
         typer.Option("--open", help="Open it with the program of this desktop, and say what it is."),
@@ -103,6 +109,11 @@ def build(
 
     with working(f"building {output.name}"):
         estimates = estimate_of(what, flags)
+        if since is not None:
+            from mantile.roundtrip.since import since_workbook
+
+            must_exist(since)
+            estimates = since_workbook(estimates, since)
         from mantile.workbook.write import build_workbook
 
         build_workbook(estimates, output)

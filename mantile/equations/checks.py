@@ -372,6 +372,7 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
     if messages:
         sent, received = (_tokens_of_message(rows, block, workers) for block in messages)
         yield Check("TOKENS_DIFFER", sent, received)
+    yield Check("COST_NOT_PAID", estimate.cost.token_cost.paid, estimate.cost.token_cost.owed)
 
 
 def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:

@@ -14,6 +14,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.offer import MOST_DAYS, offer
 from mantile.equations.serving import Serving
+from mantile.equations.token_cost import TokenCost, token_cost
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -64,6 +65,7 @@ class Cost:
     """Headline figures: W, J per token, USD per hour and per million tokens.
 
     Args:
+        output_per_second: output tokens, mean over the paid hours.
         known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old;
             `errors` if any of these is an error.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
@@ -79,6 +81,8 @@ class Cost:
     usd_per_month: Quantity
     tokens_per_usd: Quantity
     tokens_per_kwh: Quantity
+    token_cost: TokenCost
+    output_per_second: Quantity
     break_even: BreakEven
     known: Quantity
     power_known: Quantity
@@ -146,6 +150,12 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     young = of_cost(
         "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
     )
+    by_time = token_cost(
+        (prefill_workers, decode_workers),
+        served,
+        (prefill_cost.hourly, hourly),
+        (mean.prompt, mean.output),
+    )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
     results = number_of(drawn.total) + number_of(hourly) + number_of(per_million["output"])
@@ -161,6 +171,8 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         usd_per_month=month,
         tokens_per_usd=per_usd,
         tokens_per_kwh=drawn.tokens_per_kwh,
+        token_cost=by_time,
+        output_per_second=mean.output,
         break_even=even,
         known=price_known,
         power_known=drawn.known,
@@ -173,6 +185,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
             of_cost.section("Cost", "on the price basis asked for"),
+            by_time.section,
             even.section,
         ),
     )

@@ -16,10 +16,11 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.fullest import Fullest, fullest
+from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
-from mantile.equations.metrics import Metric, headlines
+from mantile.equations.metrics import OF_COST, Metric, headlines
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
@@ -75,6 +76,7 @@ class EstimateGraph:
     concurrency: Concurrency | None
     serving: Serving
     cost: Cost
+    grid: CostGrid
     evidence: Evidence
     floors: Floors
     measured: Measured
@@ -236,6 +238,7 @@ def build_graph(
         concurrency=served.concurrency,
         serving=served,
         cost=money,
+        grid=cost_grid(inputs.utilisation, money, verdict.possible),
         evidence=evidence(
             library,
             ir,
@@ -336,14 +339,14 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.checks.section,
             _headlines(graph, of_cost=False),
         ),
-        "Cost": (*graph.cost.sections, _headlines(graph, of_cost=True)),
+        "Cost": (*graph.cost.sections, *graph.grid.sections, _headlines(graph, of_cost=True)),
         "Calibration": graph.measured.sections,
     }
 
 
 def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     """The metrics of the plan as readers see them."""
-    rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith("cost.") == of_cost)
+    rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith(OF_COST) == of_cost)
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 

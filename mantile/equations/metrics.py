@@ -21,6 +21,8 @@ from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is
 Better = Literal["lower", "higher"]
 
 _COUNTED = ("token", "request", "accelerator", "sequence")  # units that have a plural
+OF_COST = ("cost.", "token_cost.")
+"""What ids of figures about power and money begin with."""
 _FEWEST = 3  # significant digits of a small number in a text
 _MOST_PLACES = 12
 
@@ -406,7 +408,7 @@ USD_PER_MILLION_OUTPUT_TOKENS = Metric(
     key="usd_per_million_tokens.output",
     label="USD per million output tokens",
     unit="USD/Mtoken",
-    definition="cost per hour ÷ output tokens, at the utilisation stated",
+    definition="all that an hour costs ÷ output tokens, at the utilisation stated",
     digits=3,
     better="lower",
     heading="USD per M output tokens",
@@ -420,7 +422,7 @@ USD_PER_MILLION_INPUT_TOKENS = Metric(
     key="usd_per_million_tokens.input",
     label="USD per million input tokens",
     unit="USD/Mtoken",
-    definition="cost per hour ÷ input tokens, at the utilisation stated",
+    definition="all that an hour costs ÷ input tokens, at the utilisation stated",
     digits=3,
     better="lower",
     heading="USD per M input tokens",
@@ -432,11 +434,37 @@ USD_PER_MILLION_BLENDED_TOKENS = Metric(
     key="usd_per_million_tokens.blended",
     label="USD per million tokens",
     unit="USD/Mtoken",
-    definition="cost per hour ÷ input and output tokens, at the utilisation stated",
+    definition="all that an hour costs ÷ input and output tokens, at the utilisation stated",
     digits=3,
     better="lower",
     heading="USD per M tokens",
     unit_text="USD",
+)
+USD_PER_MILLION_INPUT_TOKENS_BY_TIME = Metric(
+    attribute="usd_per_million_input_tokens_by_time",
+    id="token_cost.usd_per_million_input",
+    key="usd_per_million_tokens.input_by_time",
+    label="USD per million input tokens, by their time",
+    unit="USD/Mtoken",
+    definition="what input tokens pay where both kinds pay for the accelerator time they take",
+    digits=3,
+    better="lower",
+    heading="USD per M input tokens, by time",
+    unit_text="USD",
+    defined_name="usd_per_million_input_tokens_by_time",
+)
+USD_PER_MILLION_OUTPUT_TOKENS_BY_TIME = Metric(
+    attribute="usd_per_million_output_tokens_by_time",
+    id="token_cost.usd_per_million_output",
+    key="usd_per_million_tokens.output_by_time",
+    label="USD per million output tokens, by their time",
+    unit="USD/Mtoken",
+    definition="what output tokens pay: with the line above all that an hour costs",
+    digits=3,
+    better="lower",
+    heading="USD per M output tokens, by time",
+    unit_text="USD",
+    defined_name="usd_per_million_output_tokens_by_time",
 )
 USD_PER_DAY = Metric(
     attribute="usd_per_day",
@@ -560,7 +588,7 @@ def headlines(
                 metric,
                 Quantity(
                     metric.shown_id,
-                    number.label if number.id.startswith(("serving.", "cost.")) else metric.label,
+                    number.label if number.id.startswith(("serving.", *OF_COST)) else metric.label,
                     metric.unit,
                     where(all_of(*needs), number, NOT_KNOWN),
                     "there is none without a second token" if metric.of_decode else "",

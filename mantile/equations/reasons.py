@@ -71,6 +71,8 @@ _TABLE = (
            "The layers of all pipeline stages are not the layers of the model."),
     Reason("TOKENS_DIFFER", STRUCTURE, "within", "As many tokens come back from experts as are sent",
            "Dispatch and combine move different numbers of tokens."),
+    Reason("COST_NOT_PAID", STRUCTURE, "within", "Input and output tokens pay every hour",
+           "What input and output tokens cost does not add up to what the hours cost."),
 
     _of_workers("SYSTEM_MISMATCH", PLAN, "exactly", "The system holds the accelerator",
                 "The system is made of other accelerators than the one asked for."),

@@ -10,6 +10,7 @@ from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
     OUTPUT_TOKENS_PER_S,
+    POWER,
     TPOT,
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
@@ -42,7 +43,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 
-STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
+STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS, POWER)
 
 
 EDITS = "What was edited"
@@ -150,10 +151,12 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     ]
     typed = graph.typed.inputs
     fields = tuple(item.input for item in typed)
-    others = (*overrides, *dimensions)
+    overridden = {override.id for override in overrides}
+    shared = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
+    others = (*overrides, *shared, *dimensions)
     cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
     stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
-    live = (*map(_overridden, overrides), *map(_dimension, dimensions))
+    live = (*map(_overridden, overrides), *map(_dimension, [*shared, *dimensions]))
     all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
     all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
     all_live: tuple[Named, ...] = (*(_linked(item.input, item.content, "now") for item in typed), *live)
@@ -170,7 +173,9 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         "flag",
         how_many - numbers - count_where(of_overrides, NONE),
     )
-    rows("count", "Cells that hold something else", "flag", count, "inputs, overrides and dimensions")
+    rows(
+        "count", "Cells that hold something else", "flag", count, "inputs, overrides, assumptions, dimensions"
+    )
     listed = []
     for number in range(1, _LISTED + 1):
         turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
@@ -208,7 +213,8 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
             Section("Held now", all_live, "what the cells hold"),
             Section("Counted", counted, "cells so far that hold something else: the last counts all"),
             rows.section(
-                EDITS, "inputs, overrides and dimensions that hold something else than as generated"
+                EDITS,
+                "inputs, overrides, assumptions and dimensions that hold something else than as generated",
             ),
         ),
     )

@@ -29,9 +29,11 @@ _TAIL = (
     "without",
     "measured",
     "sweep",
+    "alternative",
     "sensitivity",
     "variants",
     "versions",
+    "since",
 )
 _ORDER = (
     *_HEAD,

@@ -621,6 +621,36 @@ class Version(Strict):
     usd_per_million: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
 
 
+class Changed(Strict):
+    """An input that differs from the workbook before; None where it has no value of its own.
+
+    Args:
+        scenario: its letter; None where all share the input.
+    """
+
+    id: Name
+    scenario: Annotated[str, StringConstraints(pattern=r"^[A-H]$")] | None = None
+    was: float | Name | None = None
+    now: float | Name | None = None
+
+
+class Since(Strict):
+    """The workbook before this one, and what differs from it.
+
+    Args:
+        inputs: that differ; `more` are not listed.
+        results: of its base scenario by the name of the metric, None where nobody knew one.
+    """
+
+    workbook: Text
+    digest: Text
+    made_on: Text | None = None
+    made_by: Text
+    inputs: Annotated[tuple[Changed, ...], Field(max_length=100)] = ()
+    more: Annotated[int, Field(ge=0)] = 0
+    results: dict[Text, Annotated[float, Field(allow_inf_nan=False)] | None] = Field(default_factory=dict)
+
+
 class _Count:
     """Stands for a list where a scenario is printed."""
 
@@ -631,13 +661,25 @@ class _Count:
         return f"<{self.count}>"
 
 
+class Alternative(Strict):
+    """The accelerator that the workbook compares the base scenario with.
+
+    Args:
+        usd_per_hour: of one accelerator, where the price of the library does not hold.
+    """
+
+    accelerator: Name
+    usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
     templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
-    the Sweep sheet runs through; `sensitivity` percentages by which drivers are taken lower and higher, by
-    id.
+    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with; `since`
+    what changed since the workbook before;
+    `sensitivity` percentages by which drivers are taken lower and higher, by id.
 
     Example:
         scenario = mantile.Scenario(
@@ -662,6 +704,8 @@ class Scenario(Case):
     sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(
         default_factory=dict, max_length=2
     )
+    alternative: Alternative | None = None
+    since: Since | None = None
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
 
     @field_validator("sweep", mode="before")

@@ -59,6 +59,7 @@ class About:
             "verified": found and {key: found[key] for key in ("engine", "formulas", "compared")},
             "mismatches": [] if found is None else found["mismatches"],
             "edited": None if found is None else found["edited"],
+            "signatures": [] if self.report is None else self.report.signed(),
             "scenarios": None if self.wrong else self.results(),
         }
 

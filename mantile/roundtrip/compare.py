@@ -83,7 +83,7 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
     return Comparison(
         left.name,
         right.name,
-        tuple(_inputs(left.estimate, right.estimate)),
+        tuple(input_differences(left.estimate, right.estimate)),
         tuple(_formulas(left, right)),
         tuple(item for item in results if item["id"] in heads),
         tuple(item for item in results if item["id"] not in heads),
@@ -111,7 +111,9 @@ def _opened(what: str | Path | Estimate) -> _Side:
     return _Side(str(what), estimates, {})
 
 
-def _inputs(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
+def input_differences(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:
+    """Inputs that differ: `id`, `scenario`, `a` and `b`, as in a `Comparison`."""
+
     def of(estimates: Estimate) -> list[dict[str, Any]]:
         """Values by id: those all scenarios share first, then those of each, with the name it was given."""
         figures = estimates.equations.all_inputs()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mantile.equations.alternative import ACCELERATOR, PRICE
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
@@ -132,11 +133,14 @@ def _cases(
 def _of_sheets(
     data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File
 ) -> None:
-    """Percentages typed on Sensitivity, and points typed on Sweep, as fields of the scenario."""
+    """What is typed on Sensitivity, Alternative and Sweep, as fields of the scenario."""
     ranges = {input_of(edit["id"]): int(edit["found"]) for edit in edits if input_of(edit["id"])}
     if ranges:
         data["sensitivity"] = data.get("sensitivity", {}) | ranges
-    typed = [edit for edit in edits if not input_of(edit["id"])]
+    if any(edit["id"] in (ACCELERATOR, PRICE) for edit in edits):
+        other = next(point for point in points if ACCELERATOR in point)
+        data["alternative"] = {"accelerator": other[ACCELERATOR], "usd_per_hour": other[PRICE]}
+    typed = [edit for edit in edits if edit["id"].startswith("sweep.")]
     if not typed:
         return
     figures = {field: file.book.own_inputs[f"sweep.inputs.{field}"] for field in data["sweep"]}

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS, Metric
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import agree
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
-from mantile.library.scenario import Scenario, Version
+from mantile.library.scenario import Scenario
 from mantile.roundtrip.edits import edited
+from mantile.roundtrip.since import Before, since
+from mantile.roundtrip.versions import WORDS, version
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.cell_diff import diff_cells, require_own_formulas
 from mantile.workbook.read import open_file
 from mantile.workbook.sheets.frame import cut
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
-_WORDS = 120  # characters of a text of a scenario
 _NAMED = 10  # cells that an error names
 
 
@@ -148,12 +148,15 @@ def import_workbook(path: str | Path) -> Imported:
     scenario = now.scenario
     if now.changes:
         what = ", ".join(dict.fromkeys(str(change["id"]) for change in now.changes))
-        why = cut(f"edited in {file.path.name}: {what}", _WORDS)
+        why = cut(f"edited in {file.path.name}: {what}", WORDS)
         scenario = scenario.model_copy(
-            update={"versions": (*then.scenario.versions, _version(then)), "why": why}
+            update={"versions": (*then.scenario.versions, version(then)), "why": why}
         )
     imported = then.again(scenario, now.library, str(path))
-    if not now.changes and not now.added:
+    if now.changes or now.added:
+        changed = since(Before(file.path.name, then, file.book.bundle), imported)
+        imported = replace(imported, scenario=scenario.model_copy(update={"since": changed}))
+    else:
         imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
     kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
     otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
@@ -168,31 +171,6 @@ def import_workbook(path: str | Path) -> Imported:
         unknown=tuple(sorted(file.places.unknown)),
         lacking=tuple(sorted(file.places.lacking)),
         worked_out_otherwise=tuple(otherwise),
-    )
-
-
-def _version(estimates: Estimate) -> Version:
-    """What a workbook was when it was made, for the Log of the one that follows it."""
-    checks = [check for check in estimates.equations.checks.checks if check.error]
-    passed = sum(
-        bool(estimates.values(column)[check.result])
-        for column in range(len(estimates.columns))
-        for check in checks
-    )
-
-    def shown(metric: Metric) -> float | None:
-        """In the unit that people quote; None where nobody knows it."""
-        value = estimates.metrics()[metric]
-        return None if value is None else metric.shown(value)
-
-    return Version(
-        date=estimates.scenario.date or estimates.made_on,
-        what=cut(estimates.title, _WORDS),
-        why=estimates.scenario.why,
-        checks=f"{passed} of {len(checks) * len(estimates.columns)} pass",
-        ttft_ms=shown(TTFT),
-        tpot_ms=shown(TPOT),
-        usd_per_million=shown(USD_PER_MILLION_OUTPUT_TOKENS),
     )
 
 

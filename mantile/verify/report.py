@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from mantile.equations.signature import HOLDS, VARIED
 from mantile.verify.severity import ANSWER, COSMETIC, SHOWN
 
 
@@ -53,6 +54,7 @@ class Report:
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
+        signatures: who signed: `role`, `name`, `date`, `digest`, `remarks`, `status`, `cell`.
         shown: what else is shown otherwise, each with sheet, cell, kind and severity.
         other_version: None for a file that this version made.
     """
@@ -67,6 +69,7 @@ class Report:
     names: list[dict[str, Any]] = field(default_factory=list)
     visibility: list[dict[str, Any]] = field(default_factory=list)
     shown: list[dict[str, Any]] = field(default_factory=list)
+    signatures: list[dict[str, Any]] = field(default_factory=list)
     stored_values: bool = True
     other_version: OtherVersion | None = None
 
@@ -90,6 +93,15 @@ class Report:
             or grave
             or any(sheet["mismatches"] for sheet in self.sheets)
         )
+
+    def signed(self) -> list[dict[str, Any]]:
+        """The signatures, each with whether it `holds`.
+
+        The formula beside it says so. It compares what is asked and what comes of it; here no figure of the
+        library may be another either, and the file must verify.
+        """
+        same = self.ok and all(item["id"].startswith(VARIED) for item in self.inputs)
+        return [item | {"holds": same and item["status"] == HOLDS} for item in self.signatures]
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile verify --json` prints."""
@@ -121,6 +133,7 @@ class Report:
                 "sheets": sheets,
                 "shown": self.shown,
             },
+            "signatures": self.signed(),
             "sheets": self.sheets,
             "other_version": None if other is None else vars(other),
         }

@@ -108,16 +108,21 @@ class _Comparison:
             kind = _COLUMN_KINDS.get(column, "text") if item["id"] else "text"
             yield _named(sheet, cell, (kind, SHOWN, item["generated"], item["found"]))
         for item in self.diff.notes:
-            if item["generated"] is None:
+            if item["generated"] is None and not self._is_room(item["cell"]):
                 sheet, cell = item["cell"].split("!")
                 severity = SHOWN if self._is_inside(sheet, cell) else COSMETIC
                 yield _named(sheet, cell, ("text added", severity, "", item["found"]))
 
+    def _is_room(self, place: str) -> bool:
+        """Whether a cell is there for a text to be typed, such as a line on which somebody signs."""
+        name, cell = place.split("!")
+        here = self.book.sheets[name].cells.get(_row_and_column(cell))
+        return here is not None and here.style.unlocked
+
     def _is_inside(self, name: str, cell: str) -> bool:
         """Whether a cell lies among those of the book, where its text is taken for part of it."""
         cells = self.book.sheets[name].cells
-        column = column_number(cell.rstrip("0123456789")) - 1
-        row = int(cell.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) - 1
+        row, column = _row_and_column(cell)
         return row <= max(at for at, _ in cells) and column <= max(at for _, at in cells)
 
     def _workbook(self) -> Iterator[dict[str, Any]]:
@@ -374,6 +379,12 @@ class _Comparison:
 def _one_of_each_style(sheet: Sheet) -> Iterable[BookCell]:
     """Cells of all styles: there are few styles and many cells."""
     return {id(cell.style): cell for cell in sheet.cells.values()}.values()
+
+
+def _row_and_column(cell: str) -> tuple[int, int]:
+    """Of a cell as people write it, both from 0."""
+    column = cell.rstrip("0123456789")
+    return int(cell.removeprefix(column)) - 1, column_number(column) - 1
 
 
 def _is_hidden(line: Line, before: Line | None) -> bool:

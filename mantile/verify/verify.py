@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,6 +22,7 @@ from mantile.verify.engines import (
 )
 from mantile.verify.report import OtherVersion, Report, Reports, SheetReport
 from mantile.verify.shown import shown_differences
+from mantile.verify.signatures import read_signatures
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
@@ -135,8 +137,15 @@ class _Verification:
             self._compare_by_id(recomputed)
         else:
             self._compare(recomputed)
+        self.report.signatures = read_signatures(self.file, self.native[ACROSS])
         self.report.sheets = [asdict(sheet) for sheet in self.sheets.values()]
         return self.report
+
+    @cached_property
+    def native(self) -> list[dict[Node, Any]]:
+        """Our values on the inputs in the file, by scenario and further case, and last across them."""
+        texts = self._words()
+        return self.book.values([given | texts for given in self.inputs])
 
     def _count_edits(self) -> None:
         for edit in self.report.inputs:
@@ -199,8 +208,7 @@ class _Verification:
 
     def _compare(self, recomputed: Values) -> None:
         """Every formula against our value of it, which follows from the inputs alone."""
-        texts = self._words()
-        native = self.book.values([given | texts for given in self.inputs])
+        native = self.native
         for sheet, row, column, cell in self.book.formulas():
             self.sheets[sheet.name].formulas += 1
             place = self.file.places.in_file(sheet.name, row, column)

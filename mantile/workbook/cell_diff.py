@@ -131,7 +131,7 @@ class _Differ:
             elif cell.entry is not None:  # typing over a following input is an edit of that input
                 return
             generated: Any = self.book.formula_text(sheet, cell)
-        elif cell.entry is not None or _same_constant(cell, content):
+        elif (cell.entry is not None and cell.room is None) or _same_constant(cell, content):
             return
         else:
             generated = cell.number if cell.number is not None else cell.text

@@ -62,7 +62,12 @@ class EstimateBook(Book):
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
-        name = entry.id.removeprefix("sweep.").removeprefix("inputs.").removeprefix(DECODE)
+        name = (
+            entry.id.removeprefix("sweep.")
+            .removeprefix("alternative.")
+            .removeprefix("inputs.")
+            .removeprefix(DECODE)
+        )
         hardware = self.estimate.equations.prefill_workers.hardware
         return (
             span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])

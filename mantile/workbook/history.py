@@ -389,6 +389,12 @@ _LANGUAGE = (
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
 CHANGES: tuple[Change, ...] = (
+    Change(
+        since=(0, 10),
+        ids=r"stamp\.changed",
+        formula=r"=SUM\(\{(?:\[stamp\.[\w.]+\.changed\],?)+\}\)",
+        why="power is a headline result as well that may have changed; 0.9.0 looked at five others",
+    ),
     *(
         Change(since=(0, 9), ids=ids, formula=formula, why=why)
         for (ids, formula), why in zip(_OF_0_8.items(), _WHY_0_9, strict=True)

@@ -8,6 +8,7 @@ from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.metrics import METRICS
+from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
@@ -15,6 +16,7 @@ from mantile.graph.quantity import Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
@@ -118,17 +120,19 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Serving", "Cost")
     if book.columns > 1:
         compare_sheet(book, master)
+    alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master)
     edits = headline_stamp.edits
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
-    _add_workings(book, {EDITS_SHEET: headline_stamp.edits.sections}, master, EDITS_SHEET)
+    signatures = sign_off(edits, book.digest, book.columns)
+    _add_workings(book, {EDITS_SHEET: (*edits.sections, signatures.section)}, master, EDITS_SHEET)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
-    log_sheet(book, headline_stamp, master)
+    log_sheet(book, headline_stamp, signatures, master)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)

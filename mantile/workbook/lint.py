@@ -31,6 +31,7 @@ COLLECTING = (
     "Plan",
     "Layers",
     "Compare",
+    "Alternative",
     "Sensitivity",
     "Sweep",
     "Assumptions",
@@ -71,6 +72,7 @@ ORDER = (
     "Serving",
     "Cost",
     "Compare",
+    "Alternative",
     "Sensitivity",
     "Sweep",
     "Calibration",
@@ -116,7 +118,7 @@ OUTPUTS = re.compile(
     r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
-    r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
+    r"|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
     r"|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
 )

@@ -20,6 +20,7 @@ from openpyxl.utils.datetime import to_excel
 from openpyxl.worksheet.formula import ArrayFormula
 from openpyxl.worksheet.worksheet import Worksheet
 
+from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
@@ -126,7 +127,10 @@ class File:
     def scenario_name(self, scenario: int) -> str:
         """What a scenario, or a further case, is called."""
         columns = self.book.estimate.columns
-        return columns[scenario].name if scenario < len(columns) else "a point of the sweep"
+        if scenario < len(columns):
+            return columns[scenario].name
+        sheet = self.book.cases[scenario - len(columns)].sheet
+        return "a point of the sweep" if sheet == "Sweep" else f"a case on {sheet}"
 
     @cached_property
     def inputs(self) -> dict[str, Input]:
@@ -313,6 +317,7 @@ def _typed(
     before = generated.get(identifier, figure.value)
     had_value = identifier in generated or figure.follows is None
     differs = had_value and not same(value, before) and not (scenario and figure.shared)
+    differs = differs and not identifier.startswith(SIGNATURE)  # who signs changes nothing
     if differs or cell.expression is not None:
         yield {
             "id": identifier,
@@ -399,6 +404,8 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     Raises:
         InputError: naming the cell, if the input cannot be that.
     """
+    if figure.id.startswith(SIGNATURE):
+        return "" if content is None or isinstance(content, Formula) else str(content)
     if content is None:
         if figure.value is None:
             return None

@@ -204,7 +204,7 @@ class _Writer:
         if cell.note is not None:
             options = {"author": "Mantile", "width": 330, "height": 96, "font_size": 9, "color": style.PANEL}
             _require_written(worksheet.write_comment(row, column, cell.note, self._recoloured(options)))
-        if cell.entry is not None:
+        if cell.entry is not None and cell.room is None:
             rule = self._validation(cell.entry)
             _require_written(worksheet.data_validation(row, column, row, column, rule))
         if cell.room is not None:

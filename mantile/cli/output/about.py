@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from mantile.cli.output.tables import number, open_console
+from mantile.cli.output.workbooks import signature_lines
 from mantile.equations import metrics
 from mantile.library.fields import DECODE
 
@@ -51,6 +52,9 @@ def print_about(about: About) -> None:
     _line(console, "verifies", _verdict(about))
     for place, text in enumerate(_edits(about.report)):
         _line(console, "" if place else "edited", text)
+    signed = [] if about.report is None else signature_lines(about.report)
+    for place, text in enumerate(signed):
+        _line(console, "" if place else "signed", text)
     if about.wrong:
         _line(console, "results", "not known: an input is not what it can be")
         return

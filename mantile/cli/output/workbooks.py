@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.equations.signature import HOLDS
 from mantile.verify.severity import SEVERITIES
 
 if TYPE_CHECKING:
@@ -164,12 +165,31 @@ def print_report(report: Report, path: Path) -> None:
     for severity in SEVERITIES:
         found = [_shown_line(item) for item in edited["shown"] if item["severity"] == severity]
         _print_items(console, severity, found)
+    for line in signature_lines(report):
+        console.print(f"  {line}")
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
     console.print(f"{path}: {verdict} ({results['engine']})")
+
+
+def signature_lines(report: Report) -> list[str]:
+    """Who signed, and whether it holds, a line each."""
+    return [f"{_signer(item)}: {_standing(item, report)} ({item['cell']})" for item in report.signed()]
+
+
+def _signer(item: dict[str, Any]) -> str:
+    when = f" on {item['date']}" if item["date"] else ""
+    return f"{item['role'].lower()} {item['name'] or 'nobody'}{when}, digest {item['digest'] or 'not typed'}"
+
+
+def _standing(item: dict[str, Any], report: Report) -> str:
+    """Whether a signature holds; what its formula says, unless the file says more."""
+    if item["status"] == HOLDS and not item["holds"]:
+        return "does not hold: " + ("an input was edited" if report.ok else "the workbook does not verify")
+    return str(item["status"]).lstrip("✓! ")
 
 
 def print_reports(reports: Reports, path: Path) -> None:

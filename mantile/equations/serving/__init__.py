@@ -33,6 +33,7 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
+        prefill_service: seconds for which a prompt occupies the accelerators.
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
     """
@@ -53,6 +54,7 @@ class Serving:
     e2e_p50: Quantity
     e2e_p95: Quantity
     prompt_time: Quantity
+    prefill_service: Quantity
     in_batch: Node
     slots: Node
     step: Quantity
@@ -125,6 +127,7 @@ def serving(
         e2e_p50=request.e2e_p50,
         e2e_p95=request.e2e_p95,
         prompt_time=stages.through,
+        prefill_service=alone.service,
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,

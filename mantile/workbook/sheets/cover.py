@@ -53,6 +53,7 @@ _CONTENTS = (
         (
             ("Cost", "power, price, cost per token and month"),
             ("Compare", "scenarios side by side, changes to the base"),
+            ("Alternative", "the same on another accelerator, chosen there"),
             ("Sensitivity", "what the results hang on"),
             ("Sweep", "over one input or two"),
             ("Calibration", "measured beside predicted"),

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from mantile.equations.display import LETTERS, in_ms
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import JUDGED
+from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
+from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
+from mantile.library.scenario import Changed
 from mantile.workbook import style
-from mantile.workbook.book import Cell, Sheet
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 from mantile.workbook.sheets.trace import add_trace
@@ -21,10 +24,12 @@ _BEFORE = 5  # column of the first result before a change; after it stands the s
 _LAST = _BEFORE + 2 * len(_METRICS) - 1
 _RULE = (style.THIN, style.FAINT)
 _LINE = style.Style(bottom=_RULE)
-_ROLES = ("Prepared by", "Reviewed by", "Approved by")
+NAME, REMARKS, DATE, DIGEST, STATUS = 2, 3, 4, 5, 6  # columns of the lines on which somebody signs
+_MOST = 60  # characters of a name
+_WAS, _NOW, _CHANGE = 4, 5, 6  # columns of what differs from the workbook before
 
 
-def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
+def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions, overrides, the live file; room for signatures."""
     sheet = book.add_sheet(
         Sheet(
@@ -43,7 +48,8 @@ def log_sheet(book: EstimateBook, stamp: Stamp, master: Quantity) -> Sheet:
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp.edits)
-    row = _sign_off(sheet, row + 1)
+    row = _since(book, sheet, row + 1)
+    row = _sign_off(book, sheet, row + 1, signatures)
     sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST), _LAST)
     return sheet
 
@@ -141,19 +147,116 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
     return row + 1
 
 
-def _sign_off(sheet: Sheet, row: int) -> int:
-    """Room for signatures; the last row."""
-    sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
+def _since(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """What differs from the workbook before: inputs as they were and are, results live; the row after it."""
+    before = book.estimate.scenario.since
+    if before is None:
+        return row
+    day = f" of {before.made_on}" if before.made_on else ""
+    title = f"Since {before.workbook}{day}, by {before.made_by}, digest {before.digest}"
+    sheet.set_text(row, 0, title, style.SECTION_HEAD)
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    for column, head in ((0, "role"), (2, "name"), (3, "remarks"), (4, "date"), (6, "signature")):
+    row += 1
+    heads = {0: "what differs", 3: "id", _WAS: "was", _NOW: "is", _CHANGE: "change"}
+    for column, head in heads.items():
+        sheet.set_text(row, column, head, style.HEADER_RIGHT if column >= _WAS else style.HEADER)
+    sheet.set_style(row, 0, _LAST, style.HEADER)
+    for change in before.inputs:
+        row += 1
+        _changed(book, sheet, row, change)
+    if not before.inputs or before.more:
+        row += 1
+        words = f"and {before.more} more" if before.more else "no input"
+        sheet.set_text(row, 0, words, _LINE)
+        sheet.set_style(row, 1, _LAST, _LINE)
+    for line in followed(book.estimate.equations, before.results):
+        row += 1
+        _result(book, sheet, row, line)
+    return row + 2
+
+
+def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> None:
+    """An input that differs, as it was and as it was made."""
+    figure = book.estimate.equations.figures.get(change.id)
+    label = {"model": "Model", "name": "Name"}.get(change.id) if figure is None else figure.label
+    of = f", scenario {change.scenario}" if change.scenario and book.columns > 1 else ""
+    sheet.set_text(row, 0, f"{label or change.id}{of}", _LINE)
+    sheet.set_text(row, 3, change.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
+    unit = "1" if figure is None else figure.unit
+    was, now = change.was, change.now
+    if isinstance(was, float) and isinstance(now, float):
+        look = style.value(unit).but(bottom=_RULE, size=style.SMALL)
+        if unit == "1":
+            look = look.but(form="#,##0" if was % 1 == now % 1 == 0 else "0.000")
+        line = followed_input(row, f"{label or change.id}{of}", unit, was, now)
+        book.add_constant(sheet, row, _WAS, line.was, look)
+        book.add_constant(sheet, row, _NOW, line.now, look)
+        moved = style.table("effect").but(bottom=_RULE)
+        book.add_quantity(sheet, row, _CHANGE, line.change, moved, scenario=ACROSS)
+    else:
+        for column, value in ((_WAS, was), (_NOW, now)):
+            text = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
+            sheet.set_text(row, column, text, style.TEXT_VALUE.but(bottom=_RULE, size=style.SMALL))
+    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.heights[row] = 18
+
+
+def _result(book: EstimateBook, sheet: Sheet, row: int, line: Followed) -> None:
+    """A result of the base scenario: that of the workbook before, and live."""
+    result = line.result
+    unit = style.shown_unit(result.shown_unit)
+    sheet.set_text(row, 0, f"{result.label}, {unit}" if unit not in result.label else result.label, _LINE)
+    sheet.set_text(row, 3, result.figure.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
+    look = style.VALUE.but(form=style.amount(result.digits or 0), bottom=_RULE)
+    book.add_constant(sheet, row, _WAS, line.was, look.but(colour=style.GREY))
+    book.add_quantity(sheet, row, _NOW, line.now, look.but(colour=style.LINK), scenario=ACROSS)
+    book.add_quantity(
+        sheet, row, _CHANGE, line.change, style.table("effect").but(bottom=_RULE), scenario=ACROSS
+    )
+    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.heights[row] = 18
+
+
+def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -> int:
+    """Lines on which somebody signs, and whether each signature holds; the last row."""
+    sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
+    note = "a name and the digest of this file sign it; the signature holds until an input or result changes"
+    book.add_constant(sheet, row, DIGEST, signatures.digest, style.SECTION_HEAD.but(align="right"))
+    small = style.SECTION_HEAD.but(bold=False, size=style.SMALL, colour=style.GREY)
+    sheet.set_text(row, NAME, note, small)
+    sheet.set_text(row, DATE, "digest of this file", small.but(align="right"))
+    look = small.but(form='0" changed";;"as made"', align="left")
+    book.add_quantity(sheet, row, STATUS, signatures.edited, look, scenario=ACROSS)
+    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    heads = {0: "role", NAME: "name", REMARKS: "remarks", DATE: "date", DIGEST: "digest", STATUS: "signature"}
+    for column, head in heads.items():
         sheet.set_text(row + 1, column, head, style.HEADER)
     sheet.set_style(row + 1, 0, _LAST, style.HEADER)
-    rule = style.Style(bottom=(style.THIN, style.GREY), valign="bottom", unlocked=True)
-    for below, role in enumerate(_ROLES, row + 2):
-        sheet.set_text(below, 0, role, rule.but(unlocked=False))
-        sheet.set_style(below, 1, _LAST, rule)
+    line = style.Style(bottom=(style.THIN, style.GREY), valign="bottom")
+    yellow = line.but(unlocked=True, colour=style.INPUT, fill=style.INPUT_FILL)
+    rooms = {
+        NAME: Room("Name", "Who signs this workbook as it is: name, and function where it matters.", _MOST),
+        DATE: Room("Date", "The day of the signature.", _MOST),
+        DIGEST: Room(
+            "Digest", f"Type the digest of this file: {book.digest}. It signs what was made.", _MOST
+        ),
+    }
+    for below, of in enumerate(signatures.lines, row + 2):
+        sheet.set_text(below, 0, of.role, line)
+        for column, figure in ((NAME, of.name), (DIGEST, of.typed)):
+            look = yellow.but(form="@")
+            sheet.set_cell(below, column, Cell(look, entry=figure, room=rooms[column]))
+            book.register(figure, CellAddress(sheet.name, below, column, absolute=True))
+            book.own_inputs[figure.id] = figure
+            book.input_cells[figure.id, 0] = (sheet.name, below, column)
+        sheet.set_cell(below, REMARKS, Cell(yellow))
+        sheet.set_cell(below, DATE, Cell(yellow.but(form="yyyy-mm-dd", align="left"), room=rooms[DATE]))
+        book.add_quantity(sheet, below, STATUS, of.status, line.but(bold=True), scenario=ACROSS)
+        for sign, colour in ((HOLDS[0], style.PASS), ("!", style.ALERT), (NOT_SIGNED, style.GREY)):
+            mark_beginning(sheet, below, STATUS, sign, colour)
+        sheet.set_style(below, 1, _LAST, line)
         sheet.heights[below] = 32
-    return row + 1 + len(_ROLES)
+    return row + 1 + len(signatures.lines)
 
 
 def _results(figures: Sequence[Named]) -> tuple[Named, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mantile.equations.display import Shown
+from mantile.equations.grid import UTILISATIONS
+from mantile.equations.metrics import USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.sensitivity import (
     HUNDRED,
     RANGE,
@@ -28,7 +30,8 @@ from mantile.workbook.text_width import cut_to
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
 _LAST = _SOURCE
 _ROOM = (5, 6)  # of the sorted rows: ends of unseen bars
-_CHART_ROWS = 15
+_CHART_ROWS = 13
+_PRICE_COLUMNS = {4: "price −20 %", 5: "as it is", 6: "+20 %"}
 _TABLE = _CHART_ROWS + 4  # row
 _SMALL = style.Style(size=style.SMALL)
 _NUMBER = style.Style(size=style.SMALL, form="#,##0.0000", align="right")
@@ -81,7 +84,7 @@ class SensitivitySheet:
         first = _TABLE + 4
         for row, ends in enumerate(self.figures.inputs, first):
             self._input(row, ends)
-        row = first + len(self.figures.inputs) + 2
+        row = self._grid(first + len(self.figures.inputs) + 1) + 1
         for ends in self.figures.inputs:
             row = self._block(row, ends)
         self.sheet.print_area = (0, 0, row - 1, _LAST)
@@ -148,6 +151,27 @@ class SensitivitySheet:
         source = cut_to(f"{ends.input.status}: {ends.input.source}", style.SOURCE.size, sheet.widths[_SOURCE])
         sheet.set_text(row, _SOURCE, source, style.SOURCE.but(wrap=False))
         sheet.ids[row] = ends.input.id
+
+    def _grid(self, row: int) -> int:
+        """The cost of output tokens of the base scenario by utilisation and price; the row after it."""
+        book, sheet, grid = self.book, self.sheet, self.book.estimate.equations.grid
+        label = book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.head)
+        sheet.heights |= {row: 8}
+        sheet.set_text(row + 1, 0, f"{label}, by utilisation and price of an hour", style.HEADER)
+        sheet.set_text(row + 1, _SOURCE, "rows of Cost, for every scenario", style.HEADER)
+        for column, name in _PRICE_COLUMNS.items():
+            sheet.set_text(row + 1, column, name, style.HEADER_RIGHT)
+        sheet.set_style(row + 1, 1, _LAST, style.HEADER)
+        row += 2
+        for percent in UTILISATIONS:
+            sheet.set_text(row, 0, f"{percent} % of the paid hours used", style.LABEL)
+            for column, price in zip(_PRICE_COLUMNS, ("lower", "same", "higher"), strict=True):
+                figure = grid.cells[percent, price]
+                look = style.VALUE.but(form=style.amount(3), colour=style.LINK, bold=price == "same")
+                shown = book.displayed(figure, figure.unit)
+                sheet.set_formula(row, column, shown, look, link=book.link_to(figure))
+            row += 1
+        return row
 
     def _block(self, row: int, ends: InputEnds) -> int:
         """The figures that follow from an input, in the order of the workbook; the row after them."""

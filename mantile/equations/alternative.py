@@ -1,0 +1,312 @@
+"""The base scenario on another accelerator: a further case, worked out again beside it.
+
+The alternative stands in its usual system, with the figures of the library. What was typed over figures of
+the base scenario's hardware and efficiency says nothing of another accelerator, and does not hold for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mantile.equations.display import Currency, Shown
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import (
+    INTERACTIVITY,
+    KV_CAPACITY_SEQUENCES,
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    POWER,
+    TPOT,
+    TTFT,
+    USD_PER_HOUR,
+    USD_PER_MILLION_INPUT_TOKENS_BY_TIME,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    USD_PER_MILLION_OUTPUT_TOKENS_BY_TIME,
+    USD_PER_MONTH,
+)
+from mantile.equations.reasons import PLAN, REASONS
+from mantile.equations.variation import Variation, Variations
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    InCase,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    all_of,
+    count_where,
+    equal,
+    index,
+    is_number,
+    join,
+    match,
+    number_of,
+    percent,
+    span,
+    where,
+)
+from mantile.library.scenario import DEFAULT_SYSTEM
+
+COMPARED = (
+    TTFT,
+    TPOT,
+    INTERACTIVITY,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    MEMORY_PER_ACCELERATOR,
+    KV_CAPACITY_SEQUENCES,
+    POWER,
+    USD_PER_HOUR,
+    USD_PER_MONTH,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    USD_PER_MILLION_INPUT_TOKENS_BY_TIME,
+    USD_PER_MILLION_OUTPUT_TOKENS_BY_TIME,
+)
+ACCELERATOR, PRICE = "alternative.accelerator", "alternative.price"
+"""Ids of what is typed: the accelerator, and what an hour of it costs."""
+_OF_HOURS = ("price_cloud", "price_rental", "price_owned")  # what a price typed stands for
+_A, _B = "of A", "of B"
+_FOUND = {
+    USD_PER_MILLION_OUTPUT_TOKENS.attribute: "Cost per million output tokens",
+    TPOT.attribute: "TPOT",
+    OUTPUT_TOKENS_PER_S.attribute: "Output tokens per second",
+}
+"""What the finding says of the alternative, by the metric."""
+
+NO_OVERRIDE = Input(
+    "alternative.no_override",
+    "Overrides of the alternative",
+    "1",
+    "none",
+    "what was typed over figures of A does not hold for B",
+    shared=True,
+    fixed=True,
+)
+USUAL_SYSTEM = Input(
+    "alternative.system",
+    "System of the alternative",
+    "1",
+    DEFAULT_SYSTEM,
+    "the one that the accelerator usually comes in",
+    shared=True,
+    fixed=True,
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A result of both, in one unit.
+
+    Args:
+        change: of B against A; not known where one of them is not.
+    """
+
+    result: Shown
+    base: Quantity
+    other: Quantity
+    change: Quantity
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The base scenario and the same on another accelerator.
+
+    Args:
+        accelerator, price: what is typed: which it is, and what an hour of one costs if the library's price
+            does not hold.
+        used: what holds of both where something else was typed.
+        finding: what it comes to, in words.
+        names: what both are: name, system, feasibility, by what it is.
+        lines: results.
+        constants, worked_out: what only the words need, and what stands for figures of A.
+        variation: every figure that follows.
+    """
+
+    accelerator: Input
+    price: Input
+    used: tuple[Quantity, ...]
+    finding: tuple[Quantity, ...]
+    names: Mapping[str, tuple[Quantity, Quantity]]
+    lines: tuple[Compared, ...]
+    constants: tuple[Input, ...]
+    worked_out: tuple[Quantity, ...]
+    variation: Variation
+
+
+def typed(graph: EstimateGraph) -> tuple[Input, Input]:
+    """What is typed of the alternative: its accelerator, and the price of an hour of one."""
+    accelerator = replace(
+        graph.inputs.accelerator,
+        id=ACCELERATOR,
+        label="Accelerator B",
+        note="any of the library; every number beside it follows",
+        default=None,
+    )
+    price = Input(
+        id=PRICE,
+        label="Price of an accelerator B",
+        unit="USD/h",
+        value=None,
+        note="an offer, per accelerator and hour; empty: the price of the library",
+        source="typed by hand",
+        status="override",
+        minimum=0.001,
+        maximum=1e6,
+    )
+    return accelerator, price
+
+
+def alternative(
+    graph: EstimateGraph, inputs: tuple[Input, Input], case: int, currency: Currency
+) -> Alternative:
+    """The base scenario on another accelerator.
+
+    Args:
+        inputs: what is typed.
+        case: the number of the case.
+    """
+    accelerator, price = inputs
+    used = _used(graph, accelerator, price)
+    results = {
+        metric.attribute: metric.on(graph.figures, metric.attribute, currency, metric.label)
+        for metric in COMPARED
+    }
+    texts = {
+        "Accelerator": graph.decode_workers.hardware.name,
+        "System": graph.decode_workers.hardware.system,
+        "Plan": graph.checks.reason,
+    }
+    prices = {f"price{place or ''}": of.price for place, of in enumerate(graph.cost.accelerators)}
+    wanted: dict[str, Named] = {key: of.figure for key, of in results.items()}
+    possible = graph.checks.possible
+    variation = Variations(
+        graph, wanted | texts | prices | {"possible": possible, "invalid": graph.figures["checks.invalid"]}
+    ).vary(dict(_replaced(graph, *used[1:])), "alternative.", " · B")
+    names = {
+        name: (
+            _told(f"a.{name.lower()}", f"{name}, A", InCase(figure, 0, _A)),
+            _told(f"b.{name.lower()}", f"{name}, B", variation.in_case(name, case, _B)),
+        )
+        for name, figure in texts.items()
+    }
+    shown_prices = {
+        key: Shown(key, figure.label, figure.unit, figure, currency, 2) for key, figure in prices.items()
+    }
+    lines = tuple(
+        _compared(key, of, variation.in_case(key, case, _B)) for key, of in (shown_prices | results).items()
+    )
+    change = {line.result.key: line.change for line in lines}
+    is_possible = variation.in_case("possible", case, _B) > 0
+    known = equal(InCase(used[1], case, _B), InCase(accelerator, case, "as typed"))
+    words, meanings = _words(change), _meanings(graph)
+    last = Input("alternative.meanings", "Place of memory", "number", len(meanings), shared=True, fixed=True)
+    first = match(names["Plan"][1], span(graph.checks.codes))
+    invalid = variation.in_case("invalid", case, _B) > 0
+    place = Quantity("alternative.place", "Place of the reason", "number", where(invalid, first, last))
+    why = _told("why", "Why it cannot be", index(span(meanings), place))
+    return Alternative(
+        accelerator=accelerator,
+        price=price,
+        used=used,
+        finding=tuple(_finding(known, is_possible, names, why, words, change)),
+        constants=(NO_OVERRIDE, USUAL_SYSTEM, *meanings, last),
+        worked_out=(place, why, *words.values()),
+        names=names,
+        lines=lines,
+        variation=variation,
+    )
+
+
+def _used(graph: EstimateGraph, accelerator: Input, price: Input) -> tuple[Quantity, ...]:
+    """What holds of what is typed: an accelerator of the library, else that of A; a price above 0."""
+    known = count_where(span(graph.prefill_workers.hardware.accelerators), accelerator)
+    chosen = where(known > 0, accelerator, graph.inputs.accelerator)
+    number = Quantity(
+        "alternative.price_typed",
+        "Price typed, 0 where there is none",
+        price.unit,
+        where(is_number(price), price, 0),
+    )
+    offered = where(number > 0, number, NO_OVERRIDE)
+    return (
+        number,
+        _told("accelerator_used", "Accelerator B, as it is used", chosen),
+        Quantity("alternative.price_used", "Price of an accelerator B, as it is used", price.unit, offered),
+    )
+
+
+def _replaced(graph: EstimateGraph, accelerator: Named, price: Named) -> Iterator[tuple[Named, Named]]:
+    """What stands for inputs of the base scenario, for all of its accelerators."""
+    for workers in graph.workers:
+        yield workers.inputs.accelerator, accelerator
+        yield workers.inputs.system, USUAL_SYSTEM
+        for overridable in workers.overridable():
+            is_price = overridable.id.removeprefix("decode.").removeprefix("hardware.") in _OF_HOURS
+            yield overridable.cell, price if is_price else NO_OVERRIDE
+
+
+def _compared(key: str, result: Shown, there: InCase) -> Compared:
+    base = Quantity(
+        f"alternative.a.{key}", f"{result.label}, A", result.unit, result.of(InCase(result.figure, 0, _A))
+    )
+    other = Quantity(f"alternative.b.{key}", f"{result.label}, B", result.unit, result.of(there))
+    known = all_of(is_number(base), is_number(other), base > 0)
+    change = Quantity(
+        f"alternative.change.{key}",
+        f"{result.label}, B against A",
+        "1",
+        where(known, other / base - 1, NOT_KNOWN),
+    )
+    return Compared(result, base, other, change)
+
+
+def _told(name: str, label: str, value: Node) -> Quantity:
+    return Quantity(f"alternative.{name}", label, "1", value)
+
+
+def _finding(
+    known: Node,
+    possible: Node,
+    names: Mapping[str, tuple[Quantity, Quantity]],
+    why: Quantity,
+    words: Mapping[str, Quantity],
+    change: Mapping[str, Quantity],
+) -> Iterator[Quantity]:
+    """What the alternative comes to: which it is, whether it can be, cost, speed and throughput."""
+    name_a, name_b = names["Accelerator"]
+    which = join(name_b, " in place of ", name_a)
+    unknown = "! this accelerator is not in the library: B is A"
+    yield _told("finding.name", "Which", where(known, which, unknown))
+    verdict = where(possible, join("✓ possible: ", names["Plan"][1]), join("! not possible: ", why))
+    yield _told("finding.plan", "Whether it can be", verdict)
+    for key, label in _FOUND.items():
+        known = where(is_number(change[key]), words[key], f"{label}: not known")
+        yield _told(f"finding.{key}", label, known)
+
+
+def _words(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Changes in words, with their sign."""
+    return {
+        key: _told(
+            f"words.{key}",
+            f"{label}, in words",
+            join(
+                f"{label} ",
+                where(number_of(change[key]) > 0, "+", ""),
+                percent(number_of(change[key]), 0),
+            ),
+        )
+        for key, label in _FOUND.items()
+    }
+
+
+def _meanings(graph: EstimateGraph) -> tuple[Input, ...]:
+    """What each plan check means that does not hold, in the order of the codes; memory last."""
+    plan = [check for check in graph.checks.checks if check.group == PLAN]
+    texts = [REASONS[check.reason].meaning for check in plan] + [REASONS["MEMORY_EXCEEDED"].meaning]
+    return tuple(
+        Input(f"alternative.meaning.{place}", f"Meaning {place}", "1", text, shared=True, fixed=True)
+        for place, text in enumerate(texts, 1)
+    )

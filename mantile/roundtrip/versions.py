@@ -1,0 +1,35 @@
+"""What a workbook was, for the Log of the one that follows it."""
+
+from __future__ import annotations
+
+from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS, Metric
+from mantile.estimate.estimate import Estimate
+from mantile.library.scenario import Version
+from mantile.workbook.sheets.frame import cut
+
+WORDS = 120  # characters of a text of a scenario
+
+
+def version(estimates: Estimate) -> Version:
+    """What a workbook was when it was made, for the Log of the one that follows it."""
+    checks = [check for check in estimates.equations.checks.checks if check.error]
+    passed = sum(
+        bool(estimates.values(column)[check.result])
+        for column in range(len(estimates.columns))
+        for check in checks
+    )
+
+    def shown(metric: Metric) -> float | None:
+        """In the unit that people quote; None where nobody knows it."""
+        value = estimates.metrics()[metric]
+        return None if value is None else metric.shown(value)
+
+    return Version(
+        date=estimates.scenario.date or estimates.made_on,
+        what=cut(estimates.title, WORDS),
+        why=estimates.scenario.why,
+        checks=f"{passed} of {len(checks) * len(estimates.columns)} pass",
+        ttft_ms=shown(TTFT),
+        tpot_ms=shown(TPOT),
+        usd_per_million=shown(USD_PER_MILLION_OUTPUT_TOKENS),
+    )

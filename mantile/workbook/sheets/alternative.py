@@ -1,0 +1,148 @@
+"""The Alternative sheet: the base scenario on an accelerator that is chosen there, beside it."""
+
+from __future__ import annotations
+
+from mantile.equations.alternative import Alternative, Compared, alternative, typed
+from mantile.estimate.alternative import first_alternative
+from mantile.graph.quantity import Input, Quantity
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.cases import add_labels, add_varied_row
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+
+ALTERNATIVE_SHEET = "Alternative"
+_LABEL, _UNIT, _A, _B, _CHANGE, _NOTE = range(6)
+_FINDING, _TYPED = 3, 9  # rows
+_PURPOSE = (
+    "The base scenario, A, on another accelerator, B: choose it in the yellow cell, and every number "
+    "beside it follows. Nothing has to be built again."
+)
+_APART = (
+    "B stands in its usual system and has the figures of the library: what was typed over figures of A's "
+    "hardware, prices and efficiency does not hold for it.",
+    "Model, workload, framework, formats and degrees of parallelism are those of A.",
+)
+
+
+def alternative_sheet(book: EstimateBook, master: Quantity) -> None:
+    """Lay out the sheet; none where the library has no other accelerator."""
+    chosen = first_alternative(book.estimate)
+    if chosen is None:
+        return
+    sheet = book.add_sheet(Sheet(ALTERNATIVE_SHEET, "outputs", _PURPOSE))
+    sheet.widths = [310, 110, 150, 150, 100, 380]
+    add_title_rows(book, sheet, ALTERNATIVE_SHEET, _NOTE, master)
+    sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
+    asked = book.estimate.scenario.alternative
+    price = None if asked is None else asked.usd_per_hour
+    inputs = typed(book.estimate.equations)
+    case = book.add_case(sheet, _B, {inputs[0].id: chosen, inputs[1].id: price})
+    figures = alternative(book.estimate.equations, inputs, case, book.currency)
+    _findings(book, sheet, figures)
+    row = _inputs(book, sheet, figures, case)
+    row = _results(book, sheet, figures, row)
+    _workings(book, sheet, figures, case, row + 1)
+
+
+def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative) -> None:
+    """What it comes to, in words."""
+    for row, finding in enumerate(figures.finding, _FINDING):
+        look = style.Style(size=14, bold=True, colour=style.NAVY) if row == _FINDING else style.Style(size=11)
+        book.add_quantity(sheet, row, _LABEL, finding, look, scenario=ACROSS)
+        sheet.heights[row] = 26 if row == _FINDING else 20
+    mark_beginning(sheet, _FINDING, _LABEL, "!", style.FAIL)
+    mark_beginning(sheet, _FINDING + 1, _LABEL, "!", style.FAIL)
+    mark_beginning(sheet, _FINDING + 1, _LABEL, "✓", style.PASS)
+
+
+def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int) -> int:
+    """What is typed, and what both are; the row after it."""
+    row = _TYPED
+    for column, head in enumerate(("", "unit", "A · base", "B", "B against A", "")):
+        sheet.set_text(row, column, head, style.HEADER_RIGHT if column in (_A, _B, _CHANGE) else style.HEADER)
+    row += 1
+    base = book.estimate.equations.inputs.accelerator
+    _typed(book, sheet, row, figures.accelerator, case)
+    sheet.set_formula(row, _A, base, style.value("1", is_text=True, role="link"))
+    row += 1
+    _typed(book, sheet, row, figures.price, case)
+    for name, both in figures.names.items():
+        row += 1
+        sheet.set_text(row, _LABEL, name, style.LABEL)
+        for column, figure in zip((_A, _B), both, strict=True):
+            book.add_quantity(sheet, row, column, figure, style.TEXT_VALUE, scenario=ACROSS)
+    mark_beginning(sheet, row, _B, "!", style.FAIL)
+    return row + 1
+
+
+def _typed(book: EstimateBook, sheet: Sheet, row: int, figure: Input, case: int) -> None:
+    """A cell in which something of the alternative is typed."""
+    value = book.inputs(case)[figure.id]
+    is_text = isinstance(value, str)
+    look = style.value(figure.unit, is_text=is_text, role="input")
+    number = None if is_text or value is None else float(value)
+    sheet.set_text(row, _LABEL, figure.label, style.LABEL.but(bold=True))
+    sheet.set_text(row, _UNIT, "" if is_text else style.shown_unit(figure.unit), style.UNIT)
+    sheet.set_text(row, _NOTE, figure.note, style.SOURCE)
+    text = value if is_text else None
+    sheet.set_cell(row, _B, Cell(look, text=text, number=number, scenario=case, entry=figure))
+    sheet.ids[row] = figure.id
+    book.register(figure, CellAddress(sheet.name, row))
+    book.own_inputs[figure.id] = figure
+    book.input_cells[figure.id, case] = (sheet.name, row, _B)
+
+
+def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -> int:
+    """Results of both and the change; the row after them."""
+    for line in figures.lines:
+        _result(book, sheet, row, line)
+        row += 1
+    for text in _APART:
+        sheet.set_text(row, _LABEL, text, style.SOURCE.but(wrap=False))
+        row += 1
+    sheet.print_area = (0, 0, row - 1, _NOTE)
+    return row
+
+
+def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
+    result = line.result
+    sheet.set_text(row, _LABEL, result.label, style.LABEL)
+    sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(result.shown_unit)), style.UNIT)
+    look = style.VALUE.but(form=style.amount(result.digits or 0))
+    link = book.link_to(result.figure)
+    book.add_quantity(sheet, row, _A, line.base, look.but(colour=style.LINK), scenario=ACROSS, link=link)
+    book.add_quantity(sheet, row, _B, line.other, look.but(bold=True), scenario=ACROSS)
+    book.add_quantity(sheet, row, _CHANGE, line.change, style.table("effect"), scenario=ACROSS)
+
+
+def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int) -> None:
+    """Every figure of B, in the order of the workbook, folded away."""
+    sheet.set_text(row, _LABEL, "Every figure of B", style.BLOCK_HEAD)
+    sheet.set_text(row, _A, "as on the sheet named; all other figures are those of A", style.BLOCK_NOTE)
+    sheet.set_style(row, _UNIT, _NOTE, style.BLOCK_HEAD)
+    first = row = row + 1
+    for constant in figures.constants:
+        add_labels(sheet, row, constant, constant.label)
+        look = style.value(constant.unit, is_text=isinstance(constant.value, str), role="fixed")
+        book.add_constant(sheet, row, _B, constant, look)
+        row += 1
+    for figure in figures.worked_out:
+        add_labels(sheet, row, figure, figure.label)
+        look = style.value(figure.unit, is_text=figure.unit == "1")
+        book.add_quantity(sheet, row, _B, figure, look, scenario=ACROSS)
+        row += 1
+    for used in figures.used:
+        book.register(used, CellAddress(sheet.name, row))
+        add_labels(sheet, row, used, used.label)
+        look = style.value(used.unit, is_text=used is not figures.used[0])
+        sheet.set_formula(row, _B, used.body, look, scenario=case)
+        row += 1
+    for name, pairs in figures.variation.rows.items():
+        for original, varied in pairs:
+            add_varied_row(book, sheet, row, original, varied, {_B: case})
+            sheet.set_text(row, _CHANGE, name, style.SOURCE)
+            sheet.set_text(row, _NOTE, varied.id, style.IDENTIFIER.but(wrap=False))
+            row += 1
+    sheet.blocks.append((first - 1, row - 1))
+    sheet.folds.append((first, row - 1))

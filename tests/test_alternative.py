@@ -1,0 +1,165 @@
+"""The base scenario on another accelerator, chosen in a cell: as if it had been built for that one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import DEFAULTS, Make
+from live import as_written, few, typed_into
+
+from mantile.equations.alternative import ACCELERATOR, COMPARED, PRICE
+from mantile.equations.reasons import REASONS
+from mantile.estimate.alternative import first_alternative
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.graph.quantity import NOT_KNOWN, Quantity
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.edits import edited
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.layout import lay_out
+from mantile.workbook.sheets.alternative import ALTERNATIVE_SHEET
+
+OVERRIDDEN = [
+    {"id": "hardware.memory_bandwidth", "value": 2500.0, "reason": "measured here"},
+    {"id": "hardware.price_cloud", "value": 1.0, "reason": "an offer for A"},
+    {"id": "efficiency.step_host", "value": 500.0, "reason": "measured here"},
+]
+SHAPES: dict[str, dict[str, Any]] = {
+    "one": {},
+    "overridden": {"overrides": OVERRIDDEN, "system": "hgx-h100"},
+    "at a rate": {"request_rate": 2.0, "concurrency": None},
+    "apart": {"decode": {"tp": 4}},
+}
+
+
+def made(**fields: Any) -> Estimate:
+    """An estimate on a small library."""
+    given = {key: value for key, value in (DEFAULTS | fields).items() if value is not None}
+    return estimate(parse_scenario(given, "alternative"), library=few())
+
+
+SLOW = ("one", "at a rate", "apart")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.exhaustive] if name in SLOW else []) for name in SHAPES],
+)
+def shape(request: pytest.FixtureRequest) -> tuple[dict[str, Any], EstimateBook]:
+    """A workbook of each shape."""
+    fields = SHAPES[request.param]
+    return fields, lay_out(made(**fields))
+
+
+def shown(book: EstimateBook, accelerator: str, price: float | None = None, **typed: Any) -> dict[str, Any]:
+    """What the sheet says once an accelerator is chosen, by ids without their beginning."""
+    inputs = book.generated_inputs()
+    case = next(number for number, given in enumerate(inputs) if ACCELERATOR in given)
+    inputs[case] |= {ACCELERATOR: accelerator, PRICE: price}
+    inputs[0] |= typed
+    across = book.values(inputs)[-1]
+    return {
+        figure.id.removeprefix("alternative."): across[figure.body]
+        for figure in book.addresses
+        if isinstance(figure, Quantity) and figure.id.startswith("alternative.") and figure.body in across
+    }
+
+
+@pytest.mark.parametrize("accelerator", ["b200-sxm", "mi300x", "rtx-4090", "tpu-v5e"])
+def test_it_is_as_if_built_for_that_one(shape: tuple[dict[str, Any], EstimateBook], accelerator: str) -> None:
+    """Every result, whether it can be and why not; overrides of A are none of B's."""
+    fields, book = shape
+    there = made(**fields | {"accelerator": accelerator, "system": "default", "overrides": []})
+    values, figures, said = there.values(), there.equations.figures, shown(book, accelerator)
+    for metric in COMPARED:
+        value = metric.known(values[metric.of(figures)])
+        found = said[f"b.{metric.attribute}"]
+        expected = NOT_KNOWN if value is None else metric.shown(value)
+        assert found == (expected if value is None else pytest.approx(expected, rel=1e-12)), metric.label
+    plan = values[there.equations.checks.reason]
+    assert said["b.plan"] == plan
+    possible = values[there.equations.checks.possible] > 0
+    assert said["finding.plan"].startswith("✓ possible" if possible else "! not possible: ")
+    if not possible:
+        code = "MEMORY_EXCEEDED" if plan == "insufficient_memory" else str(plan).removeprefix("DECODE_")
+        meaning = REASONS[code].meaning
+        assert said["finding.plan"] == f"! not possible: {meaning}"
+        assert said["finding.tpot"] == "TPOT: not known"
+
+
+def test_a_itself_is_no_change(shape: tuple[dict[str, Any], EstimateBook]) -> None:
+    """Without overrides B on the accelerator of A is A; with them the sheet says what they do."""
+    fields, book = shape
+    said = shown(book, "h100-sxm")
+    changes = {key: value for key, value in said.items() if key.startswith("change.")}
+    if "overrides" in fields:
+        assert changes["change.tpot"] < 0 and changes["change.price"] == pytest.approx(1.95)
+    else:
+        assert changes and set(changes.values()) == {0}
+        assert said["finding.tpot"] == "TPOT 0%"
+
+
+def test_an_offer_for_b_is_its_price(shape: tuple[dict[str, Any], EstimateBook]) -> None:
+    """Whatever the library says, and where it says nothing; A pays what it paid."""
+    _, book = shape
+    for chip in ("b200-sxm", "m3-ultra"):
+        without, said = shown(book, chip), shown(book, chip, 2.0)
+        assert said["b.price"] == 2.0 and said["a.usd_per_hour"] == without["a.usd_per_hour"]
+    half, full = shown(book, "b200-sxm", 2.0), shown(book, "b200-sxm", 4.0)
+    assert full["b.usd_per_million_output_tokens"] == pytest.approx(
+        2 * half["b.usd_per_million_output_tokens"]
+    )
+    assert half["finding.usd_per_million_output_tokens"].startswith("Cost per million output tokens ")
+
+
+def test_it_follows_the_inputs_of_a(shape: tuple[dict[str, Any], EstimateBook]) -> None:
+    """Longer outputs, and an override of A that says nothing of B."""
+    _, book = shape
+    before, after = shown(book, "b200-sxm"), shown(book, "b200-sxm", **{"inputs.input_tokens": 4096.0})
+    assert after["b.ttft"] > before["b.ttft"] and after["a.ttft"] > before["a.ttft"]
+    cells = [f"{of}hardware.memory_bandwidth.override" for of in ("", "decode.")]
+    typed = shown(book, "b200-sxm", **dict.fromkeys(cells, 1000.0))
+    assert typed["a.tpot"] > before["a.tpot"] and typed["b.tpot"] == before["b.tpot"]
+
+
+@pytest.mark.parametrize("typed", ["", "h1000", 7.0])
+def test_what_is_no_accelerator_is_said_to_be_none(
+    shape: tuple[dict[str, Any], EstimateBook], typed: Any
+) -> None:
+    """B is A then, without its overrides, and a sentence says so; a price that cannot be is none."""
+    _, book = shape
+    said = shown(book, typed, -1.0)
+    assert said["finding.name"] == "! this accelerator is not in the library: B is A"
+    assert said["b.accelerator"] == said["a.accelerator"] == "H100 SXM" and said["b.price"] == 2.95
+    for of in (said, shown(book, typed)):
+        assert all(isinstance(value, str) or value == value for value in of.values()), "no error value"
+
+
+def test_the_choice_is_typed_and_comes_back(shape: tuple[dict[str, Any], EstimateBook]) -> None:
+    """From a list of all accelerators of the library; into a scenario, and from it into a workbook."""
+    _, book = shape
+    places = {of: place for (of, _), place in book.input_cells.items() if of in (ACCELERATOR, PRICE)}
+    cells = {of: book.sheets[sheet].cells[row, column] for of, (sheet, row, column) in places.items()}
+    assert all(cell.style.unlocked for cell in cells.values())
+    entry = cells[ACCELERATOR].entry
+    assert entry is not None and book.library_choices(entry) is not None
+    typed = typed_into(as_written(book), {places[ACCELERATOR]: "mi300x", places[PRICE]: 1.5})
+    now = edited(typed)
+    assert {change["id"] for change in now.changes} == {ACCELERATOR, PRICE}
+    assert now.scenario.alternative is not None
+    again = lay_out(estimate(now.scenario, library=few()))
+    assert {ACCELERATOR: "mi300x", PRICE: 1.5} in again.generated_inputs()
+
+
+def test_the_first_alternative_is_one_that_can_be_priced(make: Make) -> None:
+    """The next faster of the same maker; what the scenario asks for; an error that names what there is."""
+    assert first_alternative(make()) == "h200-sxm"
+    assert first_alternative(make(alternative={"accelerator": "mi300x"})) == "mi300x"
+    with pytest.raises(InputError, match=r"alternative: .*b2000"):
+        first_alternative(make(alternative={"accelerator": "b2000"}))
+    alone = estimate(
+        parse_scenario(DEFAULTS, "alone"),
+        library=few(("h100-sxm",)),
+    )
+    assert first_alternative(alone) is None and ALTERNATIVE_SHEET not in lay_out(alone).sheets
