@@ -115,7 +115,7 @@ OUTPUTS = re.compile(
     r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
     r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
-    r"|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
+    r"|model\.active_parameters|measured\.(error_of_all|outside\.all)|memory\.kv_bytes_per_token"
     r"|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
     r"|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
@@ -144,7 +144,9 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
     "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
-    "refers-right": "A formula of workings refers to sheets to the left of its own, never to the right.",
+    "refers-right": (
+        "A formula of workings refers to sheets to the left of its own; to the right only to what one types."
+    ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
         "The heads of a sheet of workings stay on the screen and are repeated on each printed page."
@@ -375,8 +377,18 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
-        elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
+        elif (
+            other in ORDER
+            and name in ORDER
+            and ORDER.index(other) > ORDER.index(name)
+            and not (_cells_of(match) == 1 and _is_typed(sheet.parent, other, first, c1))
+        ):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
+
+
+def _is_typed(book: Any, sheet: str, row: int, column: int) -> bool:
+    """Whether somebody types into a cell."""
+    return sheet in book.sheetnames and not book[sheet].cell(row, column).protection.locked
 
 
 def _tokenised(formula: Any) -> list[Token] | None:

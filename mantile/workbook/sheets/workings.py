@@ -181,7 +181,8 @@ def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
             if isinstance(figure, Quantity) and not isinstance(figure.body, Input | Quantity):
                 in_spans = {member for member in _span_members(figure)}
                 for other in precedents(figure):
-                    if other not in own and other not in in_spans:
+                    empty = isinstance(other, Input) and other.value is None  # a link to it would say 0
+                    if other not in own and other not in in_spans and not empty:
                         imports[other] = None
     return tuple(imports)
 
