@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from mantile.library.scenario import FORMER_IDS
+from mantile.workbook import formulas_of_0_9
 
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
@@ -389,6 +390,10 @@ _LANGUAGE = (
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
 CHANGES: tuple[Change, ...] = (
+    *(
+        Change(since=(0, 10), ids=ids, formula=formula, why=formulas_of_0_9.WHY)
+        for ids, formula in formulas_of_0_9.FORMULAS.items()
+    ),
     *(
         Change(since=(0, 9), ids=ids, formula=formula, why=why)
         for (ids, formula), why in zip(_OF_0_8.items(), _WHY_0_9, strict=True)
