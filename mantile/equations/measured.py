@@ -16,7 +16,6 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
-    all_of,
     defined,
     is_number,
     logarithm,
@@ -182,15 +181,9 @@ def tuning(workers: Sequence[Workers], figures: Container[str]) -> Tuning:
     ]
     cells = tuple(factor.overridable.cell for factor in factors)
     in_use = Rows("measured.in_use")
-    outside = Rows("measured.outside")
-    lowest, highest = ([_bound(end, factor) for factor in factors] for end in ("lowest", "highest"))
-    for factor, low, high in zip(factors, lowest, highest, strict=True):
-        figure, name = factor.main, _name(factor)
-        used = in_use(name, figure.label, factor.kind.unit, in_unit(figure, factor.kind.unit))
-        inside = all_of(used >= low, used <= high)
-        label = figure.label.replace(" in use", "")
-        outside(name, f"Outside its bounds: {label}", "flag", where(inside, 0, 1))
-    outside("all", "Factors outside their bounds", "flag", sum_range(span(outside.quantities())))
+    for factor in factors:
+        figure, unit = factor.main, factor.kind.unit
+        in_use(_name(factor), figure.label, unit, in_unit(figure, unit))
     return Tuning(
         cells,
         (
@@ -198,9 +191,13 @@ def tuning(workers: Sequence[Workers], figures: Container[str]) -> Tuning:
                 "Factors to change", cells, "a solver's variables; empty: the figure of the library holds"
             ),
             in_use.section("Factors in use", "what to type above before a solver starts"),
-            Section("Lowest", tuple(lowest), "constraint: each factor is at least this"),
-            Section("Highest", tuple(highest), "constraint: each factor is at most this"),
-            outside.section("Bounds kept", "0 where a factor is within its bounds", Section.SUBTOTAL),
+            *(
+                Section(end.capitalize(), tuple(_bound(end, factor) for factor in factors), note)
+                for end, note in (
+                    ("lowest", "constraint: each factor is at least this"),
+                    ("highest", "constraint: each factor is at most this"),
+                )
+            ),
         ),
     )
 

@@ -194,12 +194,16 @@ class _Rates:
         streamed, widened = streaming * self.bandwidth, self.formats.classes["experts"].widened
         assert widened is not None
         self.rate(
+            "moe_widened",
+            "Expert widening reached",
+            "B/s",
+            self.factors["moe_widening"] * self.speed / slower,
+        )
+        self.rate(
             "moe_bytes",
             "Expert bandwidth reached",
             "B/s",
-            where(
-                widened > 0, minimum(streamed, self.factors["moe_widening"] * self.speed / slower), streamed
-            ),
+            where(widened > 0, minimum(streamed, self.by_name["moe_widened"]), streamed),
         )
 
     def attention(self) -> None:
