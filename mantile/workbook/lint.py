@@ -6,17 +6,20 @@ Works on a file, so it also judges a workbook that somebody edited.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
+from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import ANSWERS, FIRST, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
@@ -213,7 +216,12 @@ def lint(path: str | Path) -> list[Finding]:
         mantile.lint("run.xlsx")    # [] where no rule is broken
     """
     cells = read_cells(Path(path))
-    book = cells.workbook
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
+            book = openpyxl.load_workbook(path)
+    except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
+        raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
     findings = [*_structure(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
     for sheet in book.worksheets:

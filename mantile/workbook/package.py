@@ -73,12 +73,17 @@ _REFUSED = {
 _OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
 
 
+class Formula(str):
+    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
+
+
 @dataclass
 class Package:
     """What a look through the file found.
 
     `sheets` are names and whether they show, `names` the defined names (name, sheet they are limited to,
-    text), and `stored` the values saved beside formulas, by sheet and by row and column from 0. `looks` are
+    text), `contents` the formulas and constants of the sheets with cells, by sheet and by row and column from
+    0, and `stored` the values saved beside formulas, in the same way. `looks` are
     the numbers of the styles of cells in the same way, and `runs` what single words of a cell look like.
     `trees` are the parts of the file without cells and shared texts, by name; tags and attributes without
     namespaces. `relations` are the links of each part (kind, target, whether it lies outside), `sheet_parts`
@@ -87,6 +92,7 @@ class Package:
 
     sheets: dict[str, str] = field(default_factory=dict)
     names: list[tuple[str, str | None, str]] = field(default_factory=list)
+    contents: dict[str, dict[tuple[int, int], Any]] = field(default_factory=dict)
     stored: dict[str, dict[tuple[int, int], Any]] = field(default_factory=dict)
     looks: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
     runs: dict[str, dict[tuple[int, int], list[Element]]] = field(default_factory=dict)
@@ -263,6 +269,8 @@ class _Reader:
             package.sheets[title] = state
             package.sheet_parts[title] = place
             self._cells_of(package, title, parts[place])
+            if kind.endswith("/worksheet"):
+                package.contents[title] = parts[place].contents
         for name, part in parts.items():
             package.relations[_owner(name)] = package.relations.get(_owner(name), {}) | part.relations
             if part.root is not None:
@@ -285,6 +293,8 @@ class _Reader:
                 raise part.refuse(f"text {number} of {len(self.texts):,} shared ones; expected one of them")
             if cell in stored:
                 stored[cell] = self.texts[number]
+            if cell in part.contents and part.contents[cell] is None:
+                part.contents[cell] = self.texts[number].replace("x005F_", "")  # what Excel puts before _x
             if number in self.text_runs:
                 part.cell_runs[cell] = self.text_runs[number]
         package.stored[title], package.looks[title] = stored, part.looks
@@ -312,6 +322,10 @@ class _Part:
         self.unbuilt = 0  # how deep inside of a cell or a shared text
         self.phonetic = False
         self.shared: dict[tuple[int, int], int] = {}
+        self.contents: dict[tuple[int, int], Any] = {}
+        self.formulas: dict[str, tuple[str, str]] = {}
+        self.formula_of: dict[str, str] = {}
+        self.said = self.written = self.inline = ""
         self.looks: dict[tuple[int, int], int] = {}
         self.runs: list[Element] = []
         self.cell_runs: dict[tuple[int, int], list[Element]] = {}
@@ -356,7 +370,7 @@ class _Part:
             reader.others += tag != "row"
             self._other(tag, attributes)
         elif tag == "f":
-            self.formula = True
+            self.formula, self.formula_of = True, attributes
             reader.formulas += 1
             if reader.formulas > MAX_FORMULAS:
                 raise self.refuse(
@@ -457,6 +471,7 @@ class _Part:
         self.seen.add(self.cell)
         self.last_row, self.last_column = max(self.last_row, self.row), max(self.last_column, self.column)
         self.kind, self.formula = attributes.get("t", "n"), False
+        self.said = self.written = self.inline = ""
         look = attributes.get("s", "0")
         if not look.isdigit() or len(look) > len(str(MAX_OTHERS)):
             raise self.refuse(f"{self._at('c')}: style {look!r:.60}; expected a number")
@@ -495,18 +510,63 @@ class _Part:
 
     def _end_of_cell(self, tag: str, text: str) -> None:
         """Keep what a cell or a shared text says, and what words of it look like."""
-        if tag == "t" and self.cell is None and self.reader.texts and not self.phonetic:
-            self.reader.texts[-1] += text
+        if tag == "t" and not self.phonetic:
+            if self.cell is not None:
+                self.inline += text
+            elif self.reader.texts:
+                self.reader.texts[-1] += text
+        elif tag == "f":
+            self.written = text
         elif tag == "rPh":
             self.phonetic = False
-        elif tag == "v" and self.cell is not None and self.kind == "s" and text.strip().isdigit():
-            self.shared[self.cell] = int(text)
-        elif tag in ("c", "si") and self.runs:
+        elif tag == "v" and self.cell is not None:
+            self.said = text
+            if self.kind == "s" and text.strip().isdigit():
+                self.shared[self.cell] = int(text)
+        elif tag == "c":
+            self._keep()
+        if tag in ("c", "si") and self.runs:
             if tag == "si":
                 self.reader.text_runs[len(self.reader.texts) - 1] = self.runs
             elif self.cell is not None:
                 self.cell_runs[self.cell] = self.runs
             self.runs = []
+
+    def _keep(self) -> None:
+        """Keep the formula or constant of a cell that ends."""
+        assert self.cell is not None
+        if self.formula:
+            self.contents[self.cell] = self._formula()
+        elif self.kind == "inlineStr":
+            self.contents[self.cell] = self.inline
+        elif not self.said:
+            return
+        elif self.kind == "s":
+            self.contents[self.cell] = None  # until all texts are read
+        elif self.kind == "n":
+            is_whole = self.said.strip().lstrip("-+").isdigit()
+            self.contents[self.cell] = int(self.said) if is_whole else float(self.said)
+        else:
+            self.contents[self.cell] = self._value(self.said)
+
+    def _formula(self) -> Formula:
+        """The formula of a cell, as if it stood there by itself."""
+        given, text = self.formula_of, f"={self.written}"
+        match given.get("t"):
+            case "array":
+                return Formula(f"{{{text}}}")
+            case "dataTable":
+                return Formula(f"{{=TABLE({given.get('r1', '')},{given.get('r2', '')})}}")
+            case "shared":
+                here, number = f"{letters(self.column)}{self.row}", given.get("si", "")
+                if number not in self.formulas:
+                    self.formulas[number] = (text, here)
+                    return Formula(text)
+                from openpyxl.formula.translate import Translator
+
+                first, origin = self.formulas[number]
+                return Formula(Translator(first, origin).translate_formula(here))
+        return Formula(text)
 
     def _at(self, tag: str) -> str:
         return (
@@ -520,7 +580,7 @@ class _Part:
         if self.kind not in ("n", "b"):
             return text
         try:
-            number = float(text)
+            number = math.nan if "_" in text else float(text)  # which Python takes for a number
         except ValueError:
             number = math.nan
         if not math.isfinite(number):

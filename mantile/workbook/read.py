@@ -7,16 +7,11 @@ a file is executed.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import openpyxl
-from openpyxl.worksheet.formula import ArrayFormula
-from openpyxl.worksheet.worksheet import Worksheet
 
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
@@ -41,7 +36,6 @@ class Cells:
     contents: Contents
     stored: Contents
     package: Package = field(default_factory=Package)
-    workbook: openpyxl.Workbook = field(default_factory=openpyxl.Workbook)
 
 
 @dataclass
@@ -194,42 +188,13 @@ def read_cells(path: Path) -> Cells:
         InputError: if it is no workbook, or one that no reader should be handed; see `open_package`.
     """
     package = open_package(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
-            workbook = openpyxl.load_workbook(path)
-    except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
-        raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
-    contents: Contents = {}
-    stored: Contents = {}
-    for sheet in workbook.worksheets:
-        assert isinstance(sheet, Worksheet)
-        sheet_contents = contents[sheet.title] = {
-            (cell.row - 1, cell.column - 1): _content(cell)
-            for row in sheet.iter_rows()
-            for cell in row
-            if cell.value is not None
-        }
-        values = package.stored.get(sheet.title, {})
-        stored[sheet.title] = values | {
-            place: value for place, value in sheet_contents.items() if not isinstance(value, Formula)
-        }
-    return Cells(contents, stored, package, workbook)
-
-
-def _content(cell: Any) -> Any:
-    """A constant, or a formula. A text that only looks like one stays a text."""
-    if cell.data_type != "f":
-        return cell.value
-    match cell.value:
-        case str() as text:
-            return Formula(text)
-        case ArrayFormula() as array:
-            return Formula(f"{{{array.text}}}")
-        case table:
-            return Formula(
-                f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}"
-            )
+    contents = package.contents
+    stored = {
+        sheet: package.stored.get(sheet, {})
+        | {place: value for place, value in cells.items() if not isinstance(value, Formula)}
+        for sheet, cells in contents.items()
+    }
+    return Cells(contents, stored, package)
 
 
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mantile.workbook.package import Formula as Formula
 from mantile.workbook.package import column_number
 
 REFERENCE = re.compile(
@@ -19,10 +20,6 @@ REFERENCE = re.compile(
 
 
 _ONE_CELL = re.compile(r"(\$?[A-Z]{1,3}\$?[0-9]+):\1(?![0-9])")
-
-
-class Formula(str):
-    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
 
 
 @dataclass(frozen=True)
