@@ -12,7 +12,7 @@ import xlsxwriter
 from openpyxl.worksheet.formula import ArrayFormula
 
 from mantile.library.errors import InputError
-from mantile.workbook.package import Formula
+from mantile.workbook.package_part import Formula
 from mantile.workbook.read import read_cells
 
 ROWS = """

@@ -37,7 +37,8 @@ from mantile.workbook.book import Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff
 from mantile.workbook.looks import Look
-from mantile.workbook.package import column_number, letters, own_package
+from mantile.workbook.package import own_package
+from mantile.workbook.package_part import column_number, letters
 from mantile.workbook.read import File
 from mantile.workbook.references import plain
 from mantile.workbook.style import Style

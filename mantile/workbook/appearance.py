@@ -15,7 +15,8 @@ from xml.etree.ElementTree import Element
 
 from mantile.workbook.chart_form import ChartForm, chart_form
 from mantile.workbook.looks import Look, Looks, RuleLook
-from mantile.workbook.package import Package, column_number
+from mantile.workbook.package import Package
+from mantile.workbook.package_part import column_number
 from mantile.workbook.references import plain
 
 Cell = tuple[int, int]

@@ -23,7 +23,7 @@ from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import ANSWERS, FIRST, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
-from mantile.workbook.package import MAX_AREA, column_number
+from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")

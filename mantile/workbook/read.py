@@ -21,7 +21,8 @@ from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.normal_form import normal_form
-from mantile.workbook.package import Package, letters, open_package
+from mantile.workbook.package import Package, open_package
+from mantile.workbook.package_part import letters
 from mantile.workbook.places import Place, Places
 from mantile.workbook.references import Formula, one_cell, plain
 

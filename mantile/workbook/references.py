@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mantile.workbook.package import Formula as Formula
-from mantile.workbook.package import column_number
+from mantile.workbook.package_part import Formula as Formula
+from mantile.workbook.package_part import column_number
 
 REFERENCE = re.compile(
     r"""(?P<text>"(?:[^"]|"")*")                                                     # a text, left alone
