@@ -6,7 +6,7 @@ only write otherwise is no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -224,8 +224,8 @@ class _Comparison:
         for kind, ours, theirs in (
             (
                 "validation",
-                {cell: self._validation(name, one, True) for cell, one in expected.validations.items()},
-                {cell: self._validation(name, one, False) for cell, one in found.validations.items()},
+                self._validations(name, expected.validations, True),
+                self._validations(name, found.validations, False),
             ),
             (
                 "link",
@@ -244,6 +244,12 @@ class _Comparison:
                 severity = COSMETIC if kind == "link" and not pair[1] else SHOWN
                 for area in grouped(places):
                     yield area, (what, severity, *pair)
+
+    def _validations(self, name: str, of: Mapping[Cell, Validation], own: bool) -> dict[Cell, str]:
+        """Each in words, once where many cells share it."""
+        distinct = {id(one): one for one in of.values()}
+        words = {key: self._validation(name, one, own) for key, one in distinct.items()}
+        return {cell: words[id(one)] for cell, one in of.items()}
 
     def _validation(self, name: str, validation: Validation, own: bool) -> str:
         bounds = [self._spelled(name, bound, own) for bound in validation.rule[2:]]

@@ -149,6 +149,8 @@ class File:
         return form is not None and form == normal_form(generated)
 
     def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
+        if self.places.as_laid_out:
+            return contents[sheet].get((row, column)) if sheet in contents else None
         place = self.places.in_file(sheet, row, column)
         return None if place is None else contents.get(place[0], {}).get(place[1:])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mantile.workbook.package_part import Formula as Formula
 from mantile.workbook.package_part import column_number
@@ -19,6 +20,7 @@ REFERENCE = re.compile(
 )
 
 
+_SPELLINGS = 65_536  # that are remembered: rules of many cells read alike
 _ONE_CELL = re.compile(r"(\$?[A-Z]{1,3}\$?[0-9]+):\1(?![0-9])")
 
 
@@ -70,6 +72,7 @@ def with_references(formula: str, sheet: str, written: Callable[[Reference], str
     return '"'.join(part if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
 
 
+@lru_cache(maxsize=_SPELLINGS)
 def plain(text: str) -> str:
     """A formula without the spaces, and quotes round sheet names, that other programs add outside texts.
 

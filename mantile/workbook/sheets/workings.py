@@ -118,7 +118,7 @@ def workings(
         sheet.blocks.append((start, row - 1))
         if name in FOLDED:
             sheet.folds.append((row - len(imports), row - 1))
-    used = rows_in_use(book.estimate) if name in FOLDED else set()
+    used = rows_in_use(book.estimate) if name in LIBRARY_SHEETS else set()
     rows = [False] * row
     for section, joined, after in folded_blocks(name, sections, used):
         row = _block(book, sheet, row, section, last, after)
