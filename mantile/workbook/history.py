@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from mantile.library.scenario import FORMER_IDS
+from mantile.workbook import formulas_of_0_9
 
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
@@ -394,6 +395,10 @@ CHANGES: tuple[Change, ...] = (
         ids=r"stamp\.changed",
         formula=r"=SUM\(\{(?:\[stamp\.[\w.]+\.changed\],?)+\}\)",
         why="power is a headline result as well that may have changed; 0.9.0 looked at five others",
+    ),
+    *(
+        Change(since=(0, 10), ids=ids, formula=formula, why=formulas_of_0_9.WHY)
+        for ids, formula in formulas_of_0_9.FORMULAS.items()
     ),
     *(
         Change(since=(0, 9), ids=ids, formula=formula, why=why)
