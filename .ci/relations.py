@@ -210,6 +210,16 @@ def of_hardware() -> list[Relation]:
         *more("FLOP/s", PEAKS),
         *more("link bandwidth", LINKS),
         *more("of all speeds", (*PEAKS, *BANDWIDTH, *LINKS)),
+        *(
+            Relation(
+                f"slower {words}",
+                lambda d, name=name: {f"inputs.{name}": d.factors(0.05, 0.98)},
+                SLOWER,
+                where=(calm,),
+                only={of: backwards(where) for of, where in LOOPED.items()},
+            )
+            for words, name in (("computation", "compute_speed"), ("links", "network_speed"))
+        ),
         Relation("more memory", memory, fits, where=(calm, prompt, not_preempted)),
         Relation("more memory, end to end", in_loop, {E2E: "<="}, where=(prompt, not_preempted, steady)),
         Relation("more memory, same batch", memory, FASTER, where=(calm, same_batch)),

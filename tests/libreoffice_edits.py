@@ -3,8 +3,8 @@
     python3 libreoffice_edits.py FILE.xlsx EDITS.json PROFILE
 
 EDITS.json holds cells to look at, as [sheet, cell], and edits, each a list of [sheet, cell, what is
-typed]: null deletes, "=..." is a formula. For each the workbook is recalculated, what it says is kept, and the
-cells get back what they held. Printed as JSON, for the workbook as it is, for each edit, and at the end
+typed]: null deletes, "=..." is a formula. For each the workbook is recalculated, what it says is kept, and
+the cells get back what they held. Printed as JSON, for the workbook as it is, for each edit, and at the end
 again: texts by cell, and the places of error values.
 """
 

@@ -31,7 +31,8 @@ from mantile.library.scenario import parse_scenario
 from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.verify.verify import verify
 from mantile.workbook.lint import lint
-from mantile.workbook.package import MAX_PART, letters, open_package
+from mantile.workbook.package import MAX_PART, open_package
+from mantile.workbook.package_part import letters
 from mantile.workbook.read import open_file, read_cells, typed_inputs
 from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook

@@ -95,6 +95,7 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
         "scheduler",
         "evidence",
         "cost",
+        "offer",
         "model",
         "measured",
         "override",

@@ -28,7 +28,7 @@ from mantile.verify.engines import with_formulas
 from mantile.verify.verify import TOLERANCE, difference, edited_names, scale_of
 from mantile.workbook.book import Sheet
 from mantile.workbook.cell_diff import diff_cells
-from mantile.workbook.package import column_number, letters
+from mantile.workbook.package_part import column_number, letters
 from mantile.workbook.read import File, open_file, typed_inputs
 from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook

@@ -232,7 +232,7 @@ def test_edits_are_carried_over(opened: File) -> None:
             ("Inputs", "inputs.concurrency", 9): 3,
             ("Inputs", "inputs.weights_dtype", 9): "fp8",
             ("Efficiency", "efficiency.step_host.override", 8): 900,
-            ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
+            ("Calibration", "efficiency.launch_scale.override", 9): 0.5,
             ("Hardware", "library.h100-sxm.memory_bandwidth", 7): 3000,
             ("Model", "model.layers", 7): 16,
             ("Calibration", "measured.ttft_p50", 9): 88.8,
@@ -298,7 +298,7 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
         File(Path("run.xlsx"), book, Cells(contents, {})),
         {
             ("Efficiency", "efficiency.step_host.override", 8): 800,
-            ("Efficiency", "efficiency.launch_scale.override", 9): None,
+            ("Calibration", "efficiency.launch_scale.override", 9): None,
         },
     )
     now = edited(file)

@@ -26,7 +26,7 @@ from mantile.verify.shown import shown_differences
 from mantile.verify.verify import verify
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.number_formats import normal_number_format
-from mantile.workbook.package import letters
+from mantile.workbook.package_part import letters
 from mantile.workbook.read import open_file
 from mantile.workbook.write import build_workbook
 

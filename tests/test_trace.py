@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import few_of
-from live import as_written, few, loaded, place
+from live import as_written, edit, few, loaded, place, typed_into
 
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
@@ -22,6 +22,8 @@ from mantile.equations.metrics import (
 from mantile.estimate.estimate import estimate
 from mantile.library.scenario import parse_scenario
 from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verify.severity import SHOWN
+from mantile.verify.verify import verify
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -186,3 +188,21 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
                 assert cell.data_type == "f" or cell.value in beside
     paths = _steps(book, _native(book))
     assert links > sum(len(path) - 1 for path in paths.values())
+
+
+@pytest.mark.exhaustive
+def test_another_source_that_is_typed_is_told_and_changes_no_answer(tmp_path: Path) -> None:
+    """The trace repeats what stands in the file; verification names the cell, once."""
+    book, text = _book(), "NVIDIA H100 datasheet; page 2; https://nvidia.com"
+    address = book.addresses[book.estimate.figure("library.h100-sxm.memory_bandwidth")]
+    file = typed_into(as_written(book), {(address.sheet, address.row, 3): text})
+    shown = CompiledSheets(file.contents).calculate(book.sheets, {})
+    assert _steps(book, shown)[TPOT][-1][NAME] == text
+
+    def change(workbook: Any) -> None:
+        workbook[address.sheet].cell(address.row + 1, 4).value = text
+
+    path = edit(write_workbook(book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", change)
+    report = verify(path)
+    assert report.mismatches == []
+    assert [item["found"] for item in report.shown if item["severity"] == SHOWN] == [text]

@@ -172,7 +172,7 @@ def test_reasons_are_typed_beside_overrides(estimates: dict[str, Estimate], tmp_
     compute, price = (
         (sheet, _row(book, sheet, identifier))
         for sheet, identifier in (
-            ("Efficiency", "efficiency.gemm_compute.override"),
+            ("Calibration", "efficiency.gemm_compute.override"),
             ("Hardware", "hardware.price_cloud.override"),
         )
     )
@@ -196,7 +196,7 @@ def test_reasons_are_typed_beside_overrides(estimates: dict[str, Estimate], tmp_
     assert variant == {"efficiency.gemm_compute": "a guess"}
     assert [item["cell"] for item in imported.left_out] == [f"Hardware!{idle.coordinate}"]
     again = lay_out(imported.estimate)
-    for name in ("Efficiency", "Assumptions", "Log"):
+    for name in ("Calibration", "Assumptions", "Log"):
         texts = [cell.text for cell in again.sheets[name].cells.values() if cell.text]
         assert any("measured here" in text for text in texts), name
 

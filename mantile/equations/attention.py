@@ -32,7 +32,7 @@ def attention(phase: Phase, module: Module, core: Attention, workers: Workers) -
     work = Work(
         launch,
         flops=flops,
-        rate=formats.sixteen_peak,
+        rate=formats.sixteen_peak * workers.inputs.compute_speed,
         traffic=read,
         bandwidth=efficiency["kv_read"],
         reads=read,

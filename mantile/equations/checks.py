@@ -285,11 +285,25 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
     has_room = rows("has_room", "By memory, as a flag", "flag", where(room, 1, 0))
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
+    cause = rows(
+        "cause",
+        "Which cells cannot be",
+        "1",
+        where(typed.faults > 0, "INPUT_INVALID", "DIMENSION_INVALID"),
+        "where there are such",
+    )
+    place = rows(
+        "first_place",
+        "The first plan check that does not hold",
+        "number",
+        where(invalid > faults, match(0, span(plan)), 1),
+        "1 where all hold",
+    )
     first = rows(
         "first",
         "First reason why the plan cannot be",
         "1",
-        where(faults > 0, "INPUT_INVALID", index(span(codes), match(0, span(plan)))),
+        where(faults > 0, cause, index(span(codes), place)),
     )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))

@@ -41,6 +41,7 @@ from mantile.graph.quantity import (
     equal,
     if_known,
     index,
+    is_number,
     join,
     match,
     maximum,
@@ -298,9 +299,9 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -
 
 
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
-    memory = graph.decode_workers.memory
-    suffix = ", decode" if len(graph.workers) > 1 else ""
-    share, load = memory.used / memory.usable, graph.serving.load
+    memory, load = graph.fullest, graph.serving.load
+    suffix = ", fullest" if len(graph.workers) > 1 else ""
+    share = memory.used / maximum(1, memory.usable)
     used = f"Used per accelerator{suffix}"
     return (
         _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),
@@ -452,7 +453,7 @@ def _row(
 
 def _change(line: Line, scenario: int, value: Quantity, base: Quantity) -> Quantity:
     """The relative change against the base; a dash where nobody knows one of both."""
-    body = where(minimum(number_of(value), number_of(base)) > 0, value / base - 1, "–")
+    body = where(all_of(is_number(value), number_of(base) > 0), value / base - 1, "–")
     return Quantity(f"compare.{line.key}.change.{scenario}", f"Change of {line.label}", "1", body)
 
 

@@ -206,3 +206,16 @@ KINDS = (
     FactorKind("runtime_reserve", "Runtime reserve", "GB",
                "context, graphs and communication buffers", 0, 100),
 )  # fmt: skip
+
+OF_TPOT = (
+    "launch_scale",
+    "gemm_bandwidth_scale",
+    "attention_decode_scale",
+    "moe_bandwidth_scale",
+    "all_reduce_latency_scale",
+    "interference",
+    "step_row",
+)
+"""What is fitted to TPOT: a factor for each part of it that runs can tell apart."""
+OF_TTFT = ("gemm_compute", "first_token", "queueing")
+"""What is fitted to TTFT."""

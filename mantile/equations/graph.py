@@ -15,6 +15,7 @@ from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
+from mantile.equations.fullest import Fullest, fullest
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
@@ -63,6 +64,7 @@ class EstimateGraph:
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     typed: TypedInputs
+    fullest: Fullest
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -162,6 +164,7 @@ def build_graph(
     inputs.set_default("activation_dtype", prefill_workers.formats.activation_default)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
+    memory = fullest(sets)
     typed = typed_inputs(inputs, prefill_workers.hardware, known)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
@@ -208,7 +211,13 @@ def build_graph(
             floors=lowest,
         )
     )
-    worked_out = (*prefill_pass.sections, *decode_pass.sections, *served.sections, *money.sections)
+    worked_out = (
+        *((memory.section,) if memory.section else ()),
+        *prefill_pass.sections,
+        *decode_pass.sections,
+        *served.sections,
+        *money.sections,
+    )
     return EstimateGraph(
         ir=ir,
         library=library,
@@ -217,6 +226,7 @@ def build_graph(
         workers=sets,
         input_sections=input_sections,
         typed=typed,
+        fullest=memory,
         model=size,
         prefill=prefill_pass,
         decode=decode_pass,
@@ -309,12 +319,15 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
-        "Memory": of_workers(
-            lambda workers: (
-                *workers.plan.sections,
-                *workers.tensors.on_rank,
-                *workers.memory.sections,
-            )
+        "Memory": (
+            *of_workers(
+                lambda workers: (
+                    *workers.plan.sections,
+                    *workers.tensors.on_rank,
+                    *workers.memory.sections,
+                )
+            ),
+            *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
         "Network": of_workers(lambda workers: workers.network.sections),
         "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
@@ -353,6 +366,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
             *(check.result for check in graph.checks.checks),
+            *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.message,
             *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.workers),

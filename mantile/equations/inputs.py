@@ -60,6 +60,8 @@ class Workload:
     offload_weights: Input
     offload_kv: Input
     kv_swap: Input
+    compute_speed: Input
+    network_speed: Input
     serving: Input | None = None
     batching: Input
     input_tokens: Input

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.display import in_scenario, in_unit
+from mantile.equations.efficiency import FactorInUse
+from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50, Metric
 from mantile.equations.serving import Serving
+from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
     Section,
+    defined,
     is_number,
     logarithm,
     span,
@@ -148,6 +153,73 @@ def error(result: _Result, value: Input, predicted: Rows, ratios: Rows, errors: 
     )
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """Factors that a solver may change, beside the error that it makes small.
+
+    Args:
+        cells: their override cells, which stand on Calibration instead of Efficiency.
+        sections: blocks of the Calibration sheet: these cells, what is in use, the bounds.
+    """
+
+    cells: tuple[Input, ...]
+    sections: tuple[Section, ...]
+
+
+def tuning(workers: Sequence[Workers], figures: Container[str]) -> Tuning:
+    """The factors that are fitted to TPOT and TTFT, with the bounds of each.
+
+    Args:
+        workers: the accelerators: those that do everything, or prefill and decode workers.
+        figures: ids of what stands in the workbook; a factor that no worker needs has no cell there.
+    """
+    factors = [
+        factor
+        for own in workers
+        for name in (*OF_TPOT, *OF_TTFT)
+        if (factor := own.efficiency.in_use.get(name)) and factor.overridable.cell.id in figures
+    ]
+    cells = tuple(factor.overridable.cell for factor in factors)
+    in_use = Rows("measured.in_use")
+    for factor in factors:
+        figure, unit = factor.main, factor.kind.unit
+        in_use(_name(factor), figure.label, unit, in_unit(figure, unit))
+    return Tuning(
+        cells,
+        (
+            Section(
+                "Factors to change", cells, "a solver's variables; empty: the figure of the library holds"
+            ),
+            in_use.section("Factors in use", "what to type above before a solver starts"),
+            *(
+                Section(end.capitalize(), tuple(_bound(end, factor) for factor in factors), note)
+                for end, note in (
+                    ("lowest", "constraint: each factor is at least this"),
+                    ("highest", "constraint: each factor is at most this"),
+                )
+            ),
+        ),
+    )
+
+
+def _bound(end: str, factor: FactorInUse) -> Input:
+    """The lowest or highest figure that a factor may have."""
+    kind = factor.kind
+    return defined(
+        f"measured.{end}.{_name(factor)}",
+        f"{end.capitalize()}: {factor.main.label.replace(' in use', '')}",
+        kind.unit,
+        kind.low if end == "lowest" else kind.high,
+        "what may be typed as its override",
+        name=f"{end} {factor.main.name or factor.main.label}",
+    )
+
+
+def _name(factor: FactorInUse) -> str:
+    """The part of ids that stands for a factor; of decode workers' with what tells them apart."""
+    return factor.overridable.id.replace("efficiency.", "")
+
+
 def error_of_all(measured: Measured, scenarios: int) -> Quantity:
     """How far off the predictions of all scenarios are together."""
     return Quantity(
@@ -155,5 +227,5 @@ def error_of_all(measured: Measured, scenarios: int) -> Quantity:
         "Error of all scenarios",
         "1",
         sum_of([in_scenario(measured.error, scenario) for scenario in range(scenarios)]),
-        note="a solver makes it small by changing override cells on Efficiency",
+        note="a solver makes it small by changing the factors above within their bounds",
     )

@@ -13,6 +13,7 @@ from typing import Literal
 
 from mantile.equations.constant import TOKENS_PER_STEP
 from mantile.equations.display import Currency, Shown, number_in
+from mantile.equations.fullest import FULLEST
 from mantile.equations.workers import DECODE
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is_number, where
@@ -114,8 +115,8 @@ class Metric:
 
     @staticmethod
     def _of_workers(figures: Mapping[str, Named], identifier: str) -> Quantity:
-        of_decode = f"{DECODE}{identifier}"
-        quantity = figures[of_decode if of_decode in figures else identifier]
+        apart = (f"{FULLEST}{identifier}", f"{DECODE}{identifier}")
+        quantity = figures[next((name for name in apart if name in figures), identifier)]
         assert isinstance(quantity, Quantity)
         return quantity
 

@@ -125,11 +125,13 @@ class _Links:
     Args:
         factors: efficiency factors by name.
         out: B/s of one accelerator out of its domain.
+        speed: of all links, against the datasheet.
     """
 
     hardware: Hardware
     efficiency: Efficiency
     out: Quantity
+    speed: Input
 
     @property
     def factors(self) -> Mapping[str, Quantity]:
@@ -214,10 +216,10 @@ def network(
         "out",
         "Network bandwidth reached",
         "B/s",
-        efficiency.factors["network_bandwidth"] * hardware.scale_out_bandwidth,
+        efficiency.factors["network_bandwidth"] * hardware.scale_out_bandwidth * inputs.network_speed,
         "of one accelerator out of its domain",
     )
-    links = _Links(hardware, efficiency, out)
+    links = _Links(hardware, efficiency, out, inputs.network_speed)
     has_ffns = any(scope(module) != "attention" for module in ir.modules)
     tp = group("tp", "TP", inputs.tp, links)
     stage = group("stage", "stage", ranks.stage, links, shown=has_ffns)
@@ -280,7 +282,8 @@ def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) 
         "bandwidth",
         "Link bandwidth of a rank",
         "B/s",
-        where(hardware.mesh > 0, maximum(1, inside - 1) * hardware.pair_bandwidth, hardware.link_bandwidth),
+        links.speed
+        * where(hardware.mesh > 0, maximum(1, inside - 1) * hardware.pair_bandwidth, hardware.link_bandwidth),
         "in a mesh there is one link to each of the others",
         called=f"link bandwidth of {label} ranks",
     )
@@ -678,7 +681,9 @@ def p2p(
         "inside",
         "Bandwidth between stages in a domain",
         "B/s",
-        factors["p2p_bandwidth"] * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth),
+        factors["p2p_bandwidth"]
+        * links.speed
+        * where(hardware.mesh > 0, hardware.pair_bandwidth, hardware.link_bandwidth),
         "in a mesh there is one link to the next stage",
     )
     reached = rows("bandwidth", "Bandwidth between stages", "B/s", where(crosses > 0, links.out, hop))

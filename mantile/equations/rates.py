@@ -95,7 +95,7 @@ class _Rates:
     ) -> None:
         self.factors, self.by_user = factors, by_user
         self.inputs, self.hardware, self.formats = inputs, hardware, formats
-        self.bandwidth = hardware.memory_bandwidth
+        self.bandwidth, self.speed = hardware.memory_bandwidth, inputs.compute_speed
         self.scales: list[Quantity] = []
         self.fractions: list[Quantity] = []
         self.rates = Rows("efficiency.rate")
@@ -152,7 +152,7 @@ class _Rates:
                 f"gemm_flops.{name}",
                 f"GEMM FLOP/s reached, {CLASSES[name]}",
                 "FLOP/s",
-                share * self.formats.classes[name].linear_peak,
+                share * self.formats.classes[name].linear_peak * self.speed,
             )
         for name, factor in self.users("gemm_bandwidth"):
             share = self.fraction(
@@ -185,7 +185,7 @@ class _Rates:
         )
         compute = self.fraction("moe_compute", "expert compute", self.factors["moe_compute"] / slower)
         peak = self.formats.classes["experts"].linear_peak
-        self.rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", compute * peak)
+        self.rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", compute * peak * self.speed)
         streaming = self.fraction(
             "moe_bandwidth",
             "expert bandwidth",
@@ -194,10 +194,16 @@ class _Rates:
         streamed, widened = streaming * self.bandwidth, self.formats.classes["experts"].widened
         assert widened is not None
         self.rate(
+            "moe_widened",
+            "Expert widening reached",
+            "B/s",
+            self.factors["moe_widening"] * self.speed / slower,
+        )
+        self.rate(
             "moe_bytes",
             "Expert bandwidth reached",
             "B/s",
-            where(widened > 0, minimum(streamed, self.factors["moe_widening"] / slower), streamed),
+            where(widened > 0, minimum(streamed, self.by_name["moe_widened"]), streamed),
         )
 
     def attention(self) -> None:
@@ -208,7 +214,7 @@ class _Rates:
             self.factors["attention_prefill"] * self.factors["attention_prefill_scale"],
         )
         peak = self.formats.sixteen_peak
-        self.rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", prefill * peak)
+        self.rate("attention_flops", "Attention FLOP/s reached", "FLOP/s", prefill * peak * self.speed)
         if "attention_prefill_fp8" in self.factors:
             faster = where(equal(self.formats.kv_format, "fp8"), self.factors["attention_prefill_fp8"], 1)
             self.rate(
@@ -248,7 +254,7 @@ class _Rates:
         self.rate("latent_read", "Latent bandwidth reached", "B/s", decode * self.bandwidth)
         compute = self.fraction("latent_compute", "latent attention compute", self.factors["latent_compute"])
         peak = self.formats.sixteen_peak
-        self.rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", compute * peak)
+        self.rate("latent_flops", "Latent attention FLOP/s reached", "FLOP/s", compute * peak * self.speed)
 
     def states(self) -> None:
         """Recurrent states."""

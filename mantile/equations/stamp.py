@@ -23,6 +23,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     absolute,
+    all_of,
     as_node,
     at_least,
     count_where,
@@ -269,7 +270,7 @@ def _counted(
         same = equal(now, then)
         if isinstance(entry.value, int | float):  # not a text, nor an override, which may hold no number
             held = number_of(then)
-            same = absolute(number_of(now) - held) <= TOLERANCE * absolute(held)
+            same = all_of(is_number(now), absolute(number_of(now) - held) <= TOLERANCE * absolute(held))
         edits = where(same, before, before + 1)
         counted.append(Quantity(f"stamp.{entry.id}.edits", f"Edits up to {entry.label}", "flag", edits))
     return tuple(counted)

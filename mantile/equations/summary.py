@@ -33,6 +33,7 @@ from mantile.graph.quantity import (
     index,
     join,
     match,
+    maximum,
     minimum,
     nth_largest,
     number_of,
@@ -227,9 +228,10 @@ def status(verdict: Verdict) -> Quantity:
 def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
-    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
-    used, usable = percent(memory.used / memory.usable, 0), percent(memory.usable / capacity, 1)
-    in_gb = rounded(in_unit(capacity, "GB"), 1)
+    memory = graph.fullest
+    used = percent(memory.used / maximum(1, memory.usable), 0)
+    usable = percent(memory.usable / maximum(1, memory.capacity), 1)
+    in_gb = rounded(in_unit(memory.capacity, "GB"), 1)
     accelerators = text(serving.accelerators, "0")
     return {
         "fits": _tile(
@@ -290,7 +292,7 @@ def split(graph: EstimateGraph) -> Split:
 
 def memory_use(graph: EstimateGraph) -> MemoryUse:
     """The memory of the fullest accelerator."""
-    memory, capacity = graph.decode_workers.memory, graph.decode_workers.hardware.memory_capacity
+    memory = graph.fullest
     parts = (
         ("weights", in_unit(memory.weights, "GB")),
         ("KV cache", in_unit(memory.kv, "GB")),
@@ -302,9 +304,9 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
     title = join(
         rounded(in_unit(memory.used, "GB"), 1),
         " of ",
-        rounded(in_unit(capacity, "GB"), 1),
+        rounded(in_unit(memory.capacity, "GB"), 1),
         " GB used: room for ",
-        text(memory.capacity_sequences, "0"),
+        text(graph.decode_workers.memory.capacity_sequences, "0"),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))

@@ -55,6 +55,7 @@ BEHIND_INPUTS = (
     "in_range.",
     "valid.",
     "content.",
+    "dimensions.",
     USED,
 )
 """What ids of rows begin with that lead from the cells of inputs to what is used."""

@@ -44,7 +44,10 @@ _ASKED = (
     "utilisation",
     "electricity_price",
     "pue",
+    "compute_speed",
+    "network_speed",
 )
+_AT_MOST_ONE = ("utilisation", "compute_speed", "network_speed")
 _ENDS = np.array([-1.0, 1.0])
 
 
@@ -176,7 +179,7 @@ def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
                 status="given",
                 source="as asked",
                 range_percent=_range_percent(estimate, figure.id, "given"),
-                at_most_one=name == "utilisation",
+                at_most_one=name in _AT_MOST_ONE,
                 at_least_one=name == "pue",
             )
 

@@ -62,7 +62,7 @@ class Program:
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
         self.across: list[InCase] = []
-        self.words: dict[Node, Any] = {}
+        self.words: dict[Words, Members] = {}
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):
             if isinstance(node, Input):
@@ -85,7 +85,8 @@ class Program:
 
         Args:
             inputs: input ids to a scalar, a text or an array; absent ones keep their value, or follow their
-                default. None in an array stands for a case in which an input follows.
+                default. None in an array stands for a case in which an input follows. Keys of words to other
+                words.
             cases: values of each case, for expressions that look across cases.
         """
         values, steps = self._start(inputs, cases)
@@ -121,7 +122,10 @@ class Program:
         """Values of what follows from nothing here, and the steps that remain."""
         values: dict[Node, Any] = {literal: _number(literal.value) for literal in self.literals}
         given, steps = _given(self.inputs, inputs, self.steps)
-        values |= given | self.words
+        values |= given
+        for words, texts in self.words.items():
+            asked = not inputs.keys().isdisjoint(words.keys)
+            values[words] = Members(map(inputs.get, words.keys, texts)) if asked else texts
         for other in self.across:
             values[other] = cases[other.case][other.figure]
         return values, steps

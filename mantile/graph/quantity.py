@@ -264,6 +264,11 @@ class Words(Node):
         """The figures themselves."""
         return Span(self.members)
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What the words of each figure are called among inputs."""
+        return tuple(f"{figure.id} {self.what}" for figure in self.members)
+
 
 @dataclass(frozen=True, slots=True)
 class InCase(Node):

@@ -343,6 +343,22 @@ class Inputs(Deployment):
         most=10_000,
         aliases=("swap_space",),
     )
+    compute_speed: Real | None = field(
+        "Compute speed",
+        "all FLOP/s reached, against those that datasheet and efficiency give; 0.5: half as fast",
+        group=DEPLOYMENT,
+        default=1,
+        least=0.01,
+        most=1,
+    )
+    network_speed: Real | None = field(
+        "Network speed",
+        "bandwidth of all links between accelerators, against that of the datasheet; 0.5: half as fast",
+        group=DEPLOYMENT,
+        default=1,
+        least=0.01,
+        most=1,
+    )
     serving: Literal["aggregated", "disaggregated"] | None = field(
         "Serving",
         (

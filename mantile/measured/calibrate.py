@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import TPOT, TTFT, TTFT_P50
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile, FitReport
@@ -25,25 +26,14 @@ FITTED_METRICS = tuple(COMPARED[name].field for name in ("tpot", "ttft", "ttft_p
 """What counts, in a file of runs as in a workbook; throughput only where mean TTFT or TPOT is not known, from
 which it follows, and median TTFT only where the mean is not."""
 
-_OF_TPOT = (
-    "launch_scale",
-    "gemm_bandwidth_scale",
-    "attention_decode_scale",
-    "moe_bandwidth_scale",
-    "all_reduce_latency_scale",
-    "interference",
-    "step_row",
-)
-_OF_TTFT = ("gemm_compute", "first_token", "queueing")
 USUAL_FACTORS = {
-    TPOT.key: _OF_TPOT,
-    TTFT.key: _OF_TTFT,
+    TPOT.key: OF_TPOT,
+    TTFT.key: OF_TTFT,
     COMPARED["prefill"].field: ("gemm_compute",),
-    TTFT_P50.key: _OF_TTFT,
-    THROUGHPUT: _OF_TPOT,
+    TTFT_P50.key: OF_TTFT,
+    THROUGHPUT: OF_TPOT,
 }
-"""What is fitted to a metric unless something else is asked for: a factor for each part of a time that runs
-can tell apart."""
+"""What is fitted to a metric unless something else is asked for."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from formulas.tokens.function import Function
 from formulas.tokens.operand import Error, Range
 from formulas.tokens.operator import Operator
 
-from mantile.workbook.package import letters
+from mantile.workbook.package_part import letters
 from mantile.workbook.references import REFERENCE, Formula, reference_of
 
 Place = tuple[str, int, int]

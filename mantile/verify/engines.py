@@ -18,7 +18,7 @@ from typing import Any
 import openpyxl
 
 from mantile.library.errors import InputError
-from mantile.workbook.package import column_number
+from mantile.workbook.package_part import column_number
 from mantile.workbook.read import Cells, Contents, read_cells
 from mantile.workbook.references import Formula
 

@@ -6,7 +6,7 @@ only write otherwise is no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,8 @@ from mantile.workbook.book import Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff
 from mantile.workbook.looks import Look
-from mantile.workbook.package import column_number, letters, own_package
+from mantile.workbook.package import own_package
+from mantile.workbook.package_part import column_number, letters
 from mantile.workbook.read import File
 from mantile.workbook.references import plain
 from mantile.workbook.style import Style
@@ -228,8 +229,8 @@ class _Comparison:
         for kind, ours, theirs in (
             (
                 "validation",
-                {cell: self._validation(name, one, True) for cell, one in expected.validations.items()},
-                {cell: self._validation(name, one, False) for cell, one in found.validations.items()},
+                self._validations(name, expected.validations, True),
+                self._validations(name, found.validations, False),
             ),
             (
                 "link",
@@ -248,6 +249,12 @@ class _Comparison:
                 severity = COSMETIC if kind == "link" and not pair[1] else SHOWN
                 for area in grouped(places):
                     yield area, (what, severity, *pair)
+
+    def _validations(self, name: str, of: Mapping[Cell, Validation], own: bool) -> dict[Cell, str]:
+        """Each in words, once where many cells share it."""
+        distinct = {id(one): one for one in of.values()}
+        words = {key: self._validation(name, one, own) for key, one in distinct.items()}
+        return {cell: words[id(one)] for cell, one in of.items()}
 
     def _validation(self, name: str, validation: Validation, own: bool) -> str:
         bounds = [self._spelled(name, bound, own) for bound in validation.rule[2:]]

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 from mantile.verify.severity import COSMETIC, SHOWN, Severity
 from mantile.workbook.appearance import Area, Cell
 from mantile.workbook.looks import Look, contrast
-from mantile.workbook.package import letters
+from mantile.workbook.package_part import letters
 
 READABLE = 1.25  # contrast of text to paper below which nobody sees the text
 _TINY = 4.0  # points: smaller text is a line

@@ -144,7 +144,8 @@ class _Verification:
     @cached_property
     def native(self) -> list[dict[Node, Any]]:
         """Our values on the inputs in the file, by scenario and further case, and last across them."""
-        return self.book.values(self.inputs)
+        texts = self._words()
+        return self.book.values([given | texts for given in self.inputs])
 
     def _count_edits(self) -> None:
         for edit in self.report.inputs:
@@ -222,6 +223,15 @@ class _Verification:
             if self.report.stored_values and place_of(*place) not in self.touched:
                 self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
 
+    def _words(self) -> dict[str, Any]:
+        """Words that formulas look up, as they stand in the file: whether they are ours is said elsewhere."""
+        found = {}
+        for key, address in self.book.words().items():
+            if self.file.places.in_file(address.sheet, address.row, address.column or 0) is not None:
+                content = self.file.content(address.sheet, address.row, address.column or 0)
+                found[key] = 0.0 if content is None else content
+        return found
+
     def _compare_by_id(self, recomputed: Values) -> None:
         """A file of another version.
 
@@ -282,11 +292,12 @@ class _Verification:
         *programs, across = self.book.program
         results: list[dict[Node, Any]] = []
         values: list[dict[Node, Any]] = []
+        texts = self._words()
         for scenario, (program, inputs) in enumerate(
             zip(programs, self.book.given(self.inputs), strict=True)
         ):
             quantities, constants = self._file_values(scenario, recomputed)
-            case_results, case_values = program.run_on(quantities, inputs | constants)
+            case_results, case_values = program.run_on(quantities, inputs | texts | constants)
             results.append(case_results)
             values.append(case_values)
         quantities, constants = self._file_values(ACROSS, recomputed)

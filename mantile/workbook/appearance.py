@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from xml.etree.ElementTree import Element
 
 from mantile.workbook.chart_form import ChartForm, chart_form
 from mantile.workbook.looks import Look, Looks, RuleLook
-from mantile.workbook.package import Package, column_number
+from mantile.workbook.package import Package
+from mantile.workbook.package_part import column_number
 from mantile.workbook.references import plain
 
 Cell = tuple[int, int]
@@ -312,6 +313,7 @@ def _places(element: Element) -> list[Area]:
     return [area(place) for place in text.split()]
 
 
+@lru_cache(maxsize=_MANY)
 def area(text: str) -> Area:
     """A range such as A1:C3 as numbers; A1 for what is none."""
     corners = [(int(row) - 1, column_number(letters) - 1) for letters, row in _CORNER.findall(text.upper())]

@@ -7,7 +7,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -396,6 +396,15 @@ class Book:
         *programs, across = self.program
         values = [program.run(given) for program, given in zip(programs, self.given(inputs), strict=True)]
         return [*values, across.run({}, values)]
+
+    def words(self) -> dict[str, CellAddress]:
+        """Where words stand that formulas look up, by their keys."""
+        program = self.program[0]
+        return {
+            key: replace(self.addresses[figure], column=HEADS.index(words.what))
+            for words in program.words
+            for key, figure in zip(words.keys, words.members, strict=True)
+        }
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that the values of each scenario and further case follow from.

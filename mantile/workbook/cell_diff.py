@@ -16,6 +16,7 @@ from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW, NOT_AVAILABLE, Cell, Sheet
 from mantile.workbook.history import why_changed
+from mantile.workbook.looks import Looks
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, place_of
@@ -237,9 +238,12 @@ class _Differ:
         return "" if here is None else self.book.sheets[here[0]].ids.get(here[1], "")
 
     def _is_unlocked(self, place: Place) -> bool:
-        name, row, column = place
-        workbook = self.file.cells.workbook
-        return name in workbook.sheetnames and not workbook[name].cell(row + 1, column + 1).protection.locked
+        number = self.file.cells.package.looks.get(place[0], {}).get(place[1:])
+        return number is not None and not self._looks.cell(number).locked
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks(self.file.cells.package)
 
 
 def _id(sheet: Sheet, row: int, cell: Cell) -> str:

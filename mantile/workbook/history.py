@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from mantile.library.scenario import FORMER_IDS
+from mantile.workbook import formulas_of_0_9
 
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
@@ -396,6 +397,10 @@ CHANGES: tuple[Change, ...] = (
         why="power is a headline result as well that may have changed; 0.9.0 looked at five others",
     ),
     *(
+        Change(since=(0, 10), ids=ids, formula=formula, why=formulas_of_0_9.WHY)
+        for ids, formula in formulas_of_0_9.FORMULAS.items()
+    ),
+    *(
         Change(since=(0, 9), ids=ids, formula=formula, why=why)
         for (ids, formula), why in zip(_OF_0_8.items(), _WHY_0_9, strict=True)
     ),
@@ -577,6 +582,12 @@ CHANGES: tuple[Change, ...] = (
         ids=r"cost\.idle",
         formula=_in_any_case("IF([hardware.idle]>0,[hardware.idle],[cost.idle_share]*[hardware.tdp])"),
         why="not known where nobody states a power limit; 0.9.0 said 0 W",
+    ),
+    Change(
+        since=(0, 10),
+        ids=r"stamp\.changed",
+        formula=r"=SUM\(\{.*\[stamp\.decode\.memory\.used\.changed\].*\}\)",
+        why="memory is that of the fullest accelerator; 0.9.0 took that of decode workers",
     ),
     Change(
         since=(0, 10),

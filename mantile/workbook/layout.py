@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mantile.equations.checks import verdict
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
+from mantile.equations.measured import tuning
 from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.sensitivity import selected, sensitivity
-from mantile.graph.quantity import Quantity, Section
+from mantile.graph.quantity import Input, Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
-from mantile.workbook.sheets.calibration import calibration_sheet
+from mantile.workbook.sheets.calibration import CALIBRATION, calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
@@ -104,6 +106,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     check_verdict = verdict(equations.checks, headline_stamp.readable, headline_stamp.unchanged, book.columns)
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
+    tuned = None
+    if CALIBRATION in (estimate.template.sheets or (CALIBRATION,)):
+        tuned = tuning(equations.workers, equations.figures)
+        sections["Efficiency"] = _without(sections["Efficiency"], tuned.cells)
 
     cover_sheet(book)
     select(book)
@@ -124,7 +130,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
-    error = calibration_sheet(book, master)
+    error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
     signatures = sign_off(edits, book.digest, book.columns)
@@ -162,6 +168,16 @@ def _add_workings(
         workings(
             book, name, family, purpose, sections[name], master, linked=name not in ("Inputs", EDITS_SHEET)
         )
+
+
+def _without(sections: tuple[Section, ...], cells: tuple[Input, ...]) -> tuple[Section, ...]:
+    """Blocks without override cells that stand on Calibration, each saying where its own is."""
+    return tuple(
+        replace(section, rows=rows, note=f"{section.note}; its override stands on {CALIBRATION}")
+        if len(rows := tuple(row for row in section.rows if row not in cells)) < len(section.rows)
+        else section
+        for section in sections
+    )
 
 
 def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:

@@ -6,21 +6,24 @@ Works on a file, so it also judges a workbook that somebody edited.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
+from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
 from mantile.workbook.bundle import BUNDLE_SHEET
-from mantile.workbook.package import MAX_AREA, column_number
+from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
 FRONT = ("Cover", "Summary", "Checks")
@@ -117,7 +120,7 @@ OUTPUTS = re.compile(
     r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
     r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
-    r"|model\.active_parameters|measured\.error_of_all|memory\.kv_bytes_per_token"
+    r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"
     r"|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
     r"|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
@@ -147,8 +150,8 @@ RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
     "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
     "refers-right": (
-        "A formula of workings refers to sheets to the left of its own, never to the right; Inputs may refer "
-        "to the ids of the library."
+        "A formula of workings refers to sheets to the left of its own; to the right only to what one types, "
+        "and Inputs to the ids of the library."
     ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
@@ -216,7 +219,12 @@ def lint(path: str | Path) -> list[Finding]:
         mantile.lint("run.xlsx")    # [] where no rule is broken
     """
     cells = read_cells(Path(path))
-    book = cells.workbook
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
+            book = openpyxl.load_workbook(path)
+    except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
+        raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
     findings = [*_structure(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
     for sheet in book.worksheets:
@@ -382,8 +390,18 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == SHARED + 1 and last > first:
             continue  # a list of ids
-        elif other in ORDER and name in ORDER and ORDER.index(other) > ORDER.index(name):
+        elif (
+            other in ORDER
+            and name in ORDER
+            and ORDER.index(other) > ORDER.index(name)
+            and not (_cells_of(match) == 1 and _is_typed(sheet.parent, other, first, c1))
+        ):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
+
+
+def _is_typed(book: Any, sheet: str, row: int, column: int) -> bool:
+    """Whether somebody types into a cell."""
+    return sheet in book.sheetnames and not book[sheet].cell(row, column).protection.locked
 
 
 def _tokenised(formula: Any) -> list[Token] | None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import math
 import posixpath
-import re
 import zipfile
 import zlib
 from collections.abc import Generator
@@ -18,37 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 from xml.etree.ElementTree import Element
-from xml.parsers import expat
 
 from mantile.library.errors import InputError
+from mantile.workbook.package_part import Counts, Part
 
 MAX_FILE, MAX_PART, MAX_UNPACKED, MAX_PARTS = 64 * 2**20, 64 * 2**20, 128 * 2**20, 2_000
-MAX_CELLS, MAX_AREA = (
-    300_000,
-    1_000_000,
-)  # that stand in a file, with its rows; that lie between the first and the last of each sheet
-MAX_FORMULAS = 50_000
-MAX_ELEMENTS, MAX_OTHERS = (
-    2_000_000,
-    200_000,
-)  # of XML; of these, what is neither part of a cell nor of a text
-MAX_DEPTH, MAX_ATTRIBUTE = 100, 250_000
-_TEXTS = {
-    "f": 8_192,
-    "oddHeader": 1_000,
-    "oddFooter": 1_000,
-    "evenHeader": 1_000,
-    "evenFooter": 1_000,
-    "firstHeader": 1_000,
-    "firstFooter": 1_000,
-}
-_MAX_TEXT = 32_767  # characters, as in Excel
-_OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
-RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
-"""What may set a word of a text apart from the font of its cell."""
-_FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
-_ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_LAST = (1_048_576, 16_384)
 _WORKBOOK = "xl/workbook.xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
 _REFUSED = {
@@ -69,8 +41,6 @@ _REFUSED = {
     "webextensiontaskpanes": "a web add-in",
     "aFChunk": "a file of another kind",
 }
-# [1]Sheet!A1, 'folder/[other.xlsx]Sheet'!A1 and program|topic!item, outside of texts.
-_OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
 
 
 @dataclass
@@ -78,7 +48,8 @@ class Package:
     """What a look through the file found.
 
     `sheets` are names and whether they show, `names` the defined names (name, sheet they are limited to,
-    text), and `stored` the values saved beside formulas, by sheet and by row and column from 0. `looks` are
+    text), `contents` the formulas and constants of the sheets with cells, by sheet and by row and column from
+    0, and `stored` the values saved beside formulas, in the same way. `looks` are
     the numbers of the styles of cells in the same way, and `runs` what single words of a cell look like.
     `trees` are the parts of the file without cells and shared texts, by name; tags and attributes without
     namespaces. `relations` are the links of each part (kind, target, whether it lies outside), `sheet_parts`
@@ -87,6 +58,7 @@ class Package:
 
     sheets: dict[str, str] = field(default_factory=dict)
     names: list[tuple[str, str | None, str]] = field(default_factory=list)
+    contents: dict[str, dict[tuple[int, int], Any]] = field(default_factory=dict)
     stored: dict[str, dict[tuple[int, int], Any]] = field(default_factory=dict)
     looks: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
     runs: dict[str, dict[tuple[int, int], list[Element]]] = field(default_factory=dict)
@@ -135,14 +107,9 @@ class _Reader:
     """One look through an archive; the counts are of the whole file."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
-        self.path, self.archive = path, archive
-        self.unpacked = self.elements = self.others = self.cells = self.formulas = self.area = 0
-        self.stored: dict[str, dict[tuple[int, int], Any]] = {}
-        self.texts: list[str] = []
-        self.text_runs: dict[int, list[Element]] = {}
-
-    def refuse(self, message: str) -> InputError:
-        return InputError(f"{self.path}: {message}")
+        self.archive, self.counts = archive, Counts(path)
+        self.refuse = self.counts.refuse
+        self.unpacked = 0
 
     def read(self) -> Package:
         items = self.archive.infolist()
@@ -204,8 +171,8 @@ class _Reader:
                 "file says"
             )
 
-    def _part(self, item: zipfile.ZipInfo) -> _Part:
-        part = _Part(self, item.filename)
+    def _part(self, item: zipfile.ZipInfo) -> Part:
+        part = Part(self.counts, item.filename)
         with contextlib.closing(self._chunks(item)) as chunks:
             head = next(chunks, b"")
             # A picture may be anything. But what begins like XML is some reader's XML, whatever it is called.
@@ -221,7 +188,7 @@ class _Reader:
                 part.feed(b"", last=True)
         return part
 
-    def _package(self, parts: dict[str, _Part]) -> Package:
+    def _package(self, parts: dict[str, Part]) -> Package:
         """What the parts say of each other."""
         for name, part in parts.items():
             for kind, target, external in part.relations.values():
@@ -263,6 +230,8 @@ class _Reader:
             package.sheets[title] = state
             package.sheet_parts[title] = place
             self._cells_of(package, title, parts[place])
+            if kind.endswith("/worksheet"):
+                package.contents[title] = parts[place].contents
         for name, part in parts.items():
             package.relations[_owner(name)] = package.relations.get(_owner(name), {}) | part.relations
             if part.root is not None:
@@ -277,255 +246,20 @@ class _Reader:
             package.names.append((name, where, text))
         return package
 
-    def _cells_of(self, package: Package, title: str, part: _Part) -> None:
+    def _cells_of(self, package: Package, title: str, part: Part) -> None:
         """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""
-        stored = self.stored.get(part.name, {})
+        stored, texts = part.stored, self.counts.texts
         for cell, number in part.shared.items():
-            if number >= len(self.texts):
-                raise part.refuse(f"text {number} of {len(self.texts):,} shared ones; expected one of them")
+            if number >= len(texts):
+                raise part.refuse(f"text {number} of {len(texts):,} shared ones; expected one of them")
             if cell in stored:
-                stored[cell] = self.texts[number]
-            if number in self.text_runs:
-                part.cell_runs[cell] = self.text_runs[number]
+                stored[cell] = texts[number]
+            if cell in part.contents and part.contents[cell] is None:
+                part.contents[cell] = texts[number].replace("x005F_", "")  # what Excel puts before _x
+            if number in self.counts.text_runs:
+                part.cell_runs[cell] = self.counts.text_runs[number]
         package.stored[title], package.looks[title] = stored, part.looks
         package.runs[title] = part.cell_runs
-
-
-class _Part:
-    """One part read by expat: counted, judged, and what the others need of it kept."""
-
-    def __init__(self, reader: _Reader, name: str) -> None:
-        self.reader, self.name = reader, name
-        self.relations: dict[str, tuple[str, str, bool]] = {}
-        self.types: list[tuple[str, str]] = []
-        self.sheets: list[tuple[str, str, str]] = []
-        self.names: list[tuple[str, str | None, str]] = []
-        self.depth = self.row = self.column = self.last_row = self.last_column = 0
-        self.cell: tuple[int, int] | None = None
-        self.kind, self.formula = "n", False
-        self.seen: set[tuple[int, int]] = set()
-        self.text: list[str] = []
-        self.scope: str | None = None
-        self.defined = ""
-        self.root: Element | None = None
-        self.open: list[Element] = []
-        self.unbuilt = 0  # how deep inside of a cell or a shared text
-        self.phonetic = False
-        self.shared: dict[tuple[int, int], int] = {}
-        self.looks: dict[tuple[int, int], int] = {}
-        self.runs: list[Element] = []
-        self.cell_runs: dict[tuple[int, int], list[Element]] = {}
-        self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler, self.parser.EndElementHandler = self._start, self._end
-        self.parser.CharacterDataHandler = self._data
-        self.parser.StartDoctypeDeclHandler = self._doctype
-
-    def refuse(self, message: str) -> InputError:
-        return self.reader.refuse(f"part {self.name}: {message}")
-
-    def feed(self, chunk: bytes, last: bool = False) -> None:
-        try:
-            self.parser.Parse(chunk, last)
-        except (expat.ExpatError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise self.refuse(f"expected XML: {error}") from error
-        if last:
-            self.reader.area += self.last_row * self.last_column
-            self._area(f"{self.last_row:,} rows and {self.last_column:,} columns")
-            self.seen = set()
-
-    def _area(self, what: str) -> None:
-        if self.reader.area > MAX_AREA:
-            raise self.refuse(
-                f"{what} make an area of {self.reader.area:,} cells; expected at most {MAX_AREA:,} in all "
-                "sheets together"
-            )
-
-    def _doctype(self, *_: Any) -> None:
-        raise self.refuse("declares a document type or entities (<!DOCTYPE); expected plain XML")
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        reader, self.depth = self.reader, self.depth + 1
-        tag = name.rpartition(" ")[2]
-        reader.elements += 1
-        if tag == "c":
-            self._cell(attributes)
-        elif tag not in _OF_CELLS:
-            reader.others += tag != "row"
-            self._other(tag, attributes)
-        elif tag == "f":
-            self.formula = True
-            reader.formulas += 1
-            if reader.formulas > MAX_FORMULAS:
-                raise self.refuse(
-                    f"more than {MAX_FORMULAS:,} formulas in the file; expected at most that many"
-                )
-        if reader.elements > MAX_ELEMENTS or reader.others > MAX_OTHERS or self.depth > MAX_DEPTH:
-            raise self.refuse(
-                f"XML of {reader.elements:,} elements, {reader.others:,} of them not of cells, "
-                f"{self.depth:,} deep; expected at most {MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
-            )
-        self._build(tag, attributes)
-        self.text = []
-
-    def _build(self, tag: str, attributes: dict[str, str]) -> None:
-        """Keep an element, unless it is of a cell or of a text that several cells share."""
-        if self.unbuilt or tag in ("c", "si"):
-            self.unbuilt += 1
-            if tag == "si":
-                self.reader.texts.append("")
-            self.phonetic = self.phonetic or tag == "rPh"
-            if tag == "rPr":
-                self.runs.append(Element(tag))
-            elif self.runs and tag in RUN_PROPERTIES:
-                self.runs[-1].append(Element(tag, attributes))
-            return
-        element = Element(tag, {key.rpartition(" ")[2]: value for key, value in attributes.items()})
-        if self.open:
-            self.open[-1].append(element)
-        else:
-            self.root = element
-        self.open.append(element)
-
-    def _other(self, tag: str, attributes: dict[str, str]) -> None:
-        """What is not part of a cell."""
-        for key, value in attributes.items():
-            self.reader.others += value.count(" ") if key == "sqref" else 0
-            if len(value) > MAX_ATTRIBUTE:
-                raise self.refuse(
-                    f"{tag} {key}: {len(value):,} characters; expected at most {MAX_ATTRIBUTE:,}"
-                )
-        match tag:
-            case "row":
-                self._count()
-                self.row, self.column = self._whole(attributes.get("r"), self.row + 1), 0
-            case "mergeCell" | "hyperlink":  # readers go through every cell of these
-                self.reader.area += _area_of(attributes.get("ref", ""))
-                self.reader.others += (
-                    9 if tag == "mergeCell" else 0
-                )  # and are ten times slower at it than at others
-                self._area(f"the {tag} {attributes.get('ref', '')!r:.60}: cells")
-            case "Relationship":
-                self.relations[attributes.get("Id", "")] = (
-                    attributes.get("Type", ""),
-                    attributes.get("Target", ""),
-                    attributes.get("TargetMode", "").lower() == "external",
-                )
-            case "Override":
-                self.types.append((attributes.get("PartName", ""), attributes.get("ContentType", "")))
-            case "Default":
-                self.types.append(("", attributes.get("ContentType", "")))
-            case "sheet":
-                identifier = next((value for key, value in attributes.items() if key.endswith(" id")), "")
-                self.sheets.append(
-                    (attributes.get("name", ""), attributes.get("state", "visible"), identifier)
-                )
-            case "definedName":
-                self.defined, self.scope = attributes.get("name", ""), attributes.get("localSheetId")
-
-    def _whole(self, text: str | None, otherwise: int) -> int:
-        if text is None:
-            return otherwise
-        if not text.isdigit() or not 0 < int(text[:8]) <= _LAST[0]:
-            raise self.refuse(f"row {text!r:.60}; expected 1 to {_LAST[0]:,}")
-        return int(text)
-
-    def _count(self) -> None:
-        self.reader.cells += 1
-        if self.reader.cells > MAX_CELLS:
-            raise self.refuse(
-                f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many"
-            )
-
-    def _cell(self, attributes: dict[str, str]) -> None:
-        self._count()
-        address = attributes.get("r")
-        if address is None:
-            self.column += 1
-        else:
-            match = _ADDRESS.fullmatch(address)
-            if match is None:
-                raise self.refuse(f"cell {address!r:.60}; expected an address such as A1")
-            self.row, self.column = int(match[2]), column_number(match[1])
-        self.cell = (self.row - 1, self.column - 1)
-        if self.row > _LAST[0] or self.column > _LAST[1] or self.cell in self.seen:
-            raise self.refuse(
-                f"{self._at('c')} stands {'twice' if self.cell in self.seen else 'outside of any sheet'}"
-            )
-        self.seen.add(self.cell)
-        self.last_row, self.last_column = max(self.last_row, self.row), max(self.last_column, self.column)
-        self.kind, self.formula = attributes.get("t", "n"), False
-        look = attributes.get("s", "0")
-        if not look.isdigit() or len(look) > len(str(MAX_OTHERS)):
-            raise self.refuse(f"{self._at('c')}: style {look!r:.60}; expected a number")
-        self.looks[self.cell] = int(look)
-
-    def _data(self, text: str) -> None:
-        self.text.append(text)
-
-    def _end(self, name: str) -> None:
-        self.depth -= 1
-        tag, text = name.rpartition(" ")[2], "".join(self.text)
-        if self.unbuilt:
-            self.unbuilt -= 1
-            self._end_of_cell(tag, text)
-        else:
-            self.open.pop().text = text
-        if not self.text:
-            return
-        self.text = []
-        if len(text) > _TEXTS.get(tag, _MAX_TEXT):
-            raise self.refuse(
-                f"{self._at(tag)}: a text of {len(text):,} characters; expected at most "
-                f"{_TEXTS.get(tag, _MAX_TEXT):,}"
-            )
-        if tag in _FORMULAS and reaches_out(text):
-            raise self.refuse(
-                f"{self._at(tag)}: {text!r:.80} refers to another file or program; expected a workbook "
-                "without links"
-            )
-        if tag == "v" and self.cell is not None:
-            value = self._value(text)
-            if self.formula:
-                self.reader.stored.setdefault(self.name, {})[self.cell] = value
-        elif tag == "definedName":
-            self.names.append((self.defined, self.scope, text))
-
-    def _end_of_cell(self, tag: str, text: str) -> None:
-        """Keep what a cell or a shared text says, and what words of it look like."""
-        if tag == "t" and self.cell is None and self.reader.texts and not self.phonetic:
-            self.reader.texts[-1] += text
-        elif tag == "rPh":
-            self.phonetic = False
-        elif tag == "v" and self.cell is not None and self.kind == "s" and text.strip().isdigit():
-            self.shared[self.cell] = int(text)
-        elif tag in ("c", "si") and self.runs:
-            if tag == "si":
-                self.reader.text_runs[len(self.reader.texts) - 1] = self.runs
-            elif self.cell is not None:
-                self.cell_runs[self.cell] = self.runs
-            self.runs = []
-
-    def _at(self, tag: str) -> str:
-        return (
-            f"cell {letters(self.cell[1] + 1)}{self.cell[0] + 1}"
-            if self.cell is not None and tag in _OF_CELLS
-            else tag
-        )
-
-    def _value(self, text: str) -> Any:
-        """A value by the type its cell states."""
-        if self.kind not in ("n", "b"):
-            return text
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise self.refuse(f"{self._at('v')}: holds {text!r:.60}; expected a number")
-        return bool(number) if self.kind == "b" else number
 
 
 def resolved(part: str, target: str) -> str:
@@ -540,36 +274,3 @@ def _owner(name: str) -> str:
     folder, _, file = name.rpartition("/")
     is_relations = folder.endswith("_rels") and file.endswith(".rels")
     return posixpath.join(folder.removesuffix("_rels"), file.removesuffix(".rels")) if is_relations else name
-
-
-def reaches_out(formula: str) -> bool:
-    """Whether a formula refers to another workbook or program."""
-    return any(_OUTSIDE.search(part) for part in formula.split('"')[::2])
-
-
-def column_number(text: str) -> int:
-    """A column's number from 1 of its letters."""
-    number = 0
-    for letter in text:
-        number = number * 26 + ord(letter) - 64
-    return number
-
-
-def letters(number: int) -> str:
-    """A column's letters of its number from 1."""
-    text = ""
-    while number:
-        number, rest = divmod(number - 1, 26)
-        text = chr(65 + rest) + text
-    return text
-
-
-def _area_of(reference: str) -> int:
-    """How many cells a reference such as A1:C3 covers; one for a single cell."""
-    first, _, last = reference.replace("$", "").partition(":")
-    corners = _ADDRESS.fullmatch(first), _ADDRESS.fullmatch(last or first)
-    if corners[0] is None or corners[1] is None:
-        return MAX_AREA + 1 if ":" in reference else 1
-    return (abs(int(corners[1][2]) - int(corners[0][2])) + 1) * (
-        abs(column_number(corners[1][1]) - column_number(corners[0][1])) + 1
-    )

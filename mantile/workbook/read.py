@@ -7,18 +7,11 @@ a file is executed.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-
-import openpyxl
-from openpyxl.utils.datetime import to_excel
-from openpyxl.worksheet.formula import ArrayFormula
-from openpyxl.worksheet.worksheet import Worksheet
 
 from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
@@ -29,7 +22,8 @@ from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.normal_form import normal_form
-from mantile.workbook.package import Package, letters, open_package
+from mantile.workbook.package import Package, open_package
+from mantile.workbook.package_part import letters
 from mantile.workbook.places import Place, Places
 from mantile.workbook.references import Formula, one_cell, plain
 
@@ -44,7 +38,6 @@ class Cells:
     contents: Contents
     stored: Contents
     package: Package = field(default_factory=Package)
-    workbook: openpyxl.Workbook = field(default_factory=openpyxl.Workbook)
 
 
 @dataclass
@@ -160,6 +153,8 @@ class File:
         return form is not None and form == normal_form(generated)
 
     def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
+        if self.places.as_laid_out:
+            return contents[sheet].get((row, column)) if sheet in contents else None
         place = self.places.in_file(sheet, row, column)
         return None if place is None else contents.get(place[0], {}).get(place[1:])
 
@@ -200,43 +195,13 @@ def read_cells(path: Path) -> Cells:
         InputError: if it is no workbook, or one that no reader should be handed; see `open_package`.
     """
     package = open_package(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving; we only read
-            workbook = openpyxl.load_workbook(path)
-    except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
-        raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
-    contents: Contents = {}
-    stored: Contents = {}
-    for sheet in workbook.worksheets:
-        assert isinstance(sheet, Worksheet)
-        sheet_contents = contents[sheet.title] = {
-            (cell.row - 1, cell.column - 1): _content(cell)
-            for row in sheet.iter_rows()
-            for cell in row
-            if cell.value is not None
-        }
-        values = package.stored.get(sheet.title, {})
-        stored[sheet.title] = values | {
-            place: value for place, value in sheet_contents.items() if not isinstance(value, Formula)
-        }
-    return Cells(contents, stored, package, workbook)
-
-
-def _content(cell: Any) -> Any:
-    """A constant, or a formula. A text that only looks like one stays a text."""
-    if cell.data_type != "f":
-        is_day = isinstance(cell.value, datetime | time)
-        return to_excel(cell.value) if is_day else cell.value  # type: ignore[no-untyped-call]
-    match cell.value:
-        case str() as text:
-            return Formula(text)
-        case ArrayFormula() as array:
-            return Formula(f"{{{array.text}}}")
-        case table:
-            return Formula(
-                f"{{=TABLE({getattr(table, 'r1', None) or ''},{getattr(table, 'r2', None) or ''})}}"
-            )
+    contents = package.contents
+    stored = {
+        sheet: package.stored.get(sheet, {})
+        | {place: value for place, value in cells.items() if not isinstance(value, Formula)}
+        for sheet, cells in contents.items()
+    }
+    return Cells(contents, stored, package)
 
 
 def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from mantile.workbook.package import column_number
+from mantile.workbook.package_part import Formula as Formula
+from mantile.workbook.package_part import column_number
 
 REFERENCE = re.compile(
     r"""(?P<text>"(?:[^"]|"")*")                                                     # a text, left alone
@@ -18,11 +20,8 @@ REFERENCE = re.compile(
 )
 
 
+_SPELLINGS = 65_536  # that are remembered: rules of many cells read alike
 _ONE_CELL = re.compile(r"(\$?[A-Z]{1,3}\$?[0-9]+):\1(?![0-9])")
-
-
-class Formula(str):
-    """The text of a formula that stands in a cell: `=1+1` as text is not one."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ def with_references(formula: str, sheet: str, written: Callable[[Reference], str
     return '"'.join(part if index % 2 else part.replace(" ", "") for index, part in enumerate(parts))
 
 
+@lru_cache(maxsize=_SPELLINGS)
 def plain(text: str) -> str:
     """A formula without the spaces, and quotes round sheet names, that other programs add outside texts.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import ceil
 
 _EM = {  # widths of the letters of Calibri, and of fonts made to its measure, as shares of the size
@@ -19,22 +20,33 @@ _EM = {  # widths of the letters of Calibri, and of fonts made to its measure, a
     0.80: "m",
     0.90: "MW@✓✗●",
 }
-_WIDTHS = {letter: width for width, letters in _EM.items() for letter in letters}
 _OTHER = 0.6  # letters of other scripts are wider than most of ours
+
+
+class _Widths(dict[str, float]):
+    """Widths of letters, those of other scripts as they are met."""
+
+    def __missing__(self, letter: str) -> float:
+        return _OTHER
+
+
+_WIDTHS = _Widths({letter: width for width, letters in _EM.items() for letter in letters})
 _MONO = 0.57  # of the size, in the font of ids
 _ROUNDED = 1.03  # screens draw letters on whole pixels
 _BROKEN = 0.85  # of a line that a word fills which is broken, where programs look for a point to break it
 _POINT = 4 / 3  # pixels
 _LINE = 1.22  # height of a line, of the size
+_TEXTS = 65_536  # of which it is remembered how many lines they take; many stand in several rows
 _PADDING = 5  # pixels that a cell leaves beside its text
 
 
 def width(text: str, size: float, *, mono: bool = False) -> float:
     """Pixels of a text in points of a size."""
-    ems = len(text) * _MONO if mono else sum(_WIDTHS.get(letter, _OTHER) for letter in text)
+    ems = len(text) * _MONO if mono else sum(map(_WIDTHS.__getitem__, text))
     return ems * size * _POINT * _ROUNDED
 
 
+@lru_cache(maxsize=_TEXTS)
 def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     """Lines that a text takes in a column. A word that is too long, such as an id, is broken anywhere.
 
@@ -42,16 +54,16 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
         lines("a text that is wrapped", 10, 80)    # 2
     """
     room = max(pixels - _PADDING, size)
-    count = 0
+    count, blank = 0, width(" ", size, mono=mono)
     for part in text.split("\n"):
         used = 0.0
         count += 1
         for word in part.split(" "):
             wide = width(word, size, mono=mono)
-            if used and used + width(" ", size, mono=mono) + wide > room:
+            if used and used + blank + wide > room:
                 count, used = count + 1, 0.0
             elif used:
-                used += width(" ", size, mono=mono)
+                used += blank
             more = max(ceil(wide / (room * _BROKEN)) - 1, 0) if not used and wide > room else 0
             count += more
             used += max(wide - more * room, 0)

@@ -269,8 +269,6 @@ class _Writer:
         drawn.set_title({"none": True})
         drawn.set_x_axis(self._recoloured(chart.x_axis))
         drawn.set_y_axis(self._recoloured(chart.y_axis))
-        if chart.kind["type"] in ("line", "scatter"):
-            drawn.show_na_as_empty_cell()  # no point where nobody knows a result
         if chart.kind["type"] == "line":
             drawn.show_blanks_as("span")  # XlsxWriter cannot say "gap", and LibreOffice then draws 0
         drawn.show_hidden_data()  # a chart never loses a series to a folded row

@@ -51,6 +51,8 @@ _STATEMENTS = {
     "utilisation": "Accelerators carry this load for this share of the hours paid for",
     "electricity_price": "A kilowatt-hour costs this",
     "pue": "The building draws this multiple of what the machines draw",
+    "compute_speed": "All FLOP/s reached are this share of what datasheet and efficiency give",
+    "network_speed": "All links between accelerators have this share of their bandwidth",
     "price": "An accelerator costs this per hour on the price basis asked for",
     "gemm_launch": "A matrix product costs this before its first byte",
     "gemm_compute": "A large matrix product reaches this share of the dense peak",

@@ -5,7 +5,7 @@ One figure says how far off these are.
 
 from __future__ import annotations
 
-from mantile.equations.measured import error_of_all
+from mantile.equations.measured import Tuning, error_of_all
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
@@ -14,9 +14,15 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import needed_height
 from mantile.workbook.sheets.workings import workings
 
+CALIBRATION = "Calibration"
+"""Name of the sheet."""
 
-def calibration_sheet(book: EstimateBook, master: Quantity) -> Quantity:
-    """Lay out the Calibration sheet.
+
+def calibration_sheet(book: EstimateBook, master: Quantity, tuned: Tuning | None) -> Quantity:
+    """Lay out the Calibration sheet: variables, objective and bounds of a solver.
+
+    Args:
+        tuned: the factors that are changed here; None where their cells stand on Efficiency.
 
     Returns:
         the error over all scenarios, which a solver can make small.
@@ -24,11 +30,11 @@ def calibration_sheet(book: EstimateBook, master: Quantity) -> Quantity:
     measured = book.estimate.equations.measured
     sheet = workings(
         book,
-        "Calibration",
+        CALIBRATION,
         "outputs",
-        "Type what was measured and look at predicted ÷ measured. To bring them together: edit override "
-        "cells on Efficiency, or run mantile calibrate FILE.xlsx.",
-        measured.sections,
+        "Type what was measured and look at predicted ÷ measured. To bring them together: change factors "
+        "here, let Solver or Goal Seek do it, or run mantile calibrate FILE.xlsx.",
+        (*measured.sections, *(() if tuned is None else tuned.sections)),
         master,
         shared=True,
     )

@@ -10,7 +10,9 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 from mantile.workbook.text_width import cut_to
 
+_SIDE = 84  # width of a side of a further scenario
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
+_OF_BASE = {"left": "A · left", "right": "A · right", "difference": "A · difference"}
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
 
 
@@ -23,6 +25,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
     )
     last = FIRST + book.columns + 2
     sheet.widths = [30, 310, 104, 104, 86, 96, 84, *([76] * book.columns), 44, 70, 180]
+    sheet.widths += [_SIDE] * 2 * (book.columns - 1)
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 18, 7: 22}
     sheet.default_height = 20
@@ -57,7 +60,8 @@ def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> Non
 
 
 def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
-    for column, head in enumerate(HEADS):
+    heads = HEADS if book.columns == 1 else tuple(_OF_BASE.get(head, head) for head in HEADS)
+    for column, head in enumerate(heads):
         sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
     for column, (letter, scenario) in enumerate(zip(LETTERS, book.estimate.columns, strict=False), FIRST):
         told = cut_to(f"{letter} · {scenario.name}", style.HEADER.size, sheet.widths[column])
@@ -65,6 +69,9 @@ def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
         sheet.set_text(7, column, name, style.HEADER)
     for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
         sheet.set_text(7, column, head, style.HEADER)
+    for letter, column in zip(LETTERS[1 : book.columns], range(last + 1, last + 99, 2), strict=False):
+        for place, side in enumerate(("left", "right")):
+            sheet.set_text(7, column + place, f"{letter} · {side}", style.HEADER_RIGHT)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
 
 
@@ -109,6 +116,10 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
     look = style.value(check.left.unit, role="link")
     sheet.set_formula(row, 2, check.left, look)
     sheet.set_formula(row, 3, check.right, look)
+    for scenario in range(1, book.columns):
+        column = last - 1 + 2 * scenario
+        sheet.set_formula(row, column, check.left, look, scenario=scenario)
+        sheet.set_formula(row, column + 1, check.right, look, scenario=scenario)
     sheet.set_text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
     book.add_quantity(sheet, row, 5, check.difference, style.value(check.left.unit))
     sheet.set_text(row, 6, _SIGNS[check.rule], style.UNIT)

@@ -20,7 +20,7 @@ from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section,
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
-INPUTS_SHEET = "Inputs"
+INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
 FOLDED = (INPUTS_SHEET, *LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets whose blocks fold."""
 
@@ -81,8 +81,8 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
-    if sheet == INPUTS_SHEET:  # what is typed and what is wrong with it stands open
-        return [row.id.startswith(BEHIND_INPUTS) for row in rows]
+    if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
+        return [row.id.startswith((*BEHIND_INPUTS, "constant.")) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]

@@ -89,7 +89,7 @@ def _tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 
 
 def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
-    memory = book.estimate.equations.decode_workers.memory
+    equations = book.estimate.equations
     possible = book.estimate.equations.checks.possible
     return (
         _Tile(
@@ -100,7 +100,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             unit=possible.unit,
             form=style.FRONT["yes"],
             second="Room for KV cache",
-            other=memory.capacity_sequences,
+            other=equations.decode_workers.memory.capacity_sequences,
             other_form=style.FRONT["sequences"],
         ),
         _metric(
@@ -110,7 +110,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             key="memory",
             label=MEMORY_PER_ACCELERATOR.label,
             second="of which weights",
-            other=memory.weights,
+            other=equations.fullest.weights,
             other_form=_headline_form(MEMORY_PER_ACCELERATOR),
             other_unit=MEMORY_PER_ACCELERATOR.display_unit,
         ),

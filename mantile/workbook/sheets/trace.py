@@ -10,6 +10,7 @@ from mantile.graph.quantity import Input, Named
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import mark_beginning
 
 _STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
@@ -44,7 +45,7 @@ def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) 
     What a path was chosen by stands with the tables.
     """
     note = "base scenario: from a headline result down to the figure behind it, the largest part each time"
-    row = _head(sheet, row, last, ("Trace", note), {_STEP: "step", **_HEADS, _STATUS: "of it"})
+    row = _head(sheet, row, last, ("Trace", note), {_STEP: "step", **_HEADS, _STATUS: "share, status"})
     steps: dict[int, str] = {}
     for path in found.paths.values():
         for number, line in enumerate(path):
@@ -52,6 +53,7 @@ def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) 
             _cells(book, sheet, row, line, _PATH, bold=not number)
             steps |= {row: line.listed} if line.listed else {}
             row = _finish(sheet, row, last)
+        mark_beginning(sheet, row - 1, _STATUS, "assumed", style.ALERT)
         sheet.set_text(row, _STEP, "source", style.SECTION.but(bottom=_END))
         _place(book, sheet, row, _NAME, path[-1]["said"], _LOOKS["said"].but(bottom=_END))
         row = _finish(sheet, row, last, _END)

@@ -118,7 +118,7 @@ def workings(
         sheet.blocks.append((start, row - 1))
         if name in FOLDED:
             sheet.folds.append((row - len(imports), row - 1))
-    used = rows_in_use(book.estimate) if name in FOLDED else set()
+    used = rows_in_use(book.estimate) if name in LIBRARY_SHEETS else set()
     rows = [False] * row
     for section, joined, after in folded_blocks(name, sections, used):
         row = _block(book, sheet, row, section, last, after)
@@ -185,7 +185,8 @@ def _imports(sections: tuple[Section, ...]) -> tuple[Named, ...]:
             if isinstance(figure, Quantity) and not isinstance(figure.body, Input | Quantity):
                 in_spans = {member for member in _span_members(figure)}
                 for other in precedents(figure):
-                    if other not in own and other not in in_spans:
+                    empty = isinstance(other, Input) and other.value is None  # a link to it would say 0
+                    if other not in own and other not in in_spans and not empty:
                         imports[other] = None
     return tuple(imports)
 

@@ -1,0 +1,62 @@
+"""The memory of the fullest accelerator, where prefill and decode have workers of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Quantity, Section, where
+from mantile.graph.rows import Rows
+
+FULLEST = "fullest."
+_PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
+
+
+@dataclass(frozen=True)
+class Fullest:
+    """What lies in the memory of the fullest accelerator, in B.
+
+    Args:
+        capacity: of the accelerator; `usable` what of it a framework may use.
+        section: the rows that choose between prefill and decode workers; None where these are the same.
+    """
+
+    used: Quantity
+    usable: Quantity
+    weights: Quantity
+    kv: Quantity
+    activations: Quantity
+    logits: Quantity
+    reserve: Quantity
+    free: Quantity
+    outside: Quantity
+    capacity: Quantity
+    section: Section | None
+
+
+def fullest(sets: tuple[Workers, ...]) -> Fullest:
+    """The accelerator of which the largest share of usable memory is taken."""
+    first, last = sets[0], sets[-1]
+    if first is last:
+        parts = {name: getattr(first.memory, name) for name in _PARTS}
+        return Fullest(**parts, capacity=first.hardware.memory_capacity, section=None)
+    rows = Rows(f"{FULLEST}memory")
+    fuller = rows(
+        "of_prefill",
+        "Prefill workers are fuller",
+        "flag",
+        where(
+            first.memory.used * last.memory.usable > last.memory.used * first.memory.usable,
+            1,
+            0,
+        ),
+        "by the share of usable memory",
+    )
+
+    def chosen(name: str, prefill: Quantity, decode: Quantity) -> Quantity:
+        label = f"{prefill.label}, fullest accelerator"
+        return rows(name, label, prefill.unit, where(fuller > 0, prefill, decode))
+
+    parts = {name: chosen(name, getattr(first.memory, name), getattr(last.memory, name)) for name in _PARTS}
+    capacity = chosen("capacity", first.hardware.memory_capacity, last.hardware.memory_capacity)
+    return Fullest(**parts, capacity=capacity, section=rows.section("Fullest accelerator", "of both workers"))
