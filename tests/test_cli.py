@@ -180,7 +180,13 @@ def test_estimate_json(run: Any) -> None:
     assert result["checks"] == {"errors": [], "alerts": []}
     assert result["fits"] is True and result["feasibility"] == "fits"
     assert (result["system"], result["accelerators"]) == ("hgx-h100", 1)
-    assert set(result["usd_per_million_tokens"]) == {"output", "input", "blended"}
+    assert set(result["usd_per_million_tokens"]) == {
+        "output",
+        "input",
+        "blended",
+        "input_by_time",
+        "output_by_time",
+    }
     assert "variants" not in result
     assert (result["input_tokens"], result["output_tokens"], result["concurrency"]) == (1024, 128, 8)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mantile.equations.display import LETTERS, in_ms
-from mantile.equations.metrics import Metric
+from mantile.equations.metrics import Metric, worked_out_id
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
 from mantile.estimate.overrides import by_scenario
-from mantile.graph.quantity import NOT_KNOWN, Named, Node, Quantity, Value
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
 from mantile.library.scenario import Changed
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
@@ -185,7 +185,8 @@ def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> Non
     unit = "1" if figure is None else figure.unit
     was, now = change.was, change.now
     if isinstance(was, float) and isinstance(now, float):
-        look = style.value(unit).but(bottom=_RULE, size=style.SMALL)
+        whole = isinstance(figure, Input) and figure.integer
+        look = style.value(unit, integer=whole).but(bottom=_RULE, size=style.SMALL)
         if unit == "1":
             look = look.but(form="#,##0" if was % 1 == now % 1 == 0 else "0.000")
         line = followed_input(row, f"{label or change.id}{of}", unit, was, now)
@@ -206,7 +207,8 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Followed) -> None:
     result = line.result
     unit = style.shown_unit(result.shown_unit)
     sheet.set_text(row, 0, f"{result.label}, {unit}" if unit not in result.label else result.label, _LINE)
-    sheet.set_text(row, 3, result.figure.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
+    behind = worked_out_id(result.figure.id)
+    sheet.set_text(row, 3, behind, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
     look = style.VALUE.but(form=style.amount(result.digits or 0), bottom=_RULE)
     book.add_constant(sheet, row, _WAS, line.was, look.but(colour=style.GREY))
     book.add_quantity(sheet, row, _NOW, line.now, look.but(colour=style.LINK), scenario=ACROSS)
