@@ -155,7 +155,7 @@ def _derived(node: Apply, units: list[Any]) -> Any:
         case "first":
             return units[0]
         case "number" | "truth":
-            return one
+            return None if node.operation == "join" else one  # a text may stand beside any number
         case rule:
             raise UnitError(f"{context}: no unit rule {rule!r}")
 

@@ -16,6 +16,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
     Input,
+    LateDefault,
     Node,
     Quantity,
     Section,
@@ -43,22 +44,10 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.fields import DECODE
 
 AN_ERROR = "an error"
-USED = "used."
+USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
-BEHIND_INPUTS = (
-    "bound.",
-    "choice.",
-    "cell.",
-    "cell_of.",
-    "held.",
-    "listed.",
-    "in_range.",
-    "valid.",
-    "content.",
-    "dimensions.",
-    USED,
-)
-"""What ids of rows begin with that lead from the cells of inputs to what is used."""
+TOLD = ("typed.faults", "typed.first", "typed.message")
+"""Rows that say which inputs cannot be; the others of this file lead there."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +96,7 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
     """The rows of the Inputs sheet about what its cells hold."""
     bounds = _Bounds()
     library = {"accelerator": hardware.accelerators, "system": hardware.systems, "framework": known.names}
-    listed = Rows("listed")
+    listed = Rows("typed.listed")
     found = tuple(
         _typed(name, entry, library.get(name.removeprefix(DECODE), ()), bounds, listed)
         for name, entry in inputs.named().items()
@@ -121,7 +110,7 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
     )
     place = rows("first", "The first of them", "number", where(faults > 0, match(0, span(valid)), 1))
     cell, content, expected = (
-        rows(name, f"The first: {label}", "1", index(span(members), place))
+        rows(f"first.{name}", f"The first: {label}", "1", index(span(members), place))
         for name, label, members in (
             ("cell", "its cell", [item.place for item in found]),
             ("content", "what is there", [item.content for item in found]),
@@ -129,7 +118,10 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
         )
     )
     holds = rows(
-        "holds", "The first: what it holds", "1", where(is_error(content), AN_ERROR, join("'", content, "'"))
+        "first.holds",
+        "The first: what it holds",
+        "1",
+        where(is_error(content), AN_ERROR, join("'", content, "'")),
     )
     message = rows(
         "message",
@@ -184,12 +176,12 @@ class Dimensions:
 
 def dimensions_typed(ir: ModelGraph) -> Dimensions:
     """The rows of the Model sheet about what the cells of its dimensions hold."""
-    bounds, rows = _Bounds(), Rows("dimensions")
+    bounds, rows = _Bounds(), Rows("typed.dimensions")
     typed = [figure for figure in (*ir.facts.values(), *ir.sizes) if isinstance(figure, Input)]
     typed = [figure for figure in typed if not figure.fixed]
     valid = [
         Quantity(
-            f"valid.{figure.id}",
+            f"typed.valid.{figure.id}",
             f"Can be: {figure.label}",
             "flag",
             count_where(
@@ -203,7 +195,7 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
     ]
     expected = [
         Input(
-            f"expected.{figure.id}",
+            f"typed.expected.{figure.id}",
             f"Expected: {figure.label}",
             "1",
             f"{figure.label} (Model): expected {figure.expected}",
@@ -242,7 +234,7 @@ class _Bounds:
             return as_node(int(value))
         if (value, unit) not in self._numbers:
             label = f"Bound {value:,g}" if unit == "1" else f"Bound {value:,g} {unit}"
-            identifier = f"bound.{unit.replace('/', '_per_')}.{value:g}"
+            identifier = f"typed.bound.{unit.replace('/', '_per_')}.{value:g}"
             self._numbers[value, unit] = defined(identifier, label, unit, value, "of inputs")
             self.rows.append(self._numbers[value, unit])
         return self._numbers[value, unit]
@@ -251,7 +243,9 @@ class _Bounds:
         """The texts that an input may be."""
         if values not in self._choices:
             self._choices[values] = tuple(
-                defined(f"choice.{name}.{number}", f"Choice {number}, {name}", "1", value, "of an input")
+                defined(
+                    f"typed.choice.{name}.{number}", f"Choice {number}, {name}", "1", value, "of an input"
+                )
                 for number, value in enumerate(values, 1)
             )
             self.rows += self._choices[values]
@@ -267,11 +261,11 @@ def _typed(name: str, entry: Input, library: tuple[Input, ...], bounds: _Bounds,
     is_text = isinstance(entry.value, str)
 
     def row(kind: str, label: str, unit: str, body: Node) -> Quantity:
-        return Quantity(f"{kind}.{name}", f"{label}: {entry.label}", unit, body, name=entry.name)
+        return Quantity(f"typed.{kind}.{name}", f"{label}: {entry.label}", unit, body, name=entry.name)
 
     def fixed(kind: str, label: str, unit: str, value: Value, shared: bool = False) -> Input:
         return Input(
-            f"{kind}.{name}",
+            f"typed.{kind}.{name}",
             f"{label}: {entry.label}",
             unit,
             value,
@@ -316,7 +310,7 @@ def _in_range(entry: Input, content: Quantity, bounds: _Bounds) -> Iterator[Node
         yield number >= bounds.of(entry.minimum, entry.unit)
     if entry.maximum is not None:
         yield number <= bounds.of(entry.maximum, entry.unit)
-    if entry.integer:
+    if entry.integer and not isinstance(entry.default, LateDefault):  # what is worked out need not be whole
         yield equal(floor(number), number)
 
 

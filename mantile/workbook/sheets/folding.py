@@ -13,7 +13,7 @@ from itertools import takewhile
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
-from mantile.equations.typed import BEHIND_INPUTS
+from mantile.equations.typed import TOLD
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
 
@@ -82,7 +82,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if sheet == EDITS_SHEET:
         return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
     if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
-        return [row.id.startswith((*BEHIND_INPUTS, "constant.")) for row in rows]
+        return [row.id.startswith(("typed.", "constant.")) and not row.id.startswith(TOLD) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
