@@ -105,7 +105,9 @@ def check_units(figures: Iterable[Named]) -> None:
         elif isinstance(node, Input | InCase):
             found[node] = parse(node.unit if isinstance(node, Input) else node.figure.unit)
         elif isinstance(node, Span):
-            found[node] = _agree(node.members[0].id, [found[member] for member in node.members])
+            contents = node.members[0].id.startswith("typed.content.")  # what cells hold, whatever that is
+            units = [found[member] for member in node.members]
+            found[node] = None if contents else _agree(node.members[0].id, units)
         elif isinstance(node, Apply):
             found[node] = _derived(node, [found[argument] for argument in node.arguments])
         elif isinstance(node, Quantity):
