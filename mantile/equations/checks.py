@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import mul
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
@@ -742,7 +743,7 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "errors",
         "Errors among the headline results",
         "flag",
-        where(is_error(sum_of([number_of(figure) for figure in headlines])), 1, 0),
+        where(is_error(reduce(mul, map(number_of, headlines))), 1, 0),
         "what is not known is a text, and none",
     )
     none = sides.fixed(0, "flag")

@@ -158,7 +158,7 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
-    results = number_of(drawn.total) + number_of(hourly) + number_of(per_million["output"])
+    results = number_of(drawn.total) * number_of(hourly) * number_of(per_million["output"])
     errors = of_cost("errors", "Errors in power and cost", "flag", where(is_error(results), 1, 0))
     return Cost(
         power=drawn.total,
