@@ -70,6 +70,9 @@ class _Labels:
     def texts(self) -> _Texts:
         return self.texts_at
 
+    def label(self) -> _Texts:
+        return self.texts_at[:1]
+
 
 class Places:
     """The rows of a book and those of a file.
@@ -231,7 +234,10 @@ class Places:
             if row not in taken and not (self.other_version and (name, row) in self.file_ids)
         }
         matches: dict[int, int] = {}
-        for key in (_Labels.all, _Labels.figures, _Labels.texts):
+        keys = [_Labels.all, _Labels.figures, _Labels.texts]
+        if name == "Checks":  # its rows begin with what is checked
+            keys.append(_Labels.label)
+        for key in keys:
             matches |= _matched(ours, theirs, key, matches)
         used = set(matches.values())
         left = [row for row in sorted(ours) if row not in matches]
