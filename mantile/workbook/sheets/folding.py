@@ -7,6 +7,7 @@ choose them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -21,10 +22,13 @@ LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
-FOLDED = (INPUTS_SHEET, *LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
-"""Sheets whose blocks fold."""
+FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
+"""Sheets that begin with their answers, and whose blocks fold."""
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Sensitivity", "Calibration", EDITS_SHEET)
+"""Sheets with outlines."""
 
 _LISTED = 5  # titles of blocks that are named
+_NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 
 def rows_in_use(estimate: Estimate) -> set[Named]:
@@ -58,9 +62,11 @@ def folded_blocks(
 ) -> list[tuple[Section, bool, str]]:
     """Blocks; whether a block folds away with the one before it; and what to say of those that follow it so.
 
-    On the sheets of the library blocks without anything open fold away together, under the first of them.
+    On Inputs, Edits, Cost and the sheets of the library blocks without anything open fold away together,
+    under the first of them.
     """
-    closed = [sheet in LIBRARY and all(folded(sheet, section, used)) for section in sections]
+    together = sheet in (*LIBRARY, INPUTS_SHEET, EDITS_SHEET, "Cost")
+    closed = [together and all(folded(sheet, section, used)) for section in sections]
     joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
     said: list[str] = []
     for place in range(len(sections)):
@@ -80,7 +86,9 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     """
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
-        return [section.title != EDITS or row.id.endswith((".number", ".place")) for row in rows]
+        return [section.title != EDITS or _NUMBERED.search(row.id) is not None for row in rows]
+    if sheet == "Calibration":
+        return [row.id.startswith("measured.error.") for row in rows]
     if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
         return [row.id.startswith(("typed.", "constant.")) and not row.id.startswith(TOLD) for row in rows]
     if sheet not in FOLDED:

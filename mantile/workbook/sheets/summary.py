@@ -184,6 +184,6 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
         book.add_quantity(sheet, _TRUST + row, column, figure, line)
     for row, figure in ((1, texts.checks), (3, texts.advice)):
         book.add_quantity(sheet, _TRUST + row, 4, figure, line, scenario=ACROSS)
-    leads = "What moves the answer most stands on Assumptions, where results come from on Log"
+    leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link="internal:'Log'!A1")
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)

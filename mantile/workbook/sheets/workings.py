@@ -40,8 +40,8 @@ from mantile.workbook.book import (
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.folding import FOLDED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
+from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to
@@ -116,7 +116,7 @@ def workings(
             sheet.links[figure] = CellAddress(name, row)
             row += 1
         sheet.blocks.append((start, row - 1))
-        if name in FOLDED:
+        if name in OUTLINED:
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in LIBRARY_SHEETS else set()
     rows = [False] * row
