@@ -838,7 +838,7 @@ def test_classes_without_a_data_type_follow_the_weights() -> None:
     )
     # A typed activation format no longer follows the weights; what it would follow is worked out beside it.
     # Runs of the like are looked for by the format of the weights as a whole.
-    beside = ("hardware.activation_", "evidence.")
+    beside = ("hardware.activation_", "evidence.", "typed.")
     assert {figure for figure in moved(all_at_once, one_by_one) if not figure.startswith(beside)} == set()
     assert all_at_once["hardware.router.bytes"] == all_at_once["hardware.head.bytes"] == 2
     for step in (*OF_CLASS["attention"], *OF_CLASS["ffn"], *OF_CLASS["experts"]):

@@ -817,7 +817,7 @@ TYPED: tuple[tuple[str, float, list[str], list[str]], ...] = (
     (
         "hardware.memory_bandwidth",
         0,
-        [*BROKEN, "ERROR_VALUE"],
+        [*BROKEN[:2], "COST_NOT_PAID", *BROKEN[2:], "ERROR_VALUE", "COST_ERROR_VALUE"],
         ["TTFT_FAR_FROM_FLOOR", "TPOT_FAR_FROM_FLOOR"],
     ),
 )

@@ -28,7 +28,7 @@ Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
 DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
-UNKNOWN = re.compile(r"network\.|metrics\.|cost\.|.*\.by\.|.*\.cheapest$")
+UNKNOWN = re.compile(r"network\.|metrics\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$")
 """What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states."""
 
 
@@ -95,6 +95,9 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
             for name in CLASS_DTYPES
         },
         "inputs.image_tokens": (prompts * generator.choice([0, 0.3, 1], count)).astype(int),
+        "inputs.as_of": generator.choice([46_000, 46_349, 60_000], count),
+        "inputs.compute_speed": generator.choice([1, 1, 1, 0.5, 0.01], count),
+        "inputs.network_speed": generator.choice([1, 1, 1, 0.5, 0.01], count),
     }
     has = made.equations.inputs.named()
     assert {name.removeprefix("inputs.") for name in inputs} >= set(has), "an input that no case varies"
@@ -325,6 +328,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     inputs = anything(library, made, seed=11, count=3000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
     inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait_steps")}
+    inputs |= {f"inputs.{name}": np.ones(3000) for name in ("compute_speed", "network_speed")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
         made.figure(name)
         for name in (

@@ -10,6 +10,7 @@ import formualizer
 import formulas
 import numpy as np
 import pytest
+import schedula
 import xlsxwriter
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,8 @@ def excel_value(text: str, values: dict[str, Any]) -> Any:
         for name in compiled.inputs:
             first, _, last = name.partition(":")
             rows = range(int(first[1:]), int((last or first)[1:]) + 1)
-            block = np.array([[values[f"A{row}"]] for row in rows], dtype=object)
+            held = [schedula.EMPTY if values[f"A{row}"] is None else values[f"A{row}"] for row in rows]
+            block = np.array([[value] for value in held], dtype=object)
             arguments.append(block if last else block[0, 0])
         return np.asarray(compiled(*arguments), dtype=object).ravel()[0]
 
@@ -358,6 +360,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.is_number(EMPTY), False),
         (q.is_number(A / ZERO), False),
     ],
+    "is_empty": [(q.is_empty(EMPTY), True), (q.is_empty(A), False), (q.is_empty(WORD), False)],
     "is_error": [(q.is_error(A / ZERO), True), (q.is_error(A), False), (q.is_error(WORD), False)],
     "if_error": [(q.if_error(A / ZERO, B), 2.0), (q.if_error(A, B), 3.0)],
     "text": [(q.text(WORD, "0"), "beta"), (q.text(A / B, "0"), "2")],

@@ -43,7 +43,7 @@ from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.fields import DECODE
 
-AN_ERROR = "an error"
+AN_ERROR, NO_FAULT = "an error", "–"
 USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
 TOLD = ("typed.faults", "typed.first", "typed.message")
@@ -110,7 +110,12 @@ def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> Typ
     )
     place = rows("first", "The first of them", "number", where(faults > 0, match(0, span(valid)), 1))
     cell, content, expected = (
-        rows(f"first.{name}", f"The first: {label}", "1", index(span(members), place))
+        rows(
+            f"first.{name}",
+            f"The first: {label}",
+            "1",
+            where(faults > 0, index(span(members), place), NO_FAULT),
+        )
         for name, label, members in (
             ("cell", "its cell", [item.place for item in found]),
             ("content", "what is there", [item.content for item in found]),
