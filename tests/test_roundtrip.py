@@ -294,8 +294,8 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
     """
     file = files("swept")
     sheet, row, column = file.book.input_cells[
-        "sweep.inputs.concurrency", 2 + file.book.columns + 1
-    ]  # behind low and high of Sensitivity
+        "sweep.inputs.concurrency", 3 + file.book.columns + 1
+    ]  # behind the case of Alternative and low and high of Sensitivity
     found = _imported(typed_into(file, {(sheet, row, column): 16}), monkeypatch)
     assert found.scenario.sweep == {"concurrency": (1, 16, 64)}
     assert [change["to"] for change in found.changes] == [16]

@@ -72,7 +72,7 @@ def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, 
     if isinstance(figure, Input):
         value = float(inputs[figure.id]) * share
         changed: dict[str, Any] = {figure.id: max(1.0, float(int(value + 1e-9))) if figure.integer else value}
-        if figure.id == "inputs.utilisation":
+        if driver.at_most_one:
             changed[figure.id] = min(1.0, value)
         if figure.id == "inputs.pue":
             changed[figure.id] = max(1.0, value)

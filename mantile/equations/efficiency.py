@@ -340,11 +340,11 @@ def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigure
     }
     widest = fallback.profiles[0]
     if widest.key not in figures and kind.otherwise is not None:
-        figures = {widest.key: _library_figure(kind, widest, _unstated(kind), "")} | figures
+        figures = {widest.key: _library_figure(kind, widest, unstated(kind), "")} | figures
     return fallback.figures(figures)
 
 
-def _unstated(kind: FactorKind) -> Factor:
+def unstated(kind: FactorKind) -> Factor:
     """The figure of a factor that a library does not state."""
     assert kind.otherwise is not None
     return Factor(

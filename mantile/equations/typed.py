@@ -75,6 +75,13 @@ class TypedInput:
     expected: Input
     used: Quantity
 
+    def refuses(self, value: Value | None) -> bool:
+        """Whether it is a number that the input cannot be. Other contents are refused where a file is read."""
+        if not isinstance(value, int | float) or not isinstance(self.input.value, int | float):
+            return False
+        whole = int(value) if isinstance(self.input.default, LateDefault) else value
+        return bool(self.input.outside(whole))
+
 
 @dataclass(frozen=True)
 class TypedInputs:
@@ -275,6 +282,8 @@ def _typed(name: str, entry: Input, library: tuple[Input, ...], bounds: _Bounds,
             unit,
             value,
             status="defined",
+            note=f"of {entry.id}",
+            source="native engine",
             shared=shared,
             fixed=True,
             default=None if shared or kind == "cell_of" else lambda: entry,

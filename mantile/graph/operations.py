@@ -360,9 +360,14 @@ def _percent(value: Any, digits: Any) -> Any:
     )
 
 
+def _as_text(value: Any) -> str:
+    """A number in a text as Excel puts it there: at most 15 digits."""
+    return value if isinstance(value, str) else f"{float(value):.15g}"
+
+
 def _join(left: Any, right: Any) -> Any:
-    if isinstance(left, str) and isinstance(right, str):
-        return left + right
+    if np.ndim(left) == 0 and np.ndim(right) == 0 and not (_is_error(left) or _is_error(right)):
+        return _as_text(left) + _as_text(right)
     if any(np.ndim(part) == 0 and not isinstance(part, str | np.str_) for part in (left, right)):
         return math.nan  # an error on either side is one
     if not (_is_text(left) and _is_text(right)):

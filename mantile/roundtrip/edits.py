@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.alternative import ACCELERATOR, PRICE
+from mantile.equations.efficiency import unstated
+from mantile.equations.factors import KINDS
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
@@ -305,6 +307,9 @@ def _state(data: dict[str, Any], identifier: str) -> None:
     kind, _, rest = identifier.partition(".")
     item, _, field = rest.rpartition(".")
     documents: dict[str, Any] = {"library": Accelerator, "system": System, "prices": Prices}
+    if kind == "efficiency":
+        _state_factor(data, identifier)
+        return
     if field.startswith("price_"):
         kind, field = "prices", field.removeprefix("price_")
     folder = {"library": "accelerators", "system": "systems"}.get(kind, kind)
@@ -323,6 +328,15 @@ def _state(data: dict[str, Any], identifier: str) -> None:
         "date": date,
         "status": "assumed",
     }
+
+
+def _state_factor(data: dict[str, Any], identifier: str) -> None:
+    """Give a factor that a library does not state a place in its widest profile."""
+    kind = next(kind for kind in KINDS if identifier == f"efficiency.{kind.name}.global")
+    profile = next(
+        entry for entry in data["efficiency"] if EfficiencyProfile.model_validate(entry).key == "global"
+    )
+    profile["factors"] = [*profile["factors"], unstated(kind).model_dump()]
 
 
 def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:

@@ -291,9 +291,8 @@ class Book:
         Absolute with a sheet name where `sheet` is None.
         """
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
-        if figure in self.cells:
-            return self._typed_at(self.cells[figure], column, sheet)
-        address = local or self.addresses.get(self.used.get(figure, figure))
+        stands = self.cells[figure] if figure in self.cells else self.used.get(figure, figure)
+        address = local or self.addresses.get(stands)
         if address is None:
             raise AssertionError(f"{figure.id} stands nowhere")
         letter = self.column_letter(address, column)
@@ -302,11 +301,6 @@ class Book:
             return f"='{address.sheet}'!${letter}${address.row + 1}"
         place = f"${letter}${address.row + 1}" if address.absolute else f"{letter}{address.row + 1}"
         return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
-
-    def _typed_at(self, figure: Input, column: int, sheet: str | None) -> str:
-        """The reference to the cell in which an input is typed."""
-        name, row, at = self.input_cells[figure.id, column]
-        return f"{xl_col_to_name(at)}{row + 1}" if name == sheet else reference(name, row, at)
 
     def column_letter(self, address: CellAddress, column: int) -> str:
         """The column of a figure as a scenario or further case sees it, as letters.

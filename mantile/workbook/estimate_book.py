@@ -13,7 +13,7 @@ from typing import Any
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.display import LETTERS, Currency, as_known, in_unit
-from mantile.equations.metrics import METRICS
+from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
@@ -101,8 +101,20 @@ class EstimateBook(Book):
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that values follow from; results as generated stand as they were stored."""
-        stamped = [values | stamps for values, stamps in zip(inputs, self.stamps, strict=False)]
+        stamped = [
+            values | stamps | self._guarded(values, stamps)
+            for values, stamps in zip(inputs, self.stamps, strict=False)
+        ]
         return super().given([*stamped, *inputs[self.columns :]])
+
+    def _guarded(self, values: dict[str, Any], stamps: dict[str, Value]) -> dict[str, Any]:
+        """Numbers that an input cannot be stand in its cell; what it held when the file was made is used."""
+        guarded: dict[str, Any] = {}
+        for item in self.estimate.equations.typed.inputs:
+            value = values.get(item.input.id)
+            if item.refuses(value):
+                guarded |= {item.cell.id: value, item.input.id: stamps[item.held.id]}
+        return guarded
 
     @cached_property
     def estimate_values(self) -> list[dict[Node, Any]]:
@@ -116,13 +128,18 @@ class EstimateBook(Book):
 
     @property
     def former_names(self) -> dict[str, str]:
-        """Where names of results led to before version 0.8: to the figures that these are worked out as."""
+        """Where names of results led to before version 0.8: to the figures that these are worked out as.
+
+        That of memory led to decode workers before 0.10.
+        """
         figures = self.estimate.equations.figures
-        return {
+        former = {
             metric.defined_name: self.reference_to(metric.worked_out(figures), 0, None)
             for metric in METRICS
             if metric.defined_name
         }
+        of_decode = self.estimate.equations.decode_workers.memory.used
+        return former | {str(MEMORY_PER_ACCELERATOR.defined_name): self.reference_to(of_decode, 0, None)}
 
     @property
     def generator(self) -> str:

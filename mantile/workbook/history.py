@@ -579,6 +579,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 10),
+        ids=r"inputs\.\w+",
+        formula=r"=\[Summary![A-Z]+\d+\]",
+        why="a link to an empty cell says that it is empty; it said 0",
+    ),
+    Change(
+        since=(0, 10),
         ids=r"cost\.idle",
         formula=_in_any_case("IF([hardware.idle]>0,[hardware.idle],[cost.idle_share]*[hardware.tdp])"),
         why="not known where nobody states a power limit; 0.9.0 said 0 W",

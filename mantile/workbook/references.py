@@ -54,9 +54,18 @@ def reference_of(match: re.Match[str], sheet: str) -> Reference:
     )
 
 
+_LINK_TO_TYPED = re.compile(r'=IF\(ISBLANK\(([^()]+)\),"",\1\)')
+
+
+def link_to_typed(reference: str) -> str:
+    """A formula, without its sign, that repeats a cell that is typed into; an empty one is no 0."""
+    return f'IF(ISBLANK({reference}),"",{reference})'
+
+
 def only_reference(formula: str, sheet: str) -> Reference | None:
     """The cell that a formula repeats, if it does nothing else, such as =Summary!$B$5."""
-    match = REFERENCE.fullmatch(formula.removeprefix("="))
+    typed = _LINK_TO_TYPED.fullmatch(formula)
+    match = REFERENCE.fullmatch(typed[1] if typed else formula.removeprefix("="))
     if match is None or match["text"] is not None or match["c2"]:
         return None
     return reference_of(match, sheet)

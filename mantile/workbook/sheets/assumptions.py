@@ -37,8 +37,8 @@ _MEANING_OF_OVERRIDES = (
     "Figures that a scenario states itself. Effect = change of the result from the default to the value."
 )
 _REMARKS = (
-    "Workload: a closed loop keeps the stated number of requests in flight; "
-    "lengths are the same for all of them.",
+    "Workload: lengths are means, drawn as the range of lengths on Inputs says; the concurrency stays, or "
+    "follows from a request rate.",
     "Data types: norms and biases stay in 16 bit; kernels hand on 16-bit results; "
     "the KV cache holds whole requests.",
     "Parallelism: stages of a pipeline work on different requests; replicas share the requests evenly.",
@@ -142,7 +142,8 @@ def assumptions_sheet(
             "Assumptions",
             "control",
             "Everything this estimate takes on trust, most consequential first. "
-            f"{MEANING}; in grey as generated.",
+            f"{MEANING}; in grey as generated. Source and status are of the figure as generated: Log traces "
+            "what is in use.",
         )
     )
     sheet.widths = [42, 368, 106, 78, 90, 78, 66, 216, 78, 62, 62, 62]

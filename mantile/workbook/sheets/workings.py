@@ -38,6 +38,7 @@ from mantile.workbook.book import (
     reference,
 )
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.references import link_to_typed
 from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
@@ -314,7 +315,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
                     style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer),
                     expression=figure,
                     scenario=column,
-                    reference=reference(*place),
+                    reference=link_to_typed(reference(*place)),
                 ),
             )
             continue
