@@ -302,7 +302,7 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
     file = files("grid")
     cells = [
         file.book.input_cells["sweep.inputs.tp", case]
-        for case in range(2 + file.book.columns, 2 + file.book.columns + 4)
+        for case in range(3 + file.book.columns, 3 + file.book.columns + 4)
     ]
     assert [file.contents[sheet][row, column] for sheet, row, column in cells] == [1, 1, 2, 2]
     assert _imported(typed_into(file, dict.fromkeys(cells[2:], 4)), monkeypatch).scenario.sweep == {

@@ -201,18 +201,29 @@ def alternative(
     is_possible = variation.in_case("possible", case, _B) > 0
     known = equal(InCase(used[1], case, _B), InCase(accelerator, case, "as typed"))
     words, meanings = _words(change), _meanings(graph)
-    last = Input("alternative.meanings", "Place of memory", "number", len(meanings), shared=True, fixed=True)
+    of_inputs, last = (
+        Input(f"alternative.meanings.{name}", f"Place of {name}", "number", number, shared=True, fixed=True)
+        for name, number in (("inputs", len(meanings)), ("memory", len(meanings) - 1))
+    )
     first = match(names["Plan"][1], span(graph.checks.codes))
     invalid = variation.in_case("invalid", case, _B) > 0
-    place = Quantity("alternative.place", "Place of the reason", "number", where(invalid, first, last))
+    faults = InCase(graph.checks.faults, 0, _A) > 0
+    of_check = Quantity(
+        "alternative.check",
+        "Place of the plan check",
+        "number",
+        where(all_of(invalid, InCase(graph.checks.faults, 0, _A) <= 0), first, last),
+        "that of memory where all hold",
+    )
+    place = Quantity("alternative.place", "Place of the reason", "number", where(faults, of_inputs, of_check))
     why = _told("why", "Why it cannot be", index(span(meanings), place))
     return Alternative(
         accelerator=accelerator,
         price=price,
         used=used,
         finding=tuple(_finding(known, is_possible, names, why, words, change)),
-        constants=(NO_OVERRIDE, USUAL_SYSTEM, *meanings, last),
-        worked_out=(place, why, *words.values()),
+        constants=(NO_OVERRIDE, USUAL_SYSTEM, *meanings, of_inputs, last),
+        worked_out=(of_check, place, why, *words.values()),
         names=names,
         lines=lines,
         variation=variation,
@@ -303,9 +314,11 @@ def _words(change: Mapping[str, Quantity]) -> dict[str, Quantity]:
 
 
 def _meanings(graph: EstimateGraph) -> tuple[Input, ...]:
-    """What each plan check means that does not hold, in the order of the codes; memory last."""
+    """What each plan check means that does not hold, in the order of the codes; then memory, and inputs."""
     plan = [check for check in graph.checks.checks if check.group == PLAN]
-    texts = [REASONS[check.reason].meaning for check in plan] + [REASONS["MEMORY_EXCEEDED"].meaning]
+    texts = [REASONS[check.reason].meaning for check in plan] + [
+        REASONS[code].meaning for code in ("MEMORY_EXCEEDED", "INPUT_INVALID")
+    ]
     return tuple(
         Input(f"alternative.meaning.{place}", f"Meaning {place}", "1", text, shared=True, fixed=True)
         for place, text in enumerate(texts, 1)

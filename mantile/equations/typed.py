@@ -76,7 +76,7 @@ class TypedInput:
     used: Quantity
 
     def refuses(self, value: Value | None) -> bool:
-        """Whether it is a number that the input cannot be. Other contents are refused where a file is read."""
+        """Whether it is a number that the input cannot be; texts are refused where a file is read."""
         if not isinstance(value, int | float) or not isinstance(self.input.value, int | float):
             return False
         whole = int(value) if isinstance(self.input.default, LateDefault) else value

@@ -22,7 +22,7 @@ from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, coerced, place_of
-from mantile.workbook.references import only_reference, plain
+from mantile.workbook.references import link_to_typed, only_reference, plain
 from mantile.workbook.sheets.free_column import NAME
 
 MOST = 8  # scenario columns of a workbook
@@ -218,7 +218,8 @@ class _Column:
             return coerced(figure, content, f"{self.file.path}: {place_of(sheet, row, self.column)}")
         target = plain(content).replace("$", "")
         typed = self.file.cell_name(*self.file.book.input_cells[figure.id, 0])
-        if target in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(typed)}"):
+        link = f"={plain(link_to_typed(typed))}"
+        if target in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(typed)}", link):
             return (figure.id, 0)
         if figure.follows is not None and self._follows_default(sheet, row, figure.follows, content):
             return (figure.id, self.number)

@@ -194,7 +194,7 @@ class Book:
         self.sheets: dict[str, Sheet] = {}
         self.addresses: dict[Node, CellAddress] = {}
         self.input_cells: dict[tuple[str, int], tuple[str, int, int]] = {}
-        self.cells: dict[Named, Input] = {}  # what stands for the cell of an input, wherever that is
+        self.cells: dict[Input, Input] = {}  # what stands for the cell of an input, wherever that is
         self.used: dict[Named, Quantity] = {}  # what formulas read of an input
         self.own_inputs: dict[str, Input] = {}  # inputs that belong to the workbook, not to the equations
         self.names: dict[str, str] = {}
@@ -291,7 +291,9 @@ class Book:
         Absolute with a sheet name where `sheet` is None.
         """
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
-        stands = self.cells[figure] if figure in self.cells else self.used.get(figure, figure)
+        stands = self.used.get(figure, figure)
+        if isinstance(figure, Input):
+            stands = self.cells.get(figure, stands)
         address = local or self.addresses.get(stands)
         if address is None:
             raise AssertionError(f"{figure.id} stands nowhere")

@@ -107,6 +107,10 @@ class EstimateBook(Book):
         ]
         return super().given([*stamped, *inputs[self.columns :]])
 
+    def typed_cell(self, figure: Input) -> Input:
+        """What the cell of an input holds, which is not used where it cannot be; itself without a guard."""
+        return next((cell for cell, entry in self.cells.items() if entry is figure), figure)
+
     def _guarded(self, values: dict[str, Any], stamps: dict[str, Value]) -> dict[str, Any]:
         """Numbers that an input cannot be stand in its cell; what it held when the file was made is used."""
         guarded: dict[str, Any] = {}

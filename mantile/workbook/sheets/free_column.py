@@ -42,7 +42,11 @@ def add_free_cell(book: EstimateBook, sheet: Sheet, row: int, figure: Input, loo
         return
     cell = Cell(look.but(colour=style.MUTE), entry=figure)
     if figure.value is not None and not figure.id.startswith("measured."):
-        cell.expression, cell.follows, cell.reference = figure, (figure.id, 0), f"$H{row + 1}"
+        cell.expression, cell.follows, cell.reference = (
+            book.typed_cell(figure),
+            (figure.id, 0),
+            f"$H{row + 1}",
+        )
     sheet.set_cell(row, FIRST + book.columns, cell)
 
 

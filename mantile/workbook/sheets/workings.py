@@ -313,7 +313,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
                 FIRST + column,
                 Cell(
                     style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer),
-                    expression=figure,
+                    expression=book.typed_cell(figure),
                     scenario=column,
                     reference=link_to_typed(reference(*place)),
                 ),
@@ -339,7 +339,7 @@ def typed(
         cell.expression, cell.follows = figure.follows, (figure.id, of)
     elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
         place = book.input_cells[figure.id, 0]
-        cell.expression, cell.follows = figure, (figure.id, 0)
+        cell.expression, cell.follows = book.typed_cell(figure), (figure.id, 0)
         cell.reference = f"$H{row + 1}" if place[0] == sheet.name else reference(*place)
     else:
         cell = _entry(figure, look, value, of)
