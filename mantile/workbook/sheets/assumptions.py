@@ -142,8 +142,7 @@ def assumptions_sheet(
             "Assumptions",
             "control",
             "Everything this estimate takes on trust, most consequential first. "
-            f"{MEANING}; in grey as generated. Source and status are of the figure as generated: Log traces "
-            "what is in use.",
+            f"{MEANING}; in grey, as sources, as generated.",
         )
     )
     sheet.widths = [42, 368, 106, 78, 90, 78, 66, 216, 78, 62, 62, 62]
