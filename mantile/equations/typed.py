@@ -211,6 +211,8 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
             f"Expected: {figure.label}",
             "1",
             f"{figure.label} (Model): expected {figure.expected}",
+            note="what is said where it cannot be",
+            source="native engine",
             shared=True,
             fixed=True,
         )

@@ -24,7 +24,7 @@ EDITS_SHEET = "Edits"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
 FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets that begin with their answers, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Sensitivity", "Calibration", EDITS_SHEET)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", "Calibration", EDITS_SHEET)
 """Sheets with outlines."""
 
 _LISTED = 5  # titles of blocks that are named
