@@ -24,7 +24,6 @@ from mantile.verify.verify import verify
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import COLLECTING, WORKINGS, lint
-from mantile.workbook.read import read_cells
 from mantile.workbook.write import build_workbook
 
 BASE: dict[str, Any] = {
@@ -133,7 +132,7 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
         > 20
     )
     path = build_workbook(made(template="audit"), tmp_path / "run.xlsx")
-    shown = read_cells(path).workbook["Serving"]
+    shown = loaded(path)["Serving"]
     texts = [shown.cell(row, FIRST + 2) for row in range(5, 60) if shown.cell(row, FIRST + 2).value]
     assert texts and all(cell.data_type == "s" and str(cell.value).startswith("=") for cell in texts)
 
@@ -145,7 +144,7 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     file.write_text(OWN, encoding="utf-8")
     path = build_workbook(made(template=str(file)), tmp_path / "run.xlsx")
     file.unlink()
-    book = read_cells(path).workbook
+    book = loaded(path)
     assert book.properties.title == "Capacity plan" == book["Cover"]["B2"].value
     assert book["Cover"]["B1"].value.startswith("Q & A LTD") and "Q &amp;&amp; A Ltd" in part(
         path, "xl/worksheets/sheet2.xml"

@@ -183,7 +183,7 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
     prefill["A4"].value = "part"
     prefill["Z4"].protection = Protection(locked=False)
     prefill.freeze_panes = None
-    book["Model"].protection.sheet = False  # Prefill has outlines and is not protected
+    book["IR"].protection.sheet = False  # Prefill has outlines and is not protected
     prefill.page_setup.orientation = "portrait"
     prefill.column_dimensions["C"].hidden = True
     model.merge_cells("A40:B41")

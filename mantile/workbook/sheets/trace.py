@@ -25,6 +25,8 @@ _LOOKS = {
     "id": style.IDENTIFIER.but(wrap=False, colour=style.LINK),
     "status": style.SOURCE.but(wrap=False),
     "said": style.SOURCE.but(wrap=False),
+    "fixed": style.table("whole"),
+    "place": style.table("whole"),
 }
 
 
