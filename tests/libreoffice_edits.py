@@ -11,29 +11,13 @@ again: texts by cell, and the places of error values.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import uno
-from com.sun.star.beans import PropertyValue
-from com.sun.star.connection import NoConnectException
+from libreoffice_office import opened
 
 ERRORS = 4  # com.sun.star.sheet.FormulaResult
-
-
-def connected(profile: str, pipe: str) -> Any:
-    """The context of an office that was just started."""
-    local = uno.getComponentContext()
-    resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
-    for _ in range(200):
-        try:
-            return resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
-        except NoConnectException:
-            time.sleep(0.2)
-    raise SystemExit(f"no office answers on {pipe} with profile {profile}")
 
 
 def type_into(cell: Any, what: Any) -> None:
@@ -67,21 +51,7 @@ def seen(document: Any, wanted: list[list[str]]) -> dict[str, Any]:
 def main(path: str, task: str, profile: str) -> None:
     """Open, edit, look, put back."""
     asked = json.loads(Path(task).read_text())
-    pipe = f"mantile{abs(hash(profile))}"
-    office = subprocess.Popen(
-        [
-            "soffice",
-            f"-env:UserInstallation=file://{profile}",
-            "--headless",
-            "--norestore",
-            f"--accept=pipe,name={pipe};urp;",
-        ]
-    )
-    try:
-        context = connected(profile, pipe)
-        desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
-        hidden = PropertyValue(Name="Hidden", Value=True)
-        document = desktop.loadComponentFromURL(f"file://{path}", "_blank", 0, (hidden,))
+    with opened(path, profile) as (document, _):
         document.calculateAll()
         found = [seen(document, asked["look"])]
         for edit in asked["edits"]:
@@ -94,11 +64,8 @@ def main(path: str, task: str, profile: str) -> None:
                 cell.setFormula(content)
         document.calculate()
         found.append(seen(document, asked["look"]))
-        document.close(True)
-        print(json.dumps(found))
-        desktop.terminate()
-    finally:
-        office.terminate()
+    print(json.dumps(found))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

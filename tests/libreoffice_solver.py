@@ -9,34 +9,19 @@ printed as JSON. Cells are found by the ids on Calibration, as a person finds th
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import uno
-from com.sun.star.beans import PropertyValue
-from com.sun.star.connection import NoConnectException
 from com.sun.star.sheet import SolverConstraint
 from com.sun.star.sheet.SolverConstraintOperator import GREATER_EQUAL, LESS_EQUAL
+from libreoffice_office import opened
 
 BASE, SHARED, IDS = 7, 6, 5  # columns
 ROWS = 300
 SOLVER = "com.sun.star.comp.Calc.SwarmSolver"  # the one that is not linear and needs no Java
 ERROR = "measured.error_of_all"
-
-
-def connected(profile: str, pipe: str) -> Any:
-    """The context of an office that was just started."""
-    local = uno.getComponentContext()
-    resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
-    for _ in range(200):
-        try:
-            return resolver.resolve(f"uno:pipe,name={pipe};urp;StarOffice.ComponentContext")
-        except NoConnectException:
-            time.sleep(0.2)
-    raise SystemExit(f"no office answers on {pipe} with profile {profile}")
 
 
 def worked(document: Any, context: Any, task: dict[str, Any]) -> dict[str, Any]:
@@ -88,28 +73,6 @@ def worked(document: Any, context: Any, task: dict[str, Any]) -> dict[str, Any]:
     return seen
 
 
-def main(path: str, task: str, profile: str) -> None:
-    """Open the file in an office of its own, and print what was found."""
-    pipe = f"mantile{Path(profile).name}"
-    office = subprocess.Popen(
-        ["soffice", f"-env:UserInstallation=file://{profile}", "--headless", "--norestore",
-         f"--accept=pipe,name={pipe};urp;"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    context = connected(profile, pipe)
-    desktop = context.ServiceManager.createInstanceWithContext("com.sun.star.frame.Desktop", context)
-    try:
-        hidden = PropertyValue()
-        hidden.Name, hidden.Value = "Hidden", True
-        document = desktop.loadComponentFromURL(Path(path).as_uri(), "_blank", 0, (hidden,))
-        found = worked(document, context, json.loads(Path(task).read_text()))
-        document.close(True)
-    finally:
-        desktop.terminate()
-        office.wait(60)
-    print(json.dumps(found))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with opened(sys.argv[1], sys.argv[3]) as (document, context):
+        print(json.dumps(worked(document, context, json.loads(Path(sys.argv[2]).read_text()))))

@@ -349,6 +349,10 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.count_where(NUMBERS, q.below(A + 1)), 1.0),
         (q.count_where(NUMBERS, q.below(A + A), NUMBERS, q.at_least(A)), 2.0),
     ],
+    "at_most": [
+        (q.count_where(NUMBERS, q.at_most(A + 1)), 3.0),
+        (q.count_where(NUMBERS, q.at_most(A + A), NUMBERS, q.at_least(A)), 2.0),
+    ],
     "nth_largest": [
         (q.nth_largest(NUMBERS, 1), 8.0),
         (q.nth_largest(NUMBERS, A), 4.0),

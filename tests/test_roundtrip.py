@@ -554,7 +554,7 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
         (_at("inputs.input_tokens", None), r"Summary!H7 \(inputs\.input_tokens\): the cell is empty"),
         (
             _at("inputs.tp", 2.5),
-            r"Summary!B7 \(inputs\.tp\): holds 2\.5; expected a whole number from 1 to 1,024 in rank",
+            r"Summary!B7 \(inputs\.tp\): holds 2\.5; expected a whole number from 1 to 1,024",
         ),
         (
             _at("inputs.utilisation", 3),

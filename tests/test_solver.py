@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
+from office import asked_of_office, needs_office
 
 from mantile.equations.factors import KINDS, OF_TPOT, OF_TTFT
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import soffice
 from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import build_workbook
@@ -27,22 +24,8 @@ ASKED = {
     "concurrency": 8,
     "date": "2026-11-21",
 }
-PYTHONS = ("/usr/bin/python3", "/usr/lib/libreoffice/program/python")
 SLOWER, LATER = 1.1, 1.15  # measured over predicted: TPOT and TTFT
 SOLVED = ("gemm_bandwidth_scale", "gemm_compute")
-SCRIPT = Path(__file__).with_name("libreoffice_solver.py")
-
-
-@cache
-def python_with_uno() -> str | None:
-    """A Python that speaks with LibreOffice."""
-    for python in PYTHONS:
-        if (
-            Path(python).exists()
-            and not subprocess.run([python, "-c", "import uno"], capture_output=True).returncode
-        ):
-            return python
-    return None
 
 
 def made(**fields: object) -> Estimate:
@@ -88,9 +71,7 @@ def test_each_override_has_one_cell(fields: dict[str, object]) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(
-    soffice() is None or python_with_uno() is None, reason="LibreOffice with Python is not installed"
-)
+@needs_office
 def test_goal_seek_and_solver_of_libreoffice(tmp_path: Path) -> None:
     """Goal Seek makes TPOT what was measured; Solver TTFT and TPOT both, within the bounds of the factors."""
     before = made()
@@ -98,17 +79,7 @@ def test_goal_seek_and_solver_of_libreoffice(tmp_path: Path) -> None:
     results = before.results()
     wanted = {"tpot": 1e3 * SLOWER * results["tpot_s"], "ttft": 1e3 * LATER * results["ttft_s"]}
     task = {"measured": wanted, "goal_seek": SOLVED[0], "solver": SOLVED}
-    (tmp_path / "task.json").write_text(json.dumps(task))
-    python = python_with_uno()
-    assert python is not None
-    told = subprocess.run(
-        [python, str(SCRIPT), str(path), str(tmp_path / "task.json"), str(tmp_path / "office")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout.splitlines()[-1])
+    found = asked_of_office("libreoffice_solver.py", path, task, tmp_path)
     assert found["sought"]["ratio"] == pytest.approx(1, abs=1e-5)
     first, again, solved = found["error"]
     assert first == again > 0.01 and solved < 1e-6  # an empty cell is the library's figure again

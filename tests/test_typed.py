@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from mantile.equations.stamp import stamp
+from mantile.equations.typed import Typed
 from mantile.estimate.estimate import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import soffice
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -28,8 +28,6 @@ ASKED = {
     "date": "2026-11-21",
     "variants": [{"name": "fp8", "weights_dtype": "fp8"}],
 }
-PYTHONS = ("/usr/bin/python3", "/usr/lib/libreoffice/program/python")
-SCRIPT = Path(__file__).with_name("libreoffice_edits.py")
 EMPTY, ERROR = None, "=1/0"
 
 # What is typed into the cell of an input: the sentence about it.
@@ -37,18 +35,18 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     (
         "inputs.tp",
         "two",
-        "Tensor parallel, Summary!B7 holds 'two'; expected a whole number from 1 to 1,024 in rank",
+        "Tensor parallel, Summary!B7 holds 'two'; expected a whole number from 1 to 1,024",
     ),
     (
         "inputs.tp",
         0,
-        "Tensor parallel, Summary!B7 holds '0'; expected a whole number from 1 to 1,024 in rank",
+        "Tensor parallel, Summary!B7 holds '0'; expected a whole number from 1 to 1,024",
     ),
     ("inputs.tp", -2, "Tensor parallel, Summary!B7 holds '-2'; expected"),
     ("inputs.tp", 2.5, "Tensor parallel, Summary!B7 holds '2.5'; expected a whole number"),
     ("inputs.tp", "2", "Tensor parallel, Summary!B7 holds '2'; expected a whole number"),
     ("inputs.tp", ERROR, "Tensor parallel, Summary!B7 holds an error; expected a whole number"),
-    ("inputs.pp", 9, "Pipeline parallel, Summary!C7 holds '9'; expected a whole number from 1 to 8 in stage"),
+    ("inputs.pp", 9, "Pipeline parallel, Summary!C7 holds '9'; expected a whole number from 1 to 8"),
     (
         "inputs.dp",
         1e12,
@@ -84,10 +82,24 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("inputs.pue", 0.9, "holds '0.9'; expected a number from 1 to 5"),
     ("inputs.hours_per_day", 25, "holds '25'; expected a number from 0.01 to 24 in h/day"),
     ("inputs.electricity_price", "12 ct", "holds '12 ct'; expected a number from 0 to 10 in USD/kWh"),
-    ("inputs.token_budget", 0, "holds '0'; expected a whole number from 1 to 10,000,000 in token"),
-    ("model.layers", EMPTY, "Layers (Model): expected a whole number from 1 to 100,000,000 in layer"),
-    ("model.layers", "all", "Layers (Model): expected a whole number from 1"),
-    ("model.hidden_size", 0, "Hidden size (Model): expected a whole number from 1"),
+    ("inputs.token_budget", 0, "holds '0'; expected a whole number from 1 to 10,000,000"),
+    ("model.layers", "all", "Layers, Model!G7 holds 'all'; expected a whole number from 1 to 100,000,000"),
+    ("model.hidden_size", 0, "Hidden size, Model!G8 holds '0'; expected a whole number from 1"),
+    ("model.kv_heads", ERROR, "holds an error; expected a whole number from 1"),
+    ("model.head_dim", 127.5, "holds '127.5'; expected a whole number from 1"),
+)
+# What is typed over a figure of the library or an assumption: what is said of the table it stands in.
+FIGURES = (
+    ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth, Hardware!"),
+    ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16, Hardware!"),
+    ("library.h100-sxm.tdp", -700, "Power limit, Hardware!"),
+    ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency, Efficiency!"),
+    ("efficiency.gemm_launch.global.fp8", EMPTY, "fp8 · GEMM launch overhead, Efficiency!"),
+    ("datatype.bf16.bits", "x", "Bits per value, Hardware!"),
+    ("evidence.tpot.p50.unseen", 0, "TPOT, p50, Serving!"),
+    ("cost.idle_share", EMPTY, "Idle power, share of the power limit"),
+    ("cost.life", "four", "holds 0 numbers; expected a number from 0.5 to 20"),
+    ("offer.most_days", EMPTY, "holds 0 numbers; expected a number from 0 to 3,660 in day"),
 )
 # What is typed into the cell of an override, and the check that fails.
 OVERRIDES = (
@@ -114,18 +126,6 @@ PLANS = (
 
 
 @cache
-def python_with_uno() -> str | None:
-    """A Python that speaks with LibreOffice."""
-    for python in PYTHONS:
-        if (
-            Path(python).exists()
-            and not subprocess.run([python, "-c", "import uno"], capture_output=True).returncode
-        ):
-            return python
-    return None
-
-
-@cache
 def made() -> EstimateBook:
     """The book of the scenario."""
     return lay_out(estimate(parse_scenario(ASKED, "test")))
@@ -135,6 +135,12 @@ def place(identifier: str) -> tuple[str, str]:
     """The cell in which an input of the base is typed."""
     sheet, row, column = made().input_cells[identifier, 0]
     return sheet, xl_rowcol_to_cell(row, column)
+
+
+def guarded() -> tuple[Typed, ...]:
+    """Inputs and dimensions."""
+    equations = made().estimate.equations
+    return (*equations.typed.inputs, *equations.model.typed.typed)
 
 
 @pytest.mark.parametrize("field", [item.input.id for item in made().estimate.equations.typed.inputs])
@@ -152,6 +158,37 @@ def test_every_input_has_a_guard(field: str) -> None:
         assert found[typed.valid] == 0 and found[typed.used] == values[typed.held]
         assert found[one.equations.checks.possible] == 0
         assert found[one.equations.checks.reason] == "INPUT_INVALID"
+
+
+def test_every_dimension_is_looked_at() -> None:
+    """Those of the model and of its vision tower: one that cannot be is a fault, and the plan cannot be."""
+    asked = ASKED | {"model": "gemma-3-27b", "variants": []}
+    one = estimate(parse_scenario(asked, "test"))
+    dimensions, values = one.equations.model.typed.typed, one.values()
+    assert {item.input for item in dimensions} == {
+        figure for figure in one.equations.all_inputs() if figure.id.startswith("model.") and not figure.fixed
+    }
+    assert any(item.input.id.startswith("model.vision.") for item in dimensions)
+    for item in dimensions:
+        assert values[item.valid] == 1
+        minimum = item.input.minimum
+        assert minimum is not None
+        found = one.program.run(one.inputs(0) | {item.input.id: minimum - 1})
+        assert found[item.valid] == 0 and found[one.equations.checks.possible] == 0
+        assert found[one.equations.checks.reason] == "DIMENSION_INVALID"
+
+
+def test_every_figure_stands_in_a_table() -> None:
+    """Each that may be typed over, once; a table with a figure out of its range is a fault."""
+    one = made().estimate
+    tables = stamp(one.equations).tables.tables
+    members = [figure for table in tables for figure in table]
+    assert len(set(members)) == len(members)
+    assert set(members) == {
+        figure
+        for figure in one.equations.all_inputs()
+        if figure.shared and not figure.fixed and not figure.id.startswith("model.")
+    }
 
 
 class _Seen:
@@ -177,8 +214,8 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     book = made()
     path = write_workbook(book, profile / "run.xlsx")
     chips = [chip.id for chip in book.estimate.library.accelerators]
-    deleted = [(item.input.id, EMPTY) for item in book.estimate.equations.typed.inputs]
-    wrong = [(identifier, what) for identifier, what, _ in (*WRONG, *OVERRIDES)]
+    deleted = [(item.input.id, EMPTY) for item in guarded()]
+    wrong = [(identifier, what) for identifier, what, _ in (*WRONG, *FIGURES, *OVERRIDES)]
     others = [edit for edit, _ in PLANS] + [("inputs.accelerator", chip) for chip in chips]
     edits = [[[*place(identifier), what]] for identifier, what in (*deleted, *wrong, *others)]
     look = [
@@ -186,24 +223,14 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     ]
     look += [["Checks", "A7"], *(["Checks", f"H{row + 1}"] for row in book.sheets["Checks"].ids)]
     look += [["Log", f"C{row}"] for row in range(5, 22)]
-    (profile / "task.json").write_text(json.dumps({"look": look, "edits": edits}))
-    python = python_with_uno()
-    assert python is not None
-    told = subprocess.run(
-        [python, str(SCRIPT), str(path), str(profile / "task.json"), str(profile / "office")],
-        capture_output=True,
-        text=True,
-        timeout=900,
+    found: list[dict[str, Any]] = asked_of_office(
+        "libreoffice_edits.py", path, {"look": look, "edits": edits}, profile
     )
-    assert told.returncode == 0, told.stderr
-    found: list[dict[str, Any]] = json.loads(told.stdout.splitlines()[-1])
     return found
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(
-    soffice() is None or python_with_uno() is None, reason="LibreOffice with Python is not installed"
-)
+@needs_office
 def test_edits_as_people_make_them(tmp_path: Path) -> None:
     """No wrong statement, and no error value without a failed check that names the cell."""
     book, found = made(), looked_at(tmp_path)
@@ -220,16 +247,21 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert set(one.tiles[1:]) == {"not known"}, (sentence, one.tiles)
         assert len(one.errors) <= errors, (sentence, one.errors)
 
-    for item in book.estimate.equations.typed.inputs:
+    for item in guarded():
         one = next(after)
         label, cell = item.input.label, "!".join(place(item.input.id))
-        refused(one, f"{label}, {cell} holds ''; expected {item.input.expected}", 0)
+        errors = 20 if item.input.id.startswith("model.") else 0
+        refused(one, f"{label}, {cell} holds ''; expected {item.input.expected}", errors)
         assert f"{label}, {cell}" in one.listed, (label, one.listed)
     for identifier, what, sentence in WRONG:
         one = next(after)
         dimension = identifier.startswith("model.")
         refused(one, sentence, 20 if dimension else 2 if what == ERROR else 0)
         assert ("DIMENSION_INVALID" if dimension else "INPUT_INVALID") in one.failed
+    for identifier, _, sentence in FIGURES:
+        one = next(after)
+        assert "FIGURE_INVALID" in one.failed and one.verdict.startswith("✗"), (identifier, one.failed)
+        assert sentence in one.message, (identifier, one.message)
     for identifier, what, code in OVERRIDES:
         one = next(after)
         assert code in one.failed and one.verdict.startswith("✗"), (identifier, what, one.failed)

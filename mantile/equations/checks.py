@@ -5,7 +5,7 @@ What the checks are, and what it means where one does not hold, stands in the ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
@@ -20,7 +20,7 @@ from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.tensors import VECTORS, RankWeights
-from mantile.equations.typed import TypedInputs
+from mantile.equations.typed import Faults, TypedInputs
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
@@ -208,8 +208,8 @@ def checks(estimate: Checked) -> Checks:
     rows = sides.of()
     names = ("", "decode")
     all_checks = [
-        Check("INPUT_INVALID", estimate.typed.faults, sides.fixed(0, "flag")),
-        Check("DIMENSION_INVALID", estimate.model.typed.faults, sides.fixed(0, "flag")),
+        Check("INPUT_INVALID", estimate.typed.faults.count, sides.fixed(0, "flag")),
+        Check("DIMENSION_INVALID", estimate.model.typed.faults.count, sides.fixed(0, "flag")),
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
@@ -253,7 +253,7 @@ class _Feasibility:
 
 def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
-    rows, typed, dimensions = sides.of(), estimate.typed, estimate.model.typed
+    rows, typed, dimensions = sides.of(), estimate.typed.faults, estimate.model.typed.faults
     workers = estimate.workers
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
@@ -262,12 +262,12 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
         if check.group == PLAN
     )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
-    faults = rows("faults", "Inputs and dimensions that cannot be", "flag", typed.faults + dimensions.faults)
+    faults = rows("faults", "Inputs and dimensions that cannot be", "flag", typed.count + dimensions.count)
     message = rows(
         "message",
         "The first of them, in words",
         "1",
-        where(typed.faults > 0, typed.message, dimensions.message),
+        where(typed.count > 0, typed.message, dimensions.message),
     )
     invalid = rows(
         "invalid",
@@ -290,7 +290,7 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
         "cause",
         "Which cells cannot be",
         "1",
-        where(typed.faults > 0, "INPUT_INVALID", "DIMENSION_INVALID"),
+        where(typed.count > 0, "INPUT_INVALID", "DIMENSION_INVALID"),
         "where there are such",
     )
     place = rows(
@@ -861,13 +861,17 @@ class Verdict:
     inputs: Quantity
 
 
-def verdict(checked: Checks, readable: Check, unchanged: Check, scenarios: int) -> Verdict:
+def verdict(
+    checked: Checks, readable: Sequence[Check], tables: Faults, unchanged: Check, scenarios: int
+) -> Verdict:
     """The verdict over all checks of a number of scenarios.
 
     Args:
-        readable, unchanged: of the overrides, and the alert that inputs changed.
+        readable: that overrides, and the tables of figures, hold what can be read.
+        tables: those that do not.
+        unchanged: the alert that inputs changed.
     """
-    checks = (readable, *checked.checks, unchanged)
+    checks = (*readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
     alerts = [check for check in checks if not check.error]
     error_count = _count("error_count", "Checks", len(errors) * scenarios)
@@ -915,17 +919,20 @@ def verdict(checked: Checks, readable: Check, unchanged: Check, scenarios: int) 
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
-        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, scenarios)),
+        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, tables, scenarios)),
     )
 
 
-def _invalid_inputs(checked: Checks, scenarios: int) -> Node:
-    """The first input of each scenario that cannot be, in words; or that all can be."""
+def _invalid_inputs(checked: Checks, tables: Faults, scenarios: int) -> Node:
+    """The first input of each scenario that cannot be, and the first table, in words; or that all can be."""
     faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
     messages = [
         join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
         for scenario, letter in enumerate(LETTERS[:scenarios])
     ]
+    in_all, message = (in_scenario(figure, 0) for figure in (tables.count, tables.message))
+    faults.append(in_all)
+    messages.append(join(message, ". "))
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
     fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
     return join(fine, *told)

@@ -367,7 +367,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
             *(check.result for check in graph.checks.checks),
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
-            graph.typed.message,
+            graph.typed.faults.message,
             *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.workers),
             *(workers.hardware.name for workers in graph.workers),

@@ -65,8 +65,8 @@ def model(ir: ModelGraph) -> ModelSize:
         sections=(
             Section("Architecture", tuple(ir.facts.values()), "facts of the checkpoint; structure is grey"),
             *_vision(ir),
-            typed.section,
             Section("Dimensions", ir.sizes, "made of the facts above"),
+            *typed.sections,
             rows.section("Size", "from the dimensions above", Section.SUBTOTAL),
         ),
     )

@@ -15,7 +15,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR
+from mantile.equations.typed import AN_ERROR, FigureTables, figure_tables
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -67,7 +67,7 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: overrides and dimensions; `cells` the words for their cells, `stored` what they held, per
+        entries: overrides and assumptions; `cells` the words for their cells, `stored` what they held, per
             scenario, in the same order. Whoever lays out the file fills in both.
         invalid: how many overrides are neither empty nor a number from 0 on.
         count: how many hold something else now; `all` with the headline results that do.
@@ -93,14 +93,16 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        readable: that overrides and dimensions hold what can be read; `unchanged` the alert that inputs or
+        tables: of figures that may be typed over.
+        readable: that overrides and these tables hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
 
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
     edits: Edits
-    readable: Check
+    tables: FigureTables
+    readable: tuple[Check, ...]
     unchanged: Check
     section: Section
 
@@ -126,6 +128,7 @@ def stamp(graph: EstimateGraph) -> Stamp:
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
     alert = Check("INPUTS_CHANGED", edited.all, none)
+    tables = figure_tables(graph.figures.values())
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -133,7 +136,11 @@ def stamp(graph: EstimateGraph) -> Stamp:
         figures=figures,
         stored=stored,
         edits=edited,
-        readable=Check("OVERRIDE_INVALID", edited.invalid, none),
+        tables=tables,
+        readable=(
+            Check("OVERRIDE_INVALID", edited.invalid, none),
+            Check("FIGURE_INVALID", tables.faults.count, none),
+        ),
         unchanged=alert,
         section=section,
     )
@@ -146,17 +153,14 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         results: how many headline results changed.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
-    dimensions = [
-        figure for figure in graph.all_inputs() if figure.id.startswith("model.") and not figure.fixed
-    ]
-    typed = graph.typed.inputs
+    typed = (*graph.typed.inputs, *graph.model.typed.typed)
     fields = tuple(item.input for item in typed)
     overridden = {override.id for override in overrides}
     shared = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
-    others = (*overrides, *shared, *dimensions)
+    others = (*overrides, *shared)
     cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
     stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
-    live = (*map(_overridden, overrides), *map(_dimension, [*shared, *dimensions]))
+    live = (*map(_overridden, overrides), *map(_assumed, shared))
     all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
     all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
     all_live: tuple[Named, ...] = (*(_linked(item.input, item.content, "now") for item in typed), *live)
@@ -240,7 +244,7 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
 
 
 def _linked(entry: Input, figure: Named, name: str) -> Named:
-    """What stands on Inputs of an input."""
+    """What stands on Inputs of an input, and on Model of a dimension."""
     label = {"cell": "Cell of", "held": "Held:", "now": "Now:"}[name]
     what: Node = where(is_error(figure), AN_ERROR, figure) if name == "now" else figure
     return Quantity(f"stamp.{entry.id}.{name}", f"{label} {entry.label}", figure.unit, what)
@@ -251,8 +255,8 @@ def _overridden(entry: Input) -> Quantity:
     return _now(entry, where(is_empty(entry), NONE, entry))
 
 
-def _dimension(entry: Input) -> Quantity:
-    """What the cell of a dimension of the model holds."""
+def _assumed(entry: Input) -> Quantity:
+    """What the cell of a shared figure holds."""
     return _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
 
 

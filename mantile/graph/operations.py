@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property, reduce
-from operator import and_, ge, lt
+from operator import and_, ge, le, lt
 from string import Formatter
 from typing import Any
 
@@ -198,7 +198,7 @@ def _match_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Criterion:
-    """What a number must be to be counted: at least, or below, a bound."""
+    """What a number must be to be counted: at least, at most, or below, a bound."""
 
     compare: Callable[[Any, Any], Any]
     bound: Any
@@ -210,6 +210,10 @@ def _at_least(bound: Any) -> _Criterion:
 
 def _below(bound: Any) -> _Criterion:
     return _Criterion(lt, bound)
+
+
+def _at_most(bound: Any) -> _Criterion:
+    return _Criterion(le, bound)
 
 
 class Members(list[Any]):
@@ -425,6 +429,7 @@ _TABLE = (
     Operation("count_where",   _count_where,               "COUNTIFS({all})",     "number of {0} that are {1}",         ATOM,       "number"),
     Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first"),
     Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
+    Operation("at_most",       _at_most,                   '"<="&{0}',            "at most {0}",                        TEXT,       "first"),
     Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
     Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
     Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth"),

@@ -176,7 +176,7 @@ class Input(Node):
             if low is not None
             else ""
         )
-        return f"{kind}{limits}{'' if self.unit == '1' else f' in {self.unit}'}"
+        return f"{kind}{limits}{'' if self.unit == '1' or self.integer else f' in {self.unit}'}"
 
     def __repr__(self) -> str:
         return f"Input({self.id!r})"
@@ -440,7 +440,7 @@ def sum_where(values: Span, *conditions: Operand) -> Apply:
     Args:
         values: the numbers.
         conditions: in pairs: keys, a span with as many members as `values`, and what its member must be: a
-            text, a whole number, or a criterion: `at_least` or `below` a figure.
+            text, a whole number, or a criterion: `at_least`, `at_most` or `below` a figure.
     """
     return apply("sum_where", values, *conditions)
 
@@ -458,6 +458,11 @@ def at_least(bound: Operand) -> Apply:
 def below(bound: Operand) -> Apply:
     """A criterion of `sum_where` and `count_where`: a number smaller than this."""
     return apply("below", bound)
+
+
+def at_most(bound: Operand) -> Apply:
+    """A criterion of `sum_where` and `count_where`: a number up to this."""
+    return apply("at_most", bound)
 
 
 def is_number(operand: Operand) -> Apply:

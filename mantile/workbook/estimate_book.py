@@ -5,16 +5,17 @@ Its sheets have a column for each scenario, and a file of it holds what it was m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import isnan
 from typing import Any
 
-from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 
 from mantile.equations.display import LETTERS, Currency, as_known, in_unit
 from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
+from mantile.equations.typed import Typed
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
@@ -46,9 +47,16 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
-        typed = estimate.equations.typed.inputs
-        self.cells = {item.cell: item.input for item in typed}
-        self.used = {item.input: item.used for item in typed}
+        inputs = estimate.equations.typed.inputs
+        self.cells = {item.cell: item.input for item in inputs}
+        self.used = {item.input: item.used for item in inputs}
+        typed: tuple[tuple[Typed, ...], ...] = (inputs, estimate.equations.model.typed.typed)
+        self.typed = {
+            figure.id: of_sheet
+            for of_sheet in typed
+            for item in of_sheet
+            for figure in (item.place, item.held)
+        }
         self.currency = _currency(estimate)
 
     def displayed(self, figure: Named, unit: str) -> Node:
@@ -88,11 +96,18 @@ class EstimateBook(Book):
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
                 stamps[held.id] = value if isinstance(value, str) else NONE if isnan(value) else float(value)
 
+    def store_tables(self, tables: Iterable[tuple[Sequence[Input], Input]]) -> None:
+        """Store words for the places of tables of figures, each with what takes them."""
+        for table, place in tables:
+            (sheet, row, at), (_, last, _) = (self.input_cells[table[end].id, 0] for end in (0, -1))
+            cells = xl_range(row, at, last, at) if last > row else xl_rowcol_to_cell(row, at)
+            for stamps in self.stamps:
+                stamps[place.id] = f"{place.value}, {sheet}!{cells}"
+
     def stored(self, figure: Input, column: int) -> Value:
         """What a row holds that says what was there when the file was made."""
-        if figure.id not in self.stamps[column]:  # where inputs are typed is known once they stand there
-            typed = self.estimate.equations.typed.inputs
-            self.store_inputs((item.input, item.place, item.held) for item in typed)
+        if figure.id not in self.stamps[column]:  # where something is typed is known once it stands there
+            self.store_inputs((item.input, item.place, item.held) for item in self.typed[figure.id])
         return self.stamps[column][figure.id]
 
     def inputs(self, column: int) -> dict[str, Any]:

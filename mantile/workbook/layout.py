@@ -103,7 +103,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     equations = estimate.equations
     headline_stamp = stamp(equations)
     _store_headlines(book, headline_stamp)
-    check_verdict = verdict(equations.checks, headline_stamp.readable, headline_stamp.unchanged, book.columns)
+    tables = headline_stamp.tables
+    check_verdict = verdict(
+        equations.checks, headline_stamp.readable, tables.faults, headline_stamp.unchanged, book.columns
+    )
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
     tuned = None
@@ -133,8 +136,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
+    book.store_tables(zip(tables.tables, tables.places, strict=True))
     signatures = sign_off(edits, book.digest, book.columns)
-    _add_workings(book, {EDITS_SHEET: (*edits.sections, signatures.section)}, master, EDITS_SHEET)
+    of_edits = (*tables.sections, *edits.sections, signatures.section)
+    _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)

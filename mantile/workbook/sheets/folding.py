@@ -86,7 +86,10 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     """
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
-        return [section.title != EDITS or _NUMBERED.search(row.id) is not None for row in rows]
+        return [
+            row.id not in TOLD and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
+            for row in rows
+        ]
     if sheet == "Calibration":
         return [row.id.startswith("measured.error.") for row in rows]
     if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open

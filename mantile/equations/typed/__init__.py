@@ -1,0 +1,31 @@
+"""What was typed into cells: whether it can be, and what is used where it cannot.
+
+A cell may hold anything: a person deletes it, types a text into it, or a number out of its range. A sentence
+names the first cell that holds what cannot be, what it holds and what is expected.
+
+    what is typed          what happens where it cannot be
+    --------------------   ------------------------------------------------------------------------
+    inputs                 formulas read what the cell held when the file was made; no such plan can be
+    dimensions of models   no such plan can be
+    figures of profiles    a check fails that names the table
+"""
+
+from mantile.equations.typed.cells import AN_ERROR, TOLD, Faults, Typed
+from mantile.equations.typed.dimensions import Dimensions, dimensions_typed
+from mantile.equations.typed.figures import FigureTables, figure_tables
+from mantile.equations.typed.inputs import USED, TypedInput, TypedInputs, typed_inputs
+
+__all__ = [
+    "AN_ERROR",
+    "TOLD",
+    "USED",
+    "Dimensions",
+    "Faults",
+    "FigureTables",
+    "Typed",
+    "TypedInput",
+    "TypedInputs",
+    "dimensions_typed",
+    "figure_tables",
+    "typed_inputs",
+]

@@ -1,0 +1,78 @@
+"""What was typed as dimensions of the model: whether it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.typed.cells import Bounds, Faults, Guard, Typed, first_fault
+from mantile.graph.quantity import Input, Section, is_number, where
+from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The dimensions of the model and of its vision tower, and their cells."""
+
+    typed: tuple[Typed, ...]
+    faults: Faults
+    sections: tuple[Section, ...]
+
+
+def dimensions_typed(ir: ModelGraph) -> Dimensions:
+    """The rows of the Model sheet about what the cells of its dimensions hold."""
+    bounds, rows = Bounds("dimensions"), Rows("typed.dimensions")
+    of_vision = tuple(ir.vision.facts.values()) if ir.vision else ()
+    figures = (*ir.facts.values(), *of_vision, *ir.sizes)
+    found = tuple(
+        _typed(figure, bounds) for figure in figures if isinstance(figure, Input) and not figure.fixed
+    )
+    faults = first_fault(
+        rows,
+        "dimensions",
+        bounds.of(len(found), "flag"),
+        [item.valid for item in found],
+        (
+            [item.place for item in found],
+            [item.content for item in found],
+            [item.expected for item in found],
+        ),
+    )
+    return Dimensions(
+        typed=found,
+        faults=faults,
+        sections=(
+            Section("Bounds of dimensions", tuple(bounds.rows), "between which they lie"),
+            Section("Contents", tuple(item.content for item in found), "what the cells of dimensions hold"),
+            Section("Cells", tuple(item.place for item in found), "where a dimension is typed"),
+            Section(
+                "Held as generated",
+                tuple(item.held for item in found),
+                "what the cells held when the file was made",
+            ),
+            Section(
+                "In range",
+                tuple(item.in_range for item in found if item.in_range is not None),
+                "1 if a number lies between its bounds",
+            ),
+            Section(
+                "Can be", tuple((item.valid, item.expected) for item in found), "1 if a number in its range"
+            ),
+            rows.section("Dimensions that cannot be", "the plan is then invalid"),
+        ),
+    )
+
+
+def _typed(figure: Input, bounds: Bounds) -> Typed:
+    guard = Guard(figure.id, figure)
+    content = guard.content(figure)
+    in_range = guard.in_range(content, bounds)
+    return Typed(
+        input=figure,
+        content=content,
+        place=guard.place(),
+        held=guard.held(),
+        in_range=in_range,
+        valid=guard.valid(where(is_number(content), in_range, 0)),
+        expected=guard.expected(),
+    )
