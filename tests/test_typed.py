@@ -97,7 +97,7 @@ FIGURES = (
     ("efficiency.gemm_launch.global.fp8", EMPTY, "fp8 · GEMM launch overhead, Efficiency!"),
     ("datatype.bf16.bits", "x", "Bits per value, Hardware!"),
     ("evidence.tpot.p50.unseen", 0, "TPOT, p50, Serving!"),
-    ("cost.idle_share", EMPTY, "Idle power, share of the power limit"),
+    ("cost.idle_share", EMPTY, "Idle power, share of the limit, Cost!"),
     ("cost.life", "four", "holds 0 numbers; expected a number from 0.5 to 20"),
     ("offer.most_days", EMPTY, "holds 0 numbers; expected a number from 0 to 3,660 in day"),
 )
