@@ -10,6 +10,9 @@ from mantile.equations.override import unless_overridden
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.graph.quantity import Input, Named, Node, Quantity, Value, absolute, defined, number_of, where
 
+TYPED, TYPED_SOURCE = "typed", "typed into its cell since"
+"""Status and source of an input that was edited."""
+
 
 @dataclass(frozen=True)
 class Assumption:
@@ -46,6 +49,25 @@ def assumption(item: SensitivityInput, generated: Value) -> Assumption:
         value=Quantity(f"assumption.{item.id}.value", f"In use, {item.label}", unit, value),
         default=default,
         changed=_changed(f"assumption.{item.id}", item.label, value, default),
+    )
+
+
+def origin(
+    item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] | None
+) -> tuple[Quantity, Quantity]:
+    """How an input is known and where it comes from, live.
+
+    Args:
+        changed: whether it is another than when the file was made.
+        found: of a figure of the library, status and source of its row in use.
+    """
+    status, source = found or (
+        where(changed > 0, TYPED, item.status),
+        where(changed > 0, TYPED_SOURCE, item.source),
+    )
+    return (
+        Quantity(f"assumption.{item.id}.status", f"Status, {item.label}", "1", status),
+        Quantity(f"assumption.{item.id}.source", f"Source, {item.label}", "1", source),
     )
 
 

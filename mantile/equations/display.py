@@ -169,6 +169,10 @@ def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     return where(is_number(figure), words, otherwise)
 
 
+HOW = "how it is worked out"
+"""The head over what workings say of a row; of an override, why it is set."""
+
+
 def origin(figure: Input) -> tuple[str, str]:
     """What workings say beside an input: what it means and who states it; how that is known, since when."""
     status, _, source = figure.source.partition(": ")
@@ -184,7 +188,7 @@ def words(figures: Sequence[Input], what: str) -> Words:
     """What stands beside inputs of workings: their quantity, how it is worked out, source or id."""
     texts = {
         "quantity": lambda figure: figure.label,
-        "how it is worked out": lambda figure: origin(figure)[0],
+        HOW: lambda figure: origin(figure)[0],
         "source": lambda figure: origin(figure)[1],
         "id": lambda figure: figure.id,
     }

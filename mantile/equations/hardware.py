@@ -22,6 +22,7 @@ from mantile.graph.quantity import (
     index,
     is_number,
     match,
+    maximum,
     minimum,
     span,
     sum_of,
@@ -116,8 +117,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         where(is_number(chip.cell("hardware.price_owned")), 1, 0),
         note="1 where the cell above is filled: it then stands for what is worked out",
     )
-    own_prices = _own_prices(chip, owned_stated)
-    chip.sections.append(Section("Owned", (owned_stated, *own_prices.values())))
+    own_prices = _own_prices(library, chip, prices, owned_stated)
     offers = stated.offers(library)
     chip.sections.extend(
         Section(kind.label, offers[part], kind.note) for part, kind in stated.OFFER_PARTS.items()
@@ -245,18 +245,28 @@ class _Chosen:
         return cell, used
 
 
-def _own_prices(chip: _Chosen, owned_stated: Quantity) -> dict[str, Quantity]:
-    """By basis, whether the price that it rests on was typed by hand."""
-    typed = {
-        basis: is_number(chip.cell(f"hardware.price_{price}"))
-        for basis, price in (("cloud", "cloud"), ("rental", "rental"), ("owned", "purchase"))
-    }
-    bodies = {basis: where(of, 1, 0) for basis, of in typed.items()}
-    bodies["owned"] = where(typed["owned"], 1, owned_stated)
-    return {
-        basis: Quantity(f"hardware.price_{basis}_own", f"The price was typed, {basis}", "flag", body)
-        for basis, body in bodies.items()
-    }
+def _own_prices(
+    library: Library, chip: _Chosen, prices: Mapping[str, Quantity], owned_stated: Quantity
+) -> dict[str, Quantity]:
+    """By basis, whether the price that it rests on is another than the library tells."""
+    found = {}
+    for basis, price in (("cloud", "cloud"), ("rental", "rental"), ("owned", "purchase")):
+        kind = next(kind for kind in stated.PRICES if kind.name == f"price_{price}")
+        rows = stated.told_prices(library, kind)
+        told = Quantity(
+            f"hardware.price_{basis}_told",
+            f"{kind.label} as told",
+            prices[price].unit,
+            index(span(rows), chip.place),
+        )
+        chip.sections.append(
+            Section(f"{kind.label} as told", (*rows, told), "to see whether it was typed over")
+        )
+        same = where(equal(prices[price], told), 0, 1)
+        body = maximum(same, owned_stated) if basis == "owned" else same
+        found[basis] = Quantity(f"hardware.price_{basis}_own", f"The price was typed, {basis}", "flag", body)
+    chip.sections.append(Section("Owned", (owned_stated, *found.values())))
+    return found
 
 
 def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mantile.graph.quantity import NOT_KNOWN, Input, defined
 from mantile.graph.sentence import lowered
 from mantile.library.dates import serial
-from mantile.library.profile_facts import PriceFact, ProfileFact
+from mantile.library.profile_facts import OWN_PRICE, PriceFact, ProfileFact
 from mantile.library.profiles import Library
 
 PEAKS = ("bf16", "fp16", "fp8", "int8", "fp4")
@@ -109,13 +109,30 @@ def prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
     return fact_rows("library", kind, values)
 
 
+def told_prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
+    """A price of every accelerator as the library has it, 0 where it has none: to see what was typed over."""
+    basis = kind.name.removeprefix("price_")
+    facts = {chip.id: getattr(library.price(chip.id), basis, None) for chip in library.accelerators}
+    return tuple(
+        defined(
+            f"library.{key}.{kind.name}_told",
+            f"{kind.label} as told, {key}",
+            kind.unit,
+            (fact.value or 0.0) if fact is not None and fact.provider != OWN_PRICE else 0.0,
+            "as the library has it",
+            "library",
+        )
+        for key, fact in facts.items()
+    )
+
+
 def offers(library: Library) -> dict[str, tuple[Input, ...]]:
     """What is said of every price, by `OFFER_PARTS`; the first row of each is of one that nobody states."""
     stated = {"none": dict.fromkeys(OFFER_PARTS, NOT_KNOWN)} | {
         f"{price.id} {basis}": _offer(fact, f"{price.id} {basis}")
         for price in library.prices
         for basis, fact in (("cloud", price.cloud), ("rental", price.rental), ("owned", price.purchase))
-        if fact is not None and fact.value
+        if fact is not None and fact.value and fact.provider != OWN_PRICE
     }
     return {
         part: tuple(

@@ -23,8 +23,8 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
+from mantile.library.profile_facts import OWN_PRICE
 
-OWN = "typed by hand"
 MOST_DAYS = Input(
     id="offer.most_days",
     label="Days after which a price is old",
@@ -58,7 +58,7 @@ def offer(
         "The price is one's own",
         "flag",
         index(span(tuple(hardware.own_prices.values())), match(inputs.price_basis, span(tuple(names)))),
-        "1 where it was typed by hand, on Hardware or in the scenario",
+        "1 where it was typed by hand: in the scenario, or over that of the library",
     )
     key = rows("offer_key", "Accelerator and basis", "1", join(inputs.accelerator, " ", inputs.price_basis))
     stated = rows(
@@ -83,7 +83,7 @@ def offer(
     looked_up = {part: index(span(columns[part]), place) for part in columns}
     for part in ("provider", "region", "term"):
         kind = OFFER_PARTS[part]
-        rows(f"offer_{part}", f"{kind.label} of the price", "1", where(own > 0, OWN, looked_up[part]))
+        rows(f"offer_{part}", f"{kind.label} of the price", "1", where(own > 0, OWN_PRICE, looked_up[part]))
     found = {}
     for part in ("day", "lowest", "highest"):
         kind = OFFER_PARTS[part]

@@ -171,13 +171,13 @@ def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
     other = "concurrency" if estimate.columns[0].values.get("request_rate") else "request_rate"
     for name in _ASKED:
         if name in named and name != other:
-            figure = named[name]
+            figure, asked = named[name], name in estimate.columns[0].given
             yield SensitivityInput(
                 id=figure.id,
                 label=figure.label,
                 figures=(figure,),
-                status="given",
-                source="as asked",
+                status="given" if asked else "assumed",
+                source="as asked" if asked else "nobody asked for another",
                 range_percent=_range_percent(estimate, figure.id, "given"),
                 at_most_one=name in _AT_MOST_ONE,
                 at_least_one=name == "pue",

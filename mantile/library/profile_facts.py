@@ -62,6 +62,10 @@ class ProfileFact(Strict):
     others: tuple[OtherStatement, ...] = ()
 
 
+OWN_PRICE = "typed by hand"
+"""In place of the provider of a price that somebody typed over that of the library."""
+
+
 class PriceFact(ProfileFact):
     """A price, of which more is to be said. What nobody states is None.
 

@@ -17,6 +17,7 @@ from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
+from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import WORKER_FIELDS, Scenario, apply_model_overrides, parse_scenario
 from mantile.roundtrip.added_columns import added_columns
@@ -295,6 +296,8 @@ def _library(library: Library, edits: Sequence[Mapping[str, Any]], file: File) -
             "status": "assumed",
             "source": f"typed into {file.path.name}; was {edit['generated']:g}: {figure['source']}"[:300],
         }
+        if figure["unit"].startswith("USD"):  # what was said of the price is not said of this one
+            figure |= {"provider": OWN_PRICE, "region": None, "term": None, "others": []}
         if not profile["version"].endswith("-edited"):
             profile["version"] += "-edited"
     return validate(

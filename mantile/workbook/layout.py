@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
@@ -12,8 +12,9 @@ from mantile.equations.measured import tuning
 from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
+from mantile.equations.trace import Trace, trace
 from mantile.estimate.estimate import Estimate
-from mantile.estimate.sensitivity import selected, sensitivity
+from mantile.estimate.sensitivity import InputEffects, selected, sensitivity
 from mantile.graph.quantity import Input, Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
@@ -33,7 +34,7 @@ from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.sweep import SweepSheet
-from mantile.workbook.sheets.workings import workings
+from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
 
 # Sheets of workings: family, and what stands under the title.
@@ -140,10 +141,11 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     signatures = sign_off(edits, book.digest, book.columns)
     of_edits = (*tables.sections, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
-    assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects)
+    found = _trace(book, effects, edits.entries)
+    assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
     checks_sheet(book, check_verdict)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
-    log_sheet(book, headline_stamp, signatures, master)
+    log_sheet(book, headline_stamp, signatures, found, master)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)
@@ -151,6 +153,16 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     if estimate.template.formula_text:
         show_formulas(book)
     return book
+
+
+def _trace(book: EstimateBook, effects: Sequence[InputEffects], overrides: Sequence[Input]) -> Trace:
+    """Where headline results and assumptions come from, with the reasons of overrides."""
+    factors = [item.input.figure for item in effects if not item.input.is_price]
+    return trace(
+        book.estimate.equations,
+        [figure for figure in factors if isinstance(figure, Quantity)],
+        {cell.id: text for cell in overrides if (text := reasons(book, cell))},
+    )
 
 
 def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:

@@ -35,22 +35,34 @@ from mantile.equations.trace.lines import (
     looked,
     looked_up,
 )
-from mantile.equations.trace.parts import Part, all_parts, over, over_via, parts
+from mantile.equations.trace.parts import Part, all_parts, over, over_via, parts, prices
 from mantile.equations.trace.passes import limits, rates
 from mantile.graph.quantity import Named, Node, choose, index, is_number, match, maximum, span, where
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Paths by headline result, and the tables behind them by what stands over them."""
+    """Paths by headline result, and the tables behind them by what stands over them.
+
+    Args:
+        sources: status and source of prices and further figures, in words, live.
+    """
 
     paths: Mapping[Metric, Table]
     tables: Mapping[str, Table]
+    sources: Mapping[Named, tuple[Node, Node]]
 
 
-def trace(graph: EstimateGraph) -> Trace:
-    """The paths of all headline results."""
-    figures = Figures(graph)
+def trace(
+    graph: EstimateGraph, further: Sequence[Named] = (), reasons: Mapping[str, str] | None = None
+) -> Trace:
+    """The paths of all headline results.
+
+    Args:
+        further: figures whose sources are asked for as well.
+        reasons: what stands beside the cells of overrides that are set, by id of the cell.
+    """
+    figures = Figures(graph, reasons or {})
     passes = (graph.prefill, graph.decode)
     reached = rates(graph, passes, figures)
     binding, modules = limits(passes)
@@ -63,6 +75,9 @@ def trace(graph: EstimateGraph) -> Trace:
         tables[over(metric)] = table
         if via:
             tables[over_via(metric)] = via
+    keys = {figure: figures.of(figure) for figure in further}
+    stated = {figure: figures.lines[key] for figure, key in keys.items()}
+    listed = figures.table
     return Trace(
         paths=paths,
         tables={
@@ -70,7 +85,14 @@ def trace(graph: EstimateGraph) -> Trace:
             LIMITS: binding,
             MODULES: modules,
             RATES: reached,
-            FIGURES: figures.table,
+            FIGURES: listed,
+        },
+        sources={
+            **{figure: (line["status"], line["said"]) for figure, line in stated.items()},
+            **{
+                figure: (looked_up(listed, "status", key), looked_up(listed, "said", key))
+                for figure, key in prices(graph, figures).items()
+            },
         },
     )
 

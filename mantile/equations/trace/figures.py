@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mantile.equations.display import converted, words
+from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.override import Overridable
 from mantile.equations.trace.lines import (
     NOTHING,
     OWN,
-    OWN_SOURCE,
     WIDEST,
     Line,
     Table,
@@ -28,6 +27,7 @@ from mantile.graph.quantity import (
     Input,
     Named,
     Node,
+    Operand,
     Quantity,
     Span,
     Words,
@@ -46,9 +46,14 @@ from mantile.graph.quantity import (
 
 @dataclass
 class Figures:
-    """The figures of the library that paths end in: a line for each, by the id of the figure in use."""
+    """The figures of the library that paths end in: a line for each, by the id of the figure in use.
+
+    Args:
+        reasons: what stands beside the cells of overrides that are set, by id of the cell.
+    """
 
     graph: EstimateGraph
+    reasons: Mapping[str, str] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,20 +128,22 @@ class Figures:
         rows, found = self._row(line, figure, default)
         stated = is_number(each.cell)
 
-        def beside(what: str, own: str) -> Node:
+        def beside(what: str, own: Operand) -> Node:
             return where(stated, own, index(words(rows, what), found["place"]))
 
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
             value = where(figure > 0, value, NOT_KNOWN)
         name = beside("quantity", each.cell.label)
+        cell = each.cell
+        why = Words((cell,), HOW, (self.reasons.get(cell.id) or origin(cell)[0],))
         cells: dict[str, Named] = {
             "key": fixed_text(f"{line}.key", key),
             "value": looked(f"{line}.value", value),
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
             "id": looked(f"{line}.id", beside("id", each.cell.id)),
             "status": looked(f"{line}.status", beside("source", OWN)),
-            "said": looked(f"{line}.said", beside("how it is worked out", OWN_SOURCE)),
+            "said": looked(f"{line}.said", beside(HOW, index(why, 1))),
         }
         return Line(cells | found, figure)
 

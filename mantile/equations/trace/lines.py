@@ -25,7 +25,8 @@ NOTHING = "–"
 """In place of a step that a path does not have."""
 WIDEST = "global"
 """The profile that has the figure where others have none."""
-OWN, OWN_SOURCE = "override", "a figure of one's own: its row says why"
+OWN = "override"
+"""The status of a figure of one's own; the reason stands beside its cell."""
 _COUNTS = ("1", "parameter", "request", "token")
 _QUOTED = {"FLOP/s": "TFLOP/s", "W": "W"}
 

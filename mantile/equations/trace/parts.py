@@ -163,6 +163,11 @@ def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
     return found
 
 
+def prices(graph: EstimateGraph, figures: Figures) -> dict[Named, Node]:
+    """The key of what the price of an accelerator follows from, by price."""
+    return {part.via: part.lead for part in _of_cost(graph, figures) if part.via is not None}
+
+
 def all_parts(
     graph: EstimateGraph, figures: Figures, paths: Mapping[Metric, Table]
 ) -> Iterator[tuple[Metric, list[Part]]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mantile.equations.assumption import Assumption, assumption, overridden
+from mantile.equations.assumption import Assumption, assumption, origin, overridden
 from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import SensitivityInput
+from mantile.equations.trace import Trace
 from mantile.estimate.overrides import SOURCE, by_scenario, overrides, source
 from mantile.estimate.sensitivity import MEANING, InputEffects
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, Value, precedents
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 from mantile.workbook.text_width import cut_to
 
 _HEADS = (
@@ -32,7 +34,10 @@ _HEADS = (
     "USD/M",
 )
 _FIRST_EFFECT, _LAST = 9, 11
+_SOURCE, _STATUS = 7, 8
+_UNDER = (style.THIN, style.FAINT)
 _SAID = style.ROW_LABEL.but(size=9.5)
+_ORIGIN = style.SOURCE.but(bottom=_UNDER)
 _MEANING_OF_OVERRIDES = (
     "Figures that a scenario states itself. Effect = change of the result from the default to the value."
 )
@@ -129,23 +134,24 @@ LiveEffects = Mapping[str, Mapping[str, Quantity]]
 
 
 def assumptions_sheet(
-    book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects
+    book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects, found: Trace
 ) -> None:
     """Lay out the Assumptions sheet.
 
     Args:
         effects: what the results follow from, most consequential first, with its effects as generated.
         live: the effects that follow the inputs.
+        found: where figures come from.
     """
     sheet = book.add_sheet(
         Sheet(
             "Assumptions",
             "control",
             "Everything this estimate takes on trust, most consequential first. "
-            f"{MEANING}; in grey, as sources, as generated.",
+            f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [42, 368, 106, 78, 90, 78, 66, 216, 78, 62, 62, 62]
+    sheet.widths = [42, 300, 92, 72, 80, 72, 62, 330, 92, 56, 56, 56]
     sheet.default_height = 22
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
@@ -160,7 +166,7 @@ def assumptions_sheet(
         override = own.get(item.input.id)
         value = book.estimate_values[0][figure] if override is None else override.without[figure]
         generated = value if isinstance(value, str) else float(value)
-        _assumption(book, sheet, row, row - 3, item.input, ", ".join(used.get(figure, ())), generated)
+        _assumption(book, sheet, row, row - 3, item.input, ", ".join(used.get(figure, ())), generated, found)
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
     row = _overrides(book, sheet, 4 + len(effects), used)
     _bars(sheet, 4, row - 1)
@@ -194,10 +200,13 @@ def _assumption(
     item: SensitivityInput,
     used: str,
     generated: Value,
+    found: Trace,
 ) -> None:
     """What is taken on trust, where it is used, its value beside its default, and where it comes from."""
     figures = assumption(item, generated)
-    _words(sheet, row, (f"A-{number:02d}", statement(item), used, item.source, item.status))
+    origins = origin(item, figures.changed, found.sources.get(item.figure))
+    _words(sheet, row, f"A-{number:02d}", statement(item), used)
+    _origin(book, sheet, row, origins)
     integer = isinstance(item.figure, Input) and item.figure.integer
     _figures(book, sheet, row, figures, integer, book.link_to(item.figure))
     sheet.ids[row] = item.id
@@ -219,7 +228,8 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
         letters = ", ".join(LETTERS[column] for column in columns)
         of = "the scenario states" if len(columns) == everywhere else f"scenario {letters} states"
         sheets = ", ".join(used.get(item.figures[0], ()))
-        _words(sheet, row, (f"O-{number:02d}", f"{label}, as {of} it", sheets, source(item.reason), SOURCE))
+        _words(sheet, row, f"O-{number:02d}", f"{label}, as {of} it", sheets)
+        _origin(book, sheet, row, (SOURCE, source(item.reason)))
         overridable = book.estimate.equations.overridable.get(item.id)
         default = item.default if overridable is None else overridable.defaults[0]
         figures = overridden(f"override.{number}.{item.id}", label, item.cell, default)
@@ -231,25 +241,25 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
     return row + 1
 
 
-def _words(sheet: Sheet, row: int, texts: tuple[str, str, str, str, str]) -> None:
-    """Number, statement, sheets, source and status."""
-    under = (style.THIN, style.FAINT)
-    number, said, sheets, origin, status = texts
-    look, assumed = style.SOURCE.but(bottom=under), status == "assumed"
-    sheet.set_text(row, 0, number, style.SOURCE.but(bottom=under))
-    sheet.set_text(row, 1, said, _SAID.but(bottom=under))
-    sheet.set_text(row, 2, cut_to(sheets, look.size, sheet.widths[2]), look)
-    sheet.set_text(row, 7, cut_to(origin, look.size, sheet.widths[7]), look)
-    sheet.set_text(
-        row,
-        8,
-        "! assumed" if assumed else status,
-        style.LABEL.but(bottom=under, bold=assumed, colour=style.ALERT if assumed else style.INK),
-    )
-    sheet.heights[row] = max(
-        sheet.default_height or 0,
-        needed_height(said, _SAID, sheet.widths[1]),
-    )
+def _words(sheet: Sheet, row: int, number: str, said: str, sheets: str) -> None:
+    """Number, statement and sheets."""
+    sheet.set_text(row, 0, number, _ORIGIN)
+    sheet.set_text(row, 1, said, _SAID.but(bottom=_UNDER))
+    sheet.set_text(row, 2, cut_to(sheets, _ORIGIN.size, sheet.widths[2]), _ORIGIN)
+    sheet.heights[row] = max(sheet.default_height or 0, needed_height(said, _SAID, sheet.widths[1]))
+
+
+def _origin(book: EstimateBook, sheet: Sheet, row: int, origins: Sequence[Quantity | str]) -> None:
+    """Status and source, live unless they are texts; the source is seen whole as it is now."""
+    for column, words in zip((_STATUS, _SOURCE), origins, strict=True):
+        if isinstance(words, Quantity):
+            book.add_quantity(sheet, row, column, words, _ORIGIN)
+        else:
+            sheet.set_text(row, column, words, _ORIGIN)
+    mark_beginning(sheet, row, _STATUS, "assumed", style.ALERT)
+    source = origins[1]
+    now = source if isinstance(source, str) else str(Program([source]).run(book.estimate.inputs(0))[source])
+    sheet.heights[row] = max(sheet.heights[row], needed_height(now, _ORIGIN, sheet.widths[_SOURCE]))
 
 
 def _figures(
@@ -262,17 +272,16 @@ def _figures(
     scenario: int = 0,
 ) -> None:
     """Value, unit, default, and whether both differ."""
-    under = (style.THIN, style.FAINT)
     unit = figures.value.unit
-    look = style.value(unit, role="link", integer=integer).but(bottom=under)
+    look = style.value(unit, role="link", integer=integer).but(bottom=_UNDER)
     book.add_quantity(sheet, row, 3, figures.value, look, scenario, link)
-    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=under))
-    look = style.value(unit, role="fixed", integer=integer).but(bottom=under)
+    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=_UNDER))
+    look = style.value(unit, role="fixed", integer=integer).but(bottom=_UNDER)
     if isinstance(figures.default, Input):
         book.add_constant(sheet, row, 5, figures.default, look)
     else:
         book.add_quantity(sheet, row, 5, figures.default, look, scenario)
-    look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=under)
+    look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=_UNDER)
     book.add_quantity(sheet, row, 6, figures.changed, look, scenario)
 
 
@@ -285,7 +294,7 @@ def _effects(
 ) -> None:
     """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
     form = ";".join(part + "_)_)" for part in style.FRONT["effect"].split(";"))
-    look = style.Style(form=form, align="right", bottom=(style.THIN, style.FAINT))
+    look = style.Style(form=form, align="right", bottom=_UNDER)
     for column, (key, effect) in enumerate(effects.items(), _FIRST_EFFECT):
         if key in live:
             book.add_quantity(sheet, row, column, live[key], look.but(colour=style.LINK), scenario=ACROSS)

@@ -10,6 +10,7 @@ from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
+from mantile.equations.trace import Trace
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
 from mantile.library.scenario import Changed
@@ -29,7 +30,7 @@ _MOST = 60  # characters of a name
 _WAS, _NOW, _CHANGE = 4, 5, 6  # columns of what differs from the workbook before
 
 
-def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Quantity) -> Sheet:
+def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, found: Trace, master: Quantity) -> Sheet:
     """Lay out the Log sheet: versions, overrides, the live file; room for signatures."""
     sheet = book.add_sheet(
         Sheet(
@@ -50,7 +51,7 @@ def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, master: Qua
     row = _edits(book, sheet, row + 1, stamp.edits)
     row = _since(book, sheet, row + 1)
     row = _sign_off(book, sheet, row + 1, signatures)
-    sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST), _LAST)
+    sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST, found), _LAST)
     return sheet
 
 

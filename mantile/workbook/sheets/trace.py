@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mantile.equations.trace import Trace, trace
+from mantile.equations.trace import Trace
 from mantile.equations.trace.lines import Line
 from mantile.graph.quantity import Input, Named
 from mantile.workbook import style
@@ -30,9 +30,8 @@ _LOOKS = {
 }
 
 
-def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> int:
     """The paths, and below them the tables that they are looked up in; the last row of the paths."""
-    found = trace(book.estimate.equations)
     end, steps = _paths(book, sheet, row, last, found)
     heads = _tables(book, sheet, end + 1, last, found)
     for place, title in steps.items():

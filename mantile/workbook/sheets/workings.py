@@ -215,7 +215,7 @@ def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: i
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
         figure, beside = entry if isinstance(entry, tuple) else (entry, None)
-        _labels(sheet, row, section.title, figure, figure.id, total, _reasons(book, figure))
+        _labels(sheet, row, section.title, figure, figure.id, total, reasons(book, figure))
         if isinstance(figure, Input):
             _input(book, sheet, row, figure)
         else:
@@ -260,7 +260,7 @@ def _labels(
     sheet.heights[row] = max(_ROW, *map(needed_height, texts, styles, sheet.widths))
 
 
-def _reasons(book: EstimateBook, figure: Named) -> str:
+def reasons(book: EstimateBook, figure: Named) -> str:
     """Why an override was set, for each scenario that sets it."""
     return " · ".join(
         f"{LETTERS[index]}: {override.reason}"
