@@ -14,6 +14,10 @@ TYPED, TYPED_SOURCE = "typed", "typed into its cell since"
 """Status and source of an input that was edited."""
 
 
+Origin = tuple[Quantity, Quantity]
+"""How a figure is known, and where it comes from."""
+
+
 @dataclass(frozen=True)
 class Assumption:
     """A figure in the unit in which it is quoted.
@@ -52,9 +56,7 @@ def assumption(item: SensitivityInput, generated: Value) -> Assumption:
     )
 
 
-def origin(
-    item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] | None
-) -> tuple[Quantity, Quantity]:
+def origin(item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] | None) -> Origin:
     """How an input is known and where it comes from, live.
 
     Args:

@@ -73,6 +73,9 @@ class _Labels:
     def label(self) -> _Texts:
         return self.texts_at[:1]
 
+    def label_with_unit(self) -> _Texts:
+        return self.texts_at[:2] if [column for column, _ in self.texts_at[:2]] == [0, 1] else ()
+
 
 class Places:
     """The rows of a book and those of a file.
@@ -237,6 +240,8 @@ class Places:
         keys = [_Labels.all, _Labels.figures, _Labels.texts]
         if name == "Checks":  # its rows begin with what is checked
             keys.append(_Labels.label)
+        if name == "Sensitivity":  # and here with what is varied
+            keys.append(_Labels.label_with_unit)
         for key in keys:
             matches |= _matched(ours, theirs, key, matches)
         used = set(matches.values())
@@ -282,7 +287,7 @@ class Places:
         """
         reference = only_reference(formula, sheet)
         entry = None if reference is None else ids.get((reference.sheet, reference.row))
-        return None if entry is None else worked_out_id(entry.id)
+        return None if entry is None else worked_out_id(_typed_id(entry.id))
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
         """Cells of sheets without ids in which inputs are typed.
@@ -312,7 +317,7 @@ class Places:
         def token(sheet: str, row: int, column: int) -> str:
             entry = self.book_ids.get((sheet, row))
             if entry is not None and entry.id.startswith(USED) and entry.id in self.lacking:
-                entry = replace(entry, id=f"inputs.{entry.id.removeprefix(USED)}")  # read from their cells
+                entry = replace(entry, id=_typed_id(entry.id))  # read from their cells
             return self._token(entry, (sheet, row, column), column, reference.dollar)
 
         def counts(sheet: str, row: int) -> bool:
@@ -395,6 +400,11 @@ def _file_ids(book: EstimateBook, contents: Contents, other_version: bool) -> It
             ):
                 identifier = present_id(text) if other_version else text
                 yield (name, row), RowId(identifier, cells.get((row, 0)) in REPEATING)
+
+
+def _typed_id(identifier: str) -> str:
+    """The id of an input in place of that of what is used of it, which versions before 0.10 did not have."""
+    return f"inputs.{identifier.removeprefix(USED)}" if identifier.startswith(USED) else identifier
 
 
 def _matched(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mantile.equations.assumption import Assumption, assumption, origin, overridden
+from mantile.equations.assumption import Assumption, Origin, assumption, origin, overridden
 from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.equations.trace import Trace
@@ -135,13 +135,16 @@ LiveEffects = Mapping[str, Mapping[str, Quantity]]
 
 def assumptions_sheet(
     book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects, found: Trace
-) -> None:
+) -> dict[str, Origin]:
     """Lay out the Assumptions sheet.
 
     Args:
         effects: what the results follow from, most consequential first, with its effects as generated.
         live: the effects that follow the inputs.
         found: where figures come from.
+
+    Returns:
+        of each input, by id, how it is known and where it comes from.
     """
     sheet = book.add_sheet(
         Sheet(
@@ -161,18 +164,21 @@ def assumptions_sheet(
     sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
     used = _used_on(book)
     own = {item.id: item for item in overrides(book.estimate)}
+    origins: dict[str, Origin] = {}
     for row, item in enumerate(effects, 4):
         figure = item.input.figure
         override = own.get(item.input.id)
         value = book.estimate_values[0][figure] if override is None else override.without[figure]
         generated = value if isinstance(value, str) else float(value)
-        _assumption(book, sheet, row, row - 3, item.input, ", ".join(used.get(figure, ())), generated, found)
+        sheets = ", ".join(used.get(figure, ()))
+        origins[item.input.id] = _assumption(book, sheet, row, row - 3, item.input, sheets, generated, found)
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
     row = _overrides(book, sheet, 4 + len(effects), used)
     _bars(sheet, 4, row - 1)
     for below, remark in enumerate(_REMARKS, 1):
         sheet.set_text(row + below, 0, remark, style.PURPOSE)
     sheet.print_area = (0, 0, row + len(_REMARKS), _LAST)
+    return origins
 
 
 def statement(item: SensitivityInput) -> str:
@@ -201,7 +207,7 @@ def _assumption(
     used: str,
     generated: Value,
     found: Trace,
-) -> None:
+) -> Origin:
     """What is taken on trust, where it is used, its value beside its default, and where it comes from."""
     figures = assumption(item, generated)
     origins = origin(item, figures.changed, found.sources.get(item.figure))
@@ -210,6 +216,7 @@ def _assumption(
     integer = isinstance(item.figure, Input) and item.figure.integer
     _figures(book, sheet, row, figures, integer, book.link_to(item.figure))
     sheet.ids[row] = item.id
+    return origins
 
 
 def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, Sequence[str]]) -> int:

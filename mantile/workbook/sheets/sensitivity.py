@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from mantile.equations.assumption import Origin
 from mantile.equations.display import Shown
 from mantile.equations.grid import UTILISATIONS
 from mantile.equations.metrics import USD_PER_MILLION_OUTPUT_TOKENS
@@ -18,13 +19,12 @@ from mantile.equations.sensitivity import (
     SensitivityInput,
     sensitivity,
 )
-from mantile.graph.quantity import Input, Quantity
+from mantile.graph.quantity import Input, Quantity, join
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_varied_row
 from mantile.workbook.sheets.frame import add_title_rows
-from mantile.workbook.text_width import cut_to
 
 # Columns of the table of inputs; those of low and high are also the columns of all figures worked out again.
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
@@ -148,9 +148,14 @@ class SensitivitySheet:
                 (_high_of(place) - 1, _high_of(place)), ends.results[result.key], strict=True
             ):
                 book.add_quantity(sheet, row, column, value, _result_look(result), scenario=ACROSS)
-        source = cut_to(f"{ends.input.status}: {ends.input.source}", style.SOURCE.size, sheet.widths[_SOURCE])
-        sheet.set_text(row, _SOURCE, source, style.SOURCE.but(wrap=False))
         sheet.ids[row] = ends.input.id
+
+    def add_origins(self, origins: Mapping[str, Origin]) -> None:
+        """How each input is known and where it comes from, as Assumptions says."""
+        for row, identifier in self.sheet.ids.items():
+            if identifier in origins:
+                status, source = origins[identifier]
+                self.sheet.set_formula(row, _SOURCE, join(status, ": ", source), style.SOURCE.but(wrap=False))
 
     def _grid(self, row: int) -> int:
         """The cost of output tokens of the base scenario by utilisation and price; the row after it."""
