@@ -93,7 +93,7 @@ def test_an_override_of_a_factor_on_assumptions() -> None:
     row = next(row for row in shown("Assumptions") if str(row[1]).startswith("A large matrix product"))
     assert (row[3], row[5], row[6]) == (0.55, pytest.approx(default), 1)
     assert default != 0.55
-    assert row[7:9] == ["override: timed by us", "override"]
+    assert row[7:9] == ["A: timed by us · B: timed by us", "override"], "what stands beside the cell"
 
 
 def test_every_override_on_assumptions() -> None:

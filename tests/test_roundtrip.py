@@ -218,7 +218,9 @@ def _require_same(file: File, made: Estimate) -> None:
         wrong = {
             figure.id: (then[column][figure], now[made.figure(figure.id)])
             for figure in file.book.estimate.equations.quantities()
-            if figure in then[column] and not _same(then[column][figure], now[made.figure(figure.id)])
+            if figure in then[column]
+            and not figure.id.endswith(("_told", "offer_number"))  # what the library tells, before and after
+            and not _same(then[column][figure], now[made.figure(figure.id)])
         }
         assert not wrong, (column, list(wrong.items())[:3])
 

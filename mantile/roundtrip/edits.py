@@ -296,7 +296,7 @@ def _library(library: Library, edits: Sequence[Mapping[str, Any]], file: File) -
             "status": "assumed",
             "source": f"typed into {file.path.name}; was {edit['generated']:g}: {figure['source']}"[:300],
         }
-        if figure["unit"].startswith("USD"):  # what was said of the price is not said of this one
+        if figure.get("unit", "").startswith("USD"):  # what was said of the price is not said of this one
             figure |= {"provider": OWN_PRICE, "region": None, "term": None, "others": []}
         if not profile["version"].endswith("-edited"):
             profile["version"] += "-edited"

@@ -35,7 +35,7 @@ from mantile.equations.trace.lines import (
     looked,
     looked_up,
 )
-from mantile.equations.trace.parts import Part, all_parts, over, over_via, parts, prices
+from mantile.equations.trace.parts import Part, all_parts, offered, over, over_via, parts, prices
 from mantile.equations.trace.passes import limits, rates
 from mantile.graph.quantity import Named, Node, choose, index, is_number, match, maximum, span, where
 
@@ -90,8 +90,8 @@ def trace(
         sources={
             **{figure: (line["status"], line["said"]) for figure, line in stated.items()},
             **{
-                figure: (looked_up(listed, "status", key), looked_up(listed, "said", key))
-                for figure, key in prices(graph, figures).items()
+                price: (looked_up(listed, "status", key), offered(graph, price))
+                for price, key in prices(graph, figures).items()
             },
         },
     )

@@ -168,6 +168,15 @@ def prices(graph: EstimateGraph, figures: Figures) -> dict[Named, Node]:
     return {part.via: part.lead for part in _of_cost(graph, figures) if part.via is not None}
 
 
+def offered(graph: EstimateGraph, price: Named) -> Node:
+    """Who asks a price, where, and on which terms."""
+    begins = price.id.removesuffix("price")
+    provider, region, term = (
+        graph.figures[f"{begins}offer_{part}"] for part in ("provider", "region", "term")
+    )
+    return join(provider, ", ", region, ", ", term)
+
+
 def all_parts(
     graph: EstimateGraph, figures: Figures, paths: Mapping[Metric, Table]
 ) -> Iterator[tuple[Metric, list[Part]]]:
