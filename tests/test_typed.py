@@ -191,6 +191,42 @@ def test_every_figure_stands_in_a_table() -> None:
     }
 
 
+@pytest.mark.parametrize(("tp", "fuller"), [((1, 8), "prefill"), ((8, 1), "decode")])
+def test_the_fullest_accelerator_of_both_kinds_of_workers_is_shown(tp: tuple[int, int], fuller: str) -> None:
+    """On Summary and in JSON, whichever it is."""
+    prefill, decode = tp
+    apart = {"serving": "disaggregated", "decode": {"tp": decode}, "tp": prefill, "variants": []}
+    one = estimate(parse_scenario(ASKED | apart, "test"))
+    values = one.values()
+    used = {
+        name: float(values[workers.memory.used])
+        for name, workers in zip(("prefill", "decode"), one.equations.workers, strict=True)
+    }
+    assert max(used, key=used.__getitem__) == fuller
+    shown = one.to_dict()["memory_per_accelerator_bytes"]
+    assert shown == one.memory_per_accelerator == used[fuller] > 2 * min(used.values())
+
+
+def test_checks_have_both_sides_of_every_scenario() -> None:
+    """Beside the results, those of further scenarios, each in the scenario's own numbers."""
+    book = made()
+    sheet = book.sheets["Checks"]
+    row = next(row for row, code in sheet.ids.items() if code == "MEMORY_EXCEEDED")
+    sides = [cell for (at, column), cell in sheet.cells.items() if at == row and cell.scenario == 1]
+    values = book.estimate.values(1)
+    shown = {values[cell.expression] for cell in sides if cell.expression in values}
+    check = next(check for check in book.estimate.equations.checks.checks if check.code == "MEMORY_EXCEEDED")
+    assert {values[check.left], values[check.right]} <= shown
+    assert values[check.left] != book.estimate.values(0)[check.left]
+
+
+def test_idle_power_is_not_known_where_nobody_states_power() -> None:
+    """Neither it nor what follows from it is 0."""
+    one = estimate(parse_scenario(ASKED | {"accelerator": "tpu7x", "variants": []}, "test"))
+    values = one.values()
+    assert values[one.figure("cost.idle")] == values[one.figure("cost.draw")] == "not known"
+
+
 class _Seen:
     """What the workbook says after an edit, beside what it says as generated."""
 
