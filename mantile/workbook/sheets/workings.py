@@ -47,8 +47,8 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_h
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to
 
-_NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
-_SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
+_NARROWEST = (76, 206, 62, 290, 96, 168)  # widths of these columns
+_SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _ROW = 18  # least height of a row
