@@ -13,12 +13,12 @@ from mantile.library.huggingface.unread import why_unread
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, fits_on_page, mark_beginning
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
-_WIDTHS = (34, 184, 70, 126, 40, 44, 70, 58, 92, 108, 64, 54, 46)
-_LAST_WIDTHS = (150, 104, 124)  # split, kept, origin
-_APART_WIDTHS = (108, 108, 104, 58)  # split of prefill and of decode workers, kept, origin
+_WIDTHS = (30, 170, 70, 112, 40, 44, 70, 58, 88, 108, 64, 54, 46)
+_LAST_WIDTHS = (138, 102, 112)  # split, kept, origin
+_APART_WIDTHS = (100, 100, 100, 52)  # split of prefill and of decode workers, kept, origin
 _HEADS = (
     "no.",
     "module",
@@ -100,7 +100,9 @@ class _Layout:
         end = max(self._unread(top), self._layout(top), self._variant(top))
         sheet.blocks.append((top, end))
         sheet.print_area = (0, 0, end - 1, self.last)
-        sheet.one_page_wide = True
+        sheet.one_page = fits_on_page(sheet, end - 1)
+        if not sheet.one_page and fits_on_page(sheet, top - 1):
+            sheet.breaks = [top]
         sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
 
     def _key(self, row: int) -> None:

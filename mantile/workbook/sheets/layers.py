@@ -13,20 +13,24 @@ from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, fits_on_page, mark_beginning, needed_height
+from mantile.workbook.text_width import width
 
-_COUNT, _GAP = 44, 18  # widths of columns in pixels
-_LABEL, _LETTER = 150, 6.3  # least width of the first column, and what a letter of it takes
-_ROOM = 1368  # of the page
-_LAYER = 58  # width of the column of a whole layer
+_COUNT, _GAP = 40, 12  # widths of columns in pixels
+_LABEL, _AIR = 150, 8  # least width of the first column, and what it has beside its longest text
+_ROOM = 1306  # of the page, at the smallest scale
+_LAYER = 52  # width of the column of a whole layer
 _MOST = 70  # of any other
 _NARROW = 52  # below it a head has no air behind it
 _BARS = 26  # pixels of the bars above the numbers of a row
 _TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
+_AXIS_ROWS = 3  # that the axis and the edges of a timeline take
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
 _STEP_HEADS = ("us", "bound", "start", "B sent")
+_BOLD = 1.05  # width of bold letters against others
+_RANGE = style.Style(bold=True, colour=style.NAVY, valign="bottom")
 _DATA = style.Style(size=9.5, colour=style.GREY)
 
 
@@ -56,6 +60,7 @@ class _Layers:
         self.last = 4 + 2 * self.count
         self.values = book.estimate_values[0]
         self.row = 0
+        self.timeline_rows = _TIMELINE_ROWS
 
     def first(self, phase: str) -> int:
         """The first column of a phase."""
@@ -64,10 +69,9 @@ class _Layers:
     def lay_out(self, master: Quantity) -> Sheet:
         """Everything from top to bottom; what charts show stands below what is printed."""
         sheet, shown = self.sheet, self.shown
-        texts = [layer_words(layer) for layer in shown.ranges]
         ranges = Program(list(shown.ranges.values())).run(self.book.inputs(0))
-        texts += [str(ranges[words]) for words in shown.ranges.values()]
-        label = max(_LABEL, int(_LETTER * max(map(len, texts))))
+        texts = [str(ranges[words]) for words in shown.ranges.values()]
+        label = max(_LABEL, *(int(_BOLD * width(text, _RANGE.size) + _AIR) for text in texts))
         room = _ROOM - label - _COUNT - _GAP - 2 * _LAYER
         wide = min(_MOST, room // (2 * self.count))
         phase = [*([wide] * self.count), _LAYER]
@@ -86,10 +90,14 @@ class _Layers:
         self._pass()
         self.row += 1
         charts_at = self.row
-        printed = self.row + 2 + _TIMELINE_ROWS + _LIMIT_ROWS
+        sheet.one_page = fits_on_page(sheet, self.row + 2 + self.timeline_rows + _LIMIT_ROWS)
+        if not sheet.one_page:  # the timelines on a page of their own, a row for each step
+            steps = sum(step.timings["decode"].start is not None for step in shown.steps)
+            self.timeline_rows = max(_TIMELINE_ROWS, steps + _AXIS_ROWS)
+            sheet.breaks = [charts_at]
+        printed = self.row + 2 + self.timeline_rows + _LIMIT_ROWS
         self._data(printed + 2, rows, charts_at)
         sheet.print_area = (0, 0, printed, self.last)
-        sheet.one_page = True
         sheet.freeze = (5, 2)
         return sheet
 
@@ -113,7 +121,7 @@ class _Layers:
             self.sheet.set_style(row, first + 1, first + self.count, top)
             for column, head in enumerate(self.shown.heads, first):
                 narrow = self.sheet.widths[column] < _NARROW
-                look = style.HEADER.but(align="right") if narrow else style.HEADER_RIGHT
+                look = style.HEADER.but(align="right", size=style.SMALL) if narrow else style.HEADER_RIGHT
                 if phase == "prefill":
                     self.book.add_constant(self.sheet, row + 1, column, head, look)
                 else:
@@ -141,15 +149,16 @@ class _Layers:
     def _group(self, layer: Layer) -> int:
         """Equal layers: one of them, and all together. The row of the one."""
         sheet, row = self.sheet, self.row
-        bold = style.Style(bold=True, colour=style.NAVY, valign="vcenter")
-        sheet.set_formula(row, 0, self.shown.ranges[layer], bold.but(valign="bottom"))
+        sheet.set_formula(row, 0, self.shown.ranges[layer], _RANGE)
         many = style.value("layer").but(form='#,##0" ×"_)', bold=True, colour=style.NAVY, valign="bottom")
         sheet.set_formula(row, 1, layer.count, many, link=self.book.link_to(layer.count))
-        sheet.set_text(
-            row + 1, 0, layer_words(layer), style.Style(size=9.5, colour=style.GREY, fill=style.PANEL)
+        words, look = (
+            layer_words(layer),
+            style.Style(size=9.5, colour=style.GREY, fill=style.PANEL, wrap=True),
         )
+        sheet.set_text(row + 1, 0, words, look)
         sheet.set_text(row + 1, 1, "all, ms", style.Style(size=9.3, colour=style.GREY, fill=style.PANEL))
-        sheet.heights |= {row: 20 + _BARS, row + 1: 20}
+        sheet.heights |= {row: 20 + _BARS, row + 1: max(20, needed_height(words, look, sheet.widths[0]))}
         for phase, matrix in self.shown.phases.items():
             self._cells(phase, matrix.groups[layer])
         sheet.blocks.append((row, row + 1))
@@ -245,7 +254,7 @@ class _Layers:
             sheet.set_text(self.row, 0, f"sum shown, {phase}, ms", _DATA)
             self.book.add_quantity(sheet, self.row, 2, matrix.shown, _value("0.000"))
             self.row += 1
-        self._limits(charts_at + 2 + _TIMELINE_ROWS)
+        self._limits(charts_at + 2 + self.timeline_rows)
         for layer, at in rows.items():
             self._bars(layer, at)
         first = self.row + 1
@@ -370,7 +379,7 @@ class _Layers:
                 )
                 for place, limit in enumerate(LIMITS)
             ],
-            (int(sum(sheet.widths[left : right + 1])) - 8, 18 * _TIMELINE_ROWS - 8),
+            (int(sum(sheet.widths[left : right + 1])) - 8, 18 * self.timeline_rows - 8),
             (0.20, 0.02, 0.76, 0.88),
         )
         sheet.charts.append((at + 1, left, chart))
