@@ -43,10 +43,11 @@ def needed_height(text: str, look: style.Style, pixels: float) -> float:
     return height(count, look.size)
 
 
-def fits_on_page(sheet: Sheet, last: int) -> bool:
-    """Whether rows up to the last fit on one page of A4 at a scale at which texts can be read."""
-    rows = (sheet.heights.get(row, sheet.default_height or 0) for row in range(last + 1))
-    return sum(rows) <= _PAGE
+def room_on_page(sheet: Sheet, last: int) -> float:
+    """Pixels that rows up to the last leave of a page of A4 on which texts can be read; below 0 they do not
+    fit.
+    """
+    return _PAGE - sum(sheet.heights.get(row, sheet.default_height or 0) for row in range(last + 1))
 
 
 def cut(text: str, most: int) -> str:

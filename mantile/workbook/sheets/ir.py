@@ -13,7 +13,7 @@ from mantile.library.huggingface.unread import why_unread
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, fits_on_page, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, room_on_page
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
 _WIDTHS = (30, 170, 70, 112, 40, 44, 70, 58, 88, 108, 64, 54, 46)
@@ -100,8 +100,8 @@ class _Layout:
         end = max(self._unread(top), self._layout(top), self._variant(top))
         sheet.blocks.append((top, end))
         sheet.print_area = (0, 0, end - 1, self.last)
-        sheet.one_page = fits_on_page(sheet, end - 1)
-        if not sheet.one_page and fits_on_page(sheet, top - 1):
+        sheet.one_page = room_on_page(sheet, end - 1) >= 0
+        if not sheet.one_page and room_on_page(sheet, top - 1) >= 0:
             sheet.breaks = [top]
         sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
 

@@ -13,7 +13,7 @@ from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, fits_on_page, mark_beginning, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height, room_on_page
 from mantile.workbook.text_width import width
 
 _COUNT, _GAP = 40, 12  # widths of columns in pixels
@@ -23,8 +23,9 @@ _LAYER = 52  # width of the column of a whole layer
 _MOST = 70  # of any other
 _NARROW = 52  # below it a head has no air behind it
 _BARS = 26  # pixels of the bars above the numbers of a row
-_TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
-_AXIS_ROWS = 3  # that the axis and the edges of a timeline take
+_TIMELINE_ROWS, _LIMIT_ROWS = 22, 5
+_ROW = 18  # height of a row
+_STEP, _AXIS = 13, 48  # least height of a step in a timeline, and what its axis and edges take
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
@@ -90,16 +91,22 @@ class _Layers:
         self._pass()
         self.row += 1
         charts_at = self.row
-        sheet.one_page = fits_on_page(sheet, self.row + 2 + self.timeline_rows + _LIMIT_ROWS)
-        if not sheet.one_page:  # the timelines on a page of their own, a row for each step
-            steps = sum(step.timings["decode"].start is not None for step in shown.steps)
-            self.timeline_rows = max(_TIMELINE_ROWS, steps + _AXIS_ROWS)
-            sheet.breaks = [charts_at]
+        self._room_for_timelines()
         printed = self.row + 2 + self.timeline_rows + _LIMIT_ROWS
         self._data(printed + 2, rows, charts_at)
         sheet.print_area = (0, 0, printed, self.last)
         sheet.freeze = (5, 2)
         return sheet
+
+    def _room_for_timelines(self) -> None:
+        """As much as the page leaves; where steps do not fit, a page of their own with a row for each."""
+        steps = sum(step.timings["decode"].start is not None for step in self.shown.steps)
+        left = int(room_on_page(self.sheet, self.row + 2 + _LIMIT_ROWS) / _ROW)
+        self.sheet.one_page = left * _ROW >= steps * _STEP + _AXIS
+        self.timeline_rows = min(left, _TIMELINE_ROWS)
+        if not self.sheet.one_page:
+            self.timeline_rows = max(_TIMELINE_ROWS, steps + _AXIS // _ROW)
+            self.sheet.breaks = [self.row]
 
     def _key(self, row: int) -> None:
         """What numbers and bars are, and the colours of the limits."""
@@ -285,7 +292,7 @@ class _Layers:
                 )
                 for at_, limit in enumerate(LIMITS, 2)
             ],
-            (int(sum(sheet.widths)) - 16, 18 * _LIMIT_ROWS - 22),
+            (int(sum(sheet.widths)) - 16, _ROW * _LIMIT_ROWS - 14),
             (0.08, 0.04, 0.90, 0.92),
         )
         sheet.charts.append((at + 1, 0, chart))
@@ -379,7 +386,7 @@ class _Layers:
                 )
                 for place, limit in enumerate(LIMITS)
             ],
-            (int(sum(sheet.widths[left : right + 1])) - 8, 18 * self.timeline_rows - 8),
+            (int(sum(sheet.widths[left : right + 1])) - 8, _ROW * self.timeline_rows - 8),
             (0.20, 0.02, 0.76, 0.88),
         )
         sheet.charts.append((at + 1, left, chart))

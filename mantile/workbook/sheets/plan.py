@@ -19,7 +19,7 @@ from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, fits_on_page, mark_beginning, needed_height
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
 
 FIRST_GPU = 2
 LAST = FIRST_GPU + BAND - 1
@@ -48,7 +48,7 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             row = _grid(book, sheet, row, scenario, workers)
         row = _messages(book, sheet, row, scenario)
     sheet.print_area = (0, 0, row - 1, LAST)
-    sheet.one_page = fits_on_page(sheet, row - 1)
+    sheet.one_page = room_on_page(sheet, row - 1) >= 0
     sheet.freeze = (3, 1)
     return sheet
 
