@@ -33,6 +33,7 @@ _SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
 _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
+_BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
 _WIDER = 2**0.5  # A3 against A4, on both sides
 _FOOTER = 10  # points; it is scaled with the sheet
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
@@ -449,7 +450,10 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
         block = height(first, last)
-        if used + block > page and block <= page - head and used > _FULL * page:
+        shown = [row for row in range(first, last + 1) if row not in folded]
+        alone = used + height(first, shown[min(_BEGINNING, len(shown)) - 1]) > page if shown else False
+        full = alone or used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
+        if used + block > page and block <= page - head and full:
             yield first
             used = head
         used += block

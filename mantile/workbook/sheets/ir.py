@@ -101,9 +101,9 @@ class _Layout:
         sheet.blocks.append((top, end))
         sheet.print_area = (0, 0, end - 1, self.last)
         sheet.one_page = room_on_page(sheet, end - 1) >= 0
-        if not sheet.one_page and room_on_page(sheet, top - 1) >= 0:
-            sheet.breaks = [top]
         sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+        if not sheet.one_page and room_on_page(sheet, top - 1) >= 0:
+            sheet.breaks, sheet.repeat_rows = [top], (0, 1)
 
     def _key(self, row: int) -> None:
         """What the tints mean, and how many facts there are of each origin."""
