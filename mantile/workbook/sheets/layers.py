@@ -16,7 +16,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height, room_on_page
 from mantile.workbook.text_width import width
 
-_COUNT, _GAP = 40, 12  # widths of columns in pixels
+_COUNT, _GAP = 44, 12  # widths of columns in pixels
 _LABEL, _AIR = 150, 8  # least width of the first column, and what it has beside its longest text
 _ROOM = 1306  # of the page, at the smallest scale
 _LAYER = 52  # width of the column of a whole layer
@@ -29,7 +29,7 @@ _STEP, _AXIS = 13, 48  # least height of a step in a timeline, and what its axis
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
-_STEP_HEADS = ("us", "bound", "start", "B sent")
+_STEP_HEADS = ("us", "bound", "start", "B")  # B: bytes sent
 _BOLD = 1.05  # width of bold letters against others
 _RANGE = style.Style(bold=True, colour=style.NAVY, valign="bottom")
 _DATA = style.Style(size=9.5, colour=style.GREY)
@@ -264,7 +264,7 @@ class _Layers:
         self._limits(charts_at + 2 + self.timeline_rows)
         for layer, at in rows.items():
             self._bars(layer, at)
-        first = self.row + 1
+        first = self.row + 2
         columns = self._steps(first)
         timeline = sum(step.timings["decode"].start is not None for step in shown.steps)
         for phase in PHASES:
@@ -331,7 +331,9 @@ class _Layers:
         width = len(_STEP_HEADS) + len(LIMITS)
         columns = {phase: 2 + kinds + place * width for place, phase in enumerate(PHASES)}
         heads = ["step", "of", *(f"in {place}" for place in range(1, kinds + 1))]
-        heads += [f"{phase} {what}" for phase in PHASES for what in (*_STEP_HEADS, *LIMITS)]
+        heads += [what for _ in PHASES for what in (*_STEP_HEADS, *LIMITS)]
+        for phase, column in columns.items():
+            sheet.set_text(row - 2, column, phase, _DATA.but(bold=True))
         for column, head in enumerate(heads):
             sheet.set_text(row - 1, column, head, style.HEADER.but(align="left", shrink=True))
         for at, step in enumerate(shown.steps, row):

@@ -39,7 +39,7 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             "parallelism and the grid recolours.",
         )
     )
-    sheet.widths = [160, 232, *([98] * BAND)]
+    sheet.widths = [160, 264, *([98] * BAND)]
     add_title_rows(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
