@@ -37,6 +37,7 @@ MANY = BASE | {"model": "deepseek-v4-flash", "accelerator": "mi355x", "ep": 8}
 SCENARIOS = {"one": BASE, "two": TWO, "many": MANY}
 _A4_WIDTH = 1047  # pixels between the margins
 _SCREEN = 1366 - 90  # pixels without numbers of rows, signs of outlines and the bar to scroll
+_COLUMN = 64  # pixels of a column of which nothing is said
 _LEAST = 7.0  # points of the smallest text, on paper and screen
 
 
@@ -237,7 +238,8 @@ def _pages(sheet: Sheet) -> int:
 
 def _shrunk(sheet: Sheet, column: int, cell: Cell) -> float:
     """How much smaller a text is shown that does not fit in its cell."""
-    return min(1, (sheet.widths[column] - 5) / max(width(cell.text or "", cell.style.size), 1))
+    room = sheet.widths[column] if column < len(sheet.widths) else _COLUMN
+    return min(1, (room - 5) / max(width(cell.text or "", cell.style.size), 1))
 
 
 def _within(area: tuple[int, int, int, int], row: int, column: int) -> bool:

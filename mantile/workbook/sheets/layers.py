@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count, islice
 from typing import Any
 
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
@@ -13,8 +14,8 @@ from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height, room_on_page
-from mantile.workbook.text_width import width
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
+from mantile.workbook.text_width import cut_to, width
 
 _COUNT, _GAP = 44, 12  # widths of columns in pixels
 _LABEL, _AIR = 150, 8  # least width of the first column, and what it has beside its longest text
@@ -29,7 +30,7 @@ _STEP, _AXIS = 13, 48  # least height of a step in a timeline, and what its axis
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
-_STEP_HEADS = ("us", "bound", "start", "B")  # B: bytes sent
+_STEP_HEADS = _TIME, _BOUND, _START, _SENT = ("us", "bound", "start", "B")  # B: sent
 _BOLD = 1.05  # width of bold letters against others
 _RANGE = style.Style(bold=True, colour=style.NAVY, valign="bottom")
 _DATA = style.Style(size=9.5, colour=style.GREY)
@@ -139,7 +140,12 @@ class _Layers:
         """What runs once: a row of one number for each phase."""
         for end in ends:
             line = {"bottom": (style.THIN, style.FAINT)}
-            self.sheet.set_text(self.row, 0, cut(end.label, 28), style.LABEL.but(colour=style.GREY, **line))
+            self.sheet.set_text(
+                self.row,
+                0,
+                cut_to(end.label, style.LABEL.size, self.sheet.widths[0]),
+                style.LABEL.but(colour=style.GREY, **line),
+            )
             self.sheet.set_text(self.row, 1, "1", style.TEXT_VALUE.but(colour=style.GREY, **line))
             for phase, (time, source) in end.times.items():
                 column = self.first(phase) + self.count
@@ -324,70 +330,60 @@ class _Layers:
             )
             sheet.charts.append((at, first, chart))
 
-    def _steps(self, row: int) -> dict[str, int]:
-        """Every step once, from a row on; the first column of each phase."""
+    def _steps(self, row: int) -> dict[str, dict[str, int]]:
+        """Every step once, from a row on; the columns of each phase by their heads."""
         shown, sheet = self.shown, self.sheet
-        kinds = len(shown.steps[0].within)
-        width = len(_STEP_HEADS) + len(LIMITS)
-        columns = {phase: 2 + kinds + place * width for place, phase in enumerate(PHASES)}
-        heads = ["step", "of", *(f"in {place}" for place in range(1, kinds + 1))]
-        heads += [what for _ in PHASES for what in (*_STEP_HEADS, *LIMITS)]
-        for phase, column in columns.items():
-            sheet.set_text(row - 2, column, phase, _DATA.but(bold=True))
-        for column, head in enumerate(heads):
-            sheet.set_text(row - 1, column, head, style.HEADER.but(align="left", shrink=True))
+        gap = self.first("decode") - 1
+        free = (column for column in count(2) if column != gap)
+        look = style.HEADER.but(align="left", shrink=True)
+        within = [f"in {place}" for place in range(1, len(shown.steps[0].within) + 1)]
+        for column, head in zip((0, 1, *islice(free, len(within))), ("step", "of", *within), strict=True):
+            sheet.set_text(row - 1, column, head, look)
+        columns = {phase: dict(zip((*_STEP_HEADS, *LIMITS), free, strict=False)) for phase in PHASES}
+        for phase, heads in columns.items():
+            sheet.set_text(row - 2, min(heads.values()), phase, _DATA.but(bold=True))
+            for head, column in heads.items():
+                sheet.set_text(row - 1, column, head, look)
         for at, step in enumerate(shown.steps, row):
             self._step(at, step, columns)
         self.row = row + len(shown.steps)
         return columns
 
-    def _step(self, row: int, step: Step, columns: Mapping[str, int]) -> None:
+    def _step(self, row: int, step: Step, columns: Mapping[str, Mapping[str, int]]) -> None:
         """One step in both phases."""
         self.book.add_constant(self.sheet, row, 0, step.name, _DATA)
         self.book.add_constant(self.sheet, row, 1, step.column, _DATA.but(shrink=True))
         for column, flag in enumerate(step.within, 2):
             self.book.add_constant(self.sheet, row, column, flag, _DATA)
         for phase, timing in step.timings.items():
-            first, look = columns[phase], _value("0.0", colour=style.LINK)
-            self.book.add_quantity(
-                self.sheet, row, first, timing.time, look, link=self.book.link_to(timing.block.layer_time)
-            )
-            self.book.add_quantity(
-                self.sheet, row, first + 1, timing.bound, _DATA.but(colour=style.LINK, shrink=True)
-            )
+            at, link = columns[phase], self.book.link_to(timing.block.layer_time)
+            look, bound = _value("0.0", colour=style.LINK), _DATA.but(colour=style.LINK, shrink=True)
+            self.book.add_quantity(self.sheet, row, at[_TIME], timing.time, look, link=link)
+            self.book.add_quantity(self.sheet, row, at[_BOUND], timing.bound, bound)
             if timing.start is not None:
-                self.book.add_quantity(self.sheet, row, first + 2, timing.start, _value("0.0"))
+                self.book.add_quantity(self.sheet, row, at[_START], timing.start, _value("0.0"))
             if timing.sent is not None:
-                self.sheet.set_formula(row, first + 3, timing.sent, _value("##0.0E+0", colour=style.LINK))
+                look = _value("##0.0E+0", colour=style.LINK)
+                self.sheet.set_formula(row, at[_SENT], timing.sent, look)
             for limit, part in timing.parts.items():
-                self.book.add_quantity(
-                    self.sheet, row, first + len(_STEP_HEADS) + LIMITS.index(limit), part, _value("0.0")
-                )
+                self.book.add_quantity(self.sheet, row, at[limit], part, _value("0.0"))
 
-    def _timeline(self, phase: str, at: int, first: int, last: int, column: int) -> None:
+    def _timeline(self, phase: str, at: int, first: int, last: int, columns: Mapping[str, int]) -> None:
         """The steps of a layer of the largest group as a timeline."""
         sheet = self.sheet
+
+        def steps(column: int) -> charts.Range:
+            return ("Layers", first, column, last, column)
+
         left = 0 if phase == "prefill" else self.first("decode")
         right = self.first("decode") - 2 if phase == "prefill" else self.last
         self.book.add_quantity(sheet, at, left, self.shown.phases[phase].layer_title, style.SECTION_HEAD)
         sheet.set_style(at, left + 1, right, style.SECTION_HEAD)
         chart = charts.timeline(
             f"Timeline of one layer in {phase}: each step as a bar from its start, by what limits it",
-            ("Layers", first, 0, last, 0),
-            ("Layers", first, column + 2, last, column + 2),
-            [
-                (
-                    style.BOUND_COLOURS[limit],
-                    (
-                        "Layers",
-                        first,
-                        column + len(_STEP_HEADS) + place,
-                        last,
-                        column + len(_STEP_HEADS) + place,
-                    ),
-                )
-                for place, limit in enumerate(LIMITS)
-            ],
+            steps(0),
+            steps(columns[_START]),
+            [(style.BOUND_COLOURS[limit], steps(columns[limit])) for limit in LIMITS],
             (int(sum(sheet.widths[left : right + 1])) - 8, _ROW * self.timeline_rows - 8),
             (0.20, 0.02, 0.76, 0.88),
         )
