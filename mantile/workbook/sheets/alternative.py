@@ -109,9 +109,7 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
     result = line.result
     sheet.set_text(row, _LABEL, result.label, style.LABEL)
     own = result.figure.unit
-    unit = (
-        own if own.startswith("USD") else result.shown_unit
-    )  # an hour's cost and a month's, not money alone
+    unit = own if own.startswith("USD") else result.shown_unit  # of an hour, a month or tokens
     sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(unit)), style.UNIT)
     look = style.VALUE.but(form=style.amount(result.digits or 0))
     link = book.link_to(result.figure)

@@ -17,9 +17,9 @@ from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, n
 from mantile.workbook.text_width import cut_to
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
-_WIDTHS = (30, 170, 64, 126, 40, 44, 70, 58, 88, 108, 64, 54, 46)
-_LAST_WIDTHS = (130, 102, 112)  # split, kept, origin
-_APART_WIDTHS = (96, 96, 100, 52)  # split of prefill and of decode workers, kept, origin
+_WIDTHS = (30, 166, 74, 126, 40, 44, 70, 58, 88, 108, 64, 54, 46)
+_LAST_WIDTHS = (124, 102, 112)  # split, kept, origin
+_APART_WIDTHS = (93, 93, 100, 52)  # split of prefill and of decode workers, kept, origin
 _HEADS = (
     "no.",
     "module",
@@ -294,7 +294,8 @@ class _Layout:
         self._block_head(row, SPLIT, self.last, "Variant, as read")
         at = row + 1
         for label, value, fact in self._choices():
-            self.sheet.set_text(at, SPLIT, label, _TEXT.but(colour=style.GREY))
+            shown = self._cut(label, SPLIT, self.cache)
+            self.sheet.set_text(at, SPLIT, shown, _TEXT.but(colour=style.GREY))
             self.sheet.set_text(at, self.cache, self._cut(value, self.cache, self.origin), _TEXT)
             look = _TEXT.but(fill=_tint(fact))
             self.sheet.set_text(at, self.origin, self._words(fact), look)

@@ -47,7 +47,7 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_h
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to, height
 
-_NARROWEST = (76, 206, 62, 290, 96, 168)  # widths of these columns
+_NARROWEST = (76, 206, 62, 288, 96, 168)  # widths of these columns
 _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
@@ -204,7 +204,8 @@ def _has_shared(section: Section) -> bool:
 def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
     sheet.heights |= {row: 3, row + 1: 20}
     sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
-    sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
+    seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
+    sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
     return row + _HEAD
 
