@@ -101,6 +101,8 @@ class Sheet:
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
             they are typed over.
+        breaks: rows before which a page ends whatever it holds; the sheet is then printed at the smallest
+            scale at which its texts can be read. Without them blocks say where pages end.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Sheet:
     paper: int | None = None  # 8 is A3, 9 is A4; by default what the sheet fits
     one_page: bool = False
     one_page_wide: bool = False
+    breaks: list[int] = field(default_factory=list)
     print_area: tuple[int, int, int, int] | None = None
     charts: list[tuple[int, int, Chart]] = field(default_factory=list)
     conditional: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = field(default_factory=list)

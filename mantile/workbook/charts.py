@@ -34,7 +34,6 @@ class Chart:
 AXIS_FONT = {"name": "Calibri", "size": style.SMALL, "color": style.GREY}
 _CATEGORY_FONT = {"name": "Calibri", "size": style.SMALL, "color": style.INK}
 _GRID = {"visible": True, "line": {"color": style.GRID, "width": 0.5}}
-_MANY = 26  # steps of a timeline, for which letters are smaller
 _NO_LINE = {"none": True}
 
 
@@ -442,8 +441,7 @@ def timeline(
 ) -> Chart:
     """Steps one after the other: an unseen bar up to the start, then the step in the colour of its limit."""
     made = bars(alt, categories, series, unit, size, plot, gap=20)
-    steps = categories[3] - categories[1] + 1
-    made.y_axis |= {"num_font": _CATEGORY_FONT | {"size": 9.5 if steps < _MANY else 8}, "interval_unit": 1}
+    made.y_axis |= {"num_font": _CATEGORY_FONT, "interval_unit": 1}
     made.x_axis |= {"num_font": AXIS_FONT | {"size": 9.3}}
     made.series.insert(
         0,

@@ -21,11 +21,11 @@ from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
-from mantile.workbook.sheets.calibration import CALIBRATION, calibration_sheet
+from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
-from mantile.workbook.sheets.folding import EDITS_SHEET
+from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet

@@ -155,7 +155,7 @@ RULES = {
     ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
-        "The heads of a sheet of workings stay on the screen and are repeated on each printed page."
+        "The heads of a sheet stay on the screen; those of workings stand on each printed page too."
     ),
     "inconsistent-formula": "A row has the same formula in every scenario.",
     "missing-unit": "Every row has a unit, also where it is 1.",
@@ -299,7 +299,7 @@ def _page(sheet: Any) -> Iterator[Finding]:
         yield Finding("page-setup", sheet.title, "", "neither fitted to a page nor scaled")
     if "bundle" not in (sheet.oddFooter.right.text or "") + (sheet.oddFooter.left.text or ""):
         yield Finding("page-setup", sheet.title, "", "footer without bundle digest")
-    if sheet.title in WORKINGS and (sheet.freeze_panes is None or not sheet.print_title_rows):
+    if sheet.freeze_panes is None or (sheet.title in WORKINGS and not sheet.print_title_rows):
         yield Finding("no-frozen-panes", sheet.title, "", "no frozen panes or no repeated header")
     areas = [area for rule in sheet.data_validations.dataValidation for area in rule.sqref.ranges]
     covered = sum((area.max_row - area.min_row + 1) * (area.max_col - area.min_col + 1) for area in areas)

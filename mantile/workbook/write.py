@@ -33,7 +33,9 @@ _SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
 _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
+_BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
 _WIDER = 2**0.5  # A3 against A4, on both sides
+_FOOTER = 10  # points; it is scaled with the sheet
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 _NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
@@ -287,7 +289,7 @@ class _Writer:
         worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
         worksheet.center_horizontally()
         document = self.book.document
-        grey = f"&8&K{style.GREY[1:]}"
+        grey = f"&{_FOOTER}&K{style.GREY[1:]}"
         left = " · ".join(part for part in (document.company.replace("&", "&&"), "&F", sheet.name) if part)
         worksheet.set_footer(f"&L{grey}{left}&R{grey}{document.footer} · page &P of &N")
         if sheet.repeat_rows:
@@ -295,7 +297,7 @@ class _Writer:
         if sheet.print_area:
             worksheet.print_area(*sheet.print_area)
         tight = _fits_a4(sheet) and printed_width(sheet) * style.PRINTED > _PAGE_WIDTH
-        if sheet.one_page or sheet.one_page_wide or tight:
+        if not sheet.breaks and (sheet.one_page or sheet.one_page_wide or tight):
             worksheet.fit_to_pages(1, 1 if sheet.one_page else 0)
             return
         worksheet.set_print_scale(print_scale(sheet)[0])
@@ -425,6 +427,8 @@ def print_scale(sheet: Sheet) -> tuple[int, float]:
 
     A sheet that is too wide for A4 at the smallest scale at which its texts can be read prints on A3.
     """
+    if sheet.breaks:
+        return int(style.PRINTED * 100), _PAGE_HEIGHT / style.PRINTED
     larger = 1 if _fits_a4(sheet) else _WIDER
     scale = min(style.PRINTED, _PAGE_WIDTH * larger / printed_width(sheet))
     return int(scale * 100), _PAGE_HEIGHT * larger / scale
@@ -432,7 +436,7 @@ def print_scale(sheet: Sheet) -> tuple[int, float]:
 
 def page_breaks(sheet: Sheet) -> list[int]:
     """Rows before which a page ends, so that no block is cut that fits on a page."""
-    return list(_page_breaks(sheet, print_scale(sheet)[1]))
+    return sheet.breaks or list(_page_breaks(sheet, print_scale(sheet)[1]))
 
 
 def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
@@ -446,7 +450,10 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
         block = height(first, last)
-        if used + block > page and block <= page - head and used > _FULL * page:
+        shown = [row for row in range(first, last + 1) if row not in folded]
+        alone = used + height(first, shown[min(_BEGINNING, len(shown)) - 1]) > page if shown else False
+        full = alone or used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
+        if used + block > page and block <= page - head and full:
             yield first
             used = head
         used += block

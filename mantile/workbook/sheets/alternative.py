@@ -59,7 +59,7 @@ def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative) -> None:
 def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int) -> int:
     """What is typed, and what both are; the row after it."""
     row = _TYPED
-    for column, head in enumerate(("", "unit", "A · base", "B", "B against A", "")):
+    for column, head in enumerate(("result", "unit", "A · base", "B", "B against A", "")):
         sheet.set_text(row, column, head, style.HEADER_RIGHT if column in (_A, _B, _CHANGE) else style.HEADER)
     row += 1
     base = book.estimate.equations.inputs.accelerator
@@ -108,7 +108,9 @@ def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -
 def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
     result = line.result
     sheet.set_text(row, _LABEL, result.label, style.LABEL)
-    sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(result.shown_unit)), style.UNIT)
+    own = result.figure.unit
+    unit = own if own.startswith("USD") else result.shown_unit  # of an hour, a month or tokens
+    sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(unit)), style.UNIT)
     look = style.VALUE.but(form=style.amount(result.digits or 0))
     link = book.link_to(result.figure)
     book.add_quantity(sheet, row, _A, line.base, look.but(colour=style.LINK), scenario=ACROSS, link=link)

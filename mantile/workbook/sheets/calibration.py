@@ -11,11 +11,9 @@ from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.folding import CALIBRATION
 from mantile.workbook.sheets.frame import needed_height
 from mantile.workbook.sheets.workings import workings
-
-CALIBRATION = "Calibration"
-"""Name of the sheet."""
 
 
 def calibration_sheet(book: EstimateBook, master: Quantity, tuned: Tuning | None) -> Quantity:

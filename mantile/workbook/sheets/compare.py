@@ -21,12 +21,12 @@ from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, scenario_heads
+from mantile.workbook.sheets.frame import add_title_rows, room_on_page, scenario_heads
 
 _BASE = 4  # column of the base's values
 _LABELS, _BEST = (104, 220, 96, 54), 48  # widths
 _HEADER, _FIRST = 3, 5  # rows
-_HEIGHT, _GAP = 19, 6
+_HEIGHT, _LOW, _GAP = 19, 18, 6  # of rows, of rows of a page that would be too long, of air
 # Formats of the front sheets, by line, where they are not the digits of a metric; texts have none.
 _FORMS = {
     "accelerators": "whole",
@@ -101,11 +101,13 @@ class _CompareSheet:
         below = row + 1 + chart_rows
         self.sheet.print_area = (0, 0, below, self.last)
         self.sheet.one_page = True
+        high = _HEIGHT if room_on_page(self.sheet, below) >= 0 else _LOW
+        self.sheet.default_height = high
         self.sheet.freeze = (_FIRST, 2)
         data = self._scenarios(below + 3)
         data = self._rankings(data)
         data = self._finding(row, data)
-        self._charts(row + 1, chart_rows * _HEIGHT, data)
+        self._charts(row + 1, chart_rows * high, data)
         self._conditions()
 
     def _heads(self) -> None:

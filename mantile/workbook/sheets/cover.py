@@ -82,7 +82,7 @@ _NARROW = 8  # height of the rows between families of sheets
 def cover_sheet(book: EstimateBook) -> Sheet:
     """Reserve the first place; `fill_cover` writes it once everything else is laid out."""
     sheet = book.add_sheet(Sheet("Cover", "front"))
-    sheet.widths = [24, 150, 330, 110, 40, 130, 300, 130, 140]
+    sheet.widths = [24, 140, 306, 110, 36, 130, 288, 130, 140]
     sheet.default_height = 22
     return sheet
 

@@ -21,12 +21,17 @@ from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section,
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
+CALIBRATION = "Calibration"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
 FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
 """Sheets that begin with their answers, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", "Calibration", EDITS_SHEET)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
 """Sheets with outlines."""
 
+_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
+_FAULTS = tuple(name for name in TOLD if not name.endswith("first"))  # which the message tells in words
+# On Calibration: parts of the error, where a solver starts and between what it stays.
+_OF_SOLVERS = ("measured.error.", "measured.in_use.", "measured.lowest.", "measured.highest.")
 _LISTED = 5  # titles of blocks that are named
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
@@ -62,10 +67,10 @@ def folded_blocks(
 ) -> list[tuple[Section, bool, str]]:
     """Blocks; whether a block folds away with the one before it; and what to say of those that follow it so.
 
-    On Inputs, Edits, Cost and the sheets of the library blocks without anything open fold away together,
-    under the first of them.
+    On Inputs, Edits, Cost, Calibration and the sheets of the library blocks without anything open fold away
+    together, under the first of them.
     """
-    together = sheet in (*LIBRARY, INPUTS_SHEET, EDITS_SHEET, "Cost")
+    together = sheet in (*LIBRARY, INPUTS_SHEET, EDITS_SHEET, CALIBRATION, "Cost")
     closed = [together and all(folded(sheet, section, used)) for section in sections]
     joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
     said: list[str] = []
@@ -87,13 +92,13 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [
-            row.id not in TOLD and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
+            row.id not in _FAULTS and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
             for row in rows
         ]
-    if sheet == "Calibration":
-        return [row.id.startswith("measured.error.") for row in rows]
+    if sheet == CALIBRATION:
+        return [row.id.startswith(_OF_SOLVERS) for row in rows]
     if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
-        return [row.id.startswith(("typed.", "constant.")) and not row.id.startswith(TOLD) for row in rows]
+        return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]

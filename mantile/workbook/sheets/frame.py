@@ -9,6 +9,8 @@ from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.text_width import height, lines
 
+_PAGE = 970  # pixels of the height of A4 within narrow margins, at the smallest scale
+
 
 def add_title_rows(
     book: EstimateBook, sheet: Sheet, title: str, last_column: int, master: Quantity | None
@@ -39,6 +41,13 @@ def needed_height(text: str, look: style.Style, pixels: float) -> float:
     """The height of a row in which a text is seen whole in a column."""
     count = lines(text, look.size, pixels, mono=look.font != style.LABEL.font) if look.wrap else 1
     return height(count, look.size)
+
+
+def room_on_page(sheet: Sheet, last: int) -> float:
+    """Pixels that rows up to the last leave of a page of A4 on which texts can be read; below 0 they do not
+    fit.
+    """
+    return _PAGE - sum(sheet.heights.get(row, sheet.default_height or 0) for row in range(last + 1))
 
 
 def cut(text: str, most: int) -> str:

@@ -13,12 +13,13 @@ from mantile.library.huggingface.unread import why_unread
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning, needed_height, room_on_page
+from mantile.workbook.text_width import cut_to
 
 NUMBER, MODULE, KIND, LAYERS, TIMES, COPIES, OUT, IN, EACH, ALL, FORMAT, SIZE, SHARE, SPLIT = range(14)
-_WIDTHS = (34, 184, 70, 126, 40, 44, 70, 58, 92, 108, 64, 54, 46)
-_LAST_WIDTHS = (150, 104, 124)  # split, kept, origin
-_APART_WIDTHS = (108, 108, 104, 58)  # split of prefill and of decode workers, kept, origin
+_WIDTHS = (30, 166, 74, 126, 40, 44, 70, 58, 88, 108, 64, 54, 46)
+_LAST_WIDTHS = (124, 102, 112)  # split, kept, origin
+_APART_WIDTHS = (93, 93, 100, 52)  # split of prefill and of decode workers, kept, origin
 _HEADS = (
     "no.",
     "module",
@@ -35,7 +36,6 @@ _HEADS = (
     "share",
 )
 _LEFT = (MODULE, KIND, LAYERS, FORMAT)
-_LABEL, _REASON = 33, 15  # characters of a module's label on a line, and of a reason
 _PER = {"B/token": '#,##0" B/token"', "B": '#,##0.00,," MB/request"'}
 _WHOLE = '[=0]"–";#,##0'
 _GB = '[=0]"–";[<10000000]"< 0.01";#,##0.00,,,'  # of bytes
@@ -50,6 +50,7 @@ _LINE = {"bottom": (style.THIN, style.FAINT)}
 _SMALL = style.Style(size=9.5, colour=style.GREY)
 _CACHED = style.Style(size=9.5).but(**_LINE)
 _TEXT = style.Style(size=9.5).but(**_LINE)
+_NAME = style.LABEL.but(wrap=True, **_LINE)
 
 
 def fill_ir(book: EstimateBook, shown: IrSheet, master: Quantity) -> None:
@@ -100,8 +101,10 @@ class _Layout:
         end = max(self._unread(top), self._layout(top), self._variant(top))
         sheet.blocks.append((top, end))
         sheet.print_area = (0, 0, end - 1, self.last)
-        sheet.one_page_wide = True
+        sheet.one_page = room_on_page(sheet, end - 1) >= 0
         sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+        if not sheet.one_page and room_on_page(sheet, top - 1) >= 0:
+            sheet.breaks, sheet.repeat_rows = [top], (0, 1)
 
     def _key(self, row: int) -> None:
         """What the tints mean, and how many facts there are of each origin."""
@@ -156,7 +159,7 @@ class _Layout:
         look = style.aired("0", colour=style.MUTE, size=9.5, **_LINE)
         link = self._link(self.prefill.get(row.id))
         sheet.set_cell(at, NUMBER, Cell(look, number=row.number, link=link))
-        self.book.add_constant(sheet, at, MODULE, row.name, style.LABEL.but(wrap=True, colour=ink, **_LINE))
+        self.book.add_constant(sheet, at, MODULE, row.name, _NAME.but(colour=ink))
         sheet.set_text(at, KIND, row.kind, _TEXT.but(bold=True, colour=style.NAVY))
         if row.layers is not None:
             fact = weakest([self.architecture.facts[name] for name in row.counts])
@@ -183,10 +186,22 @@ class _Layout:
             link = self._link(self.decode.get(row.id))
             self.book.add_quantity(sheet, at, self.cache, row.cache, look, link=link)
         if fact is not None:
-            sheet.set_text(at, self.origin, _words(fact, self.apart), _TEXT.but(fill=_tint(fact)))
+            sheet.set_text(at, self.origin, self._words(fact), _TEXT.but(fill=_tint(fact)))
         sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
-        sheet.heights[at] = 20 if len(str(row.name.value)) <= _LABEL else 32
+        sheet.heights[at] = max(20, needed_height(str(row.name.value), _NAME, sheet.widths[MODULE]))
         self.row += 1
+
+    def _words(self, fact: Fact) -> str:
+        """Where a fact comes from, and as much as fits of the reason where no field says it."""
+        word = origin(fact)
+        if word in ("config", "derived") or self.apart:
+            return word
+        reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2].rpartition(".")[2]
+        return self._cut(f"{word}: {reason}", self.origin, self.last + 1) if reason else word
+
+    def _cut(self, text: str, first: int, end: int) -> str:
+        """As much of a text as is seen in the columns from the first up to the end."""
+        return cut_to(text, _TEXT.size, sum(self.sheet.widths[first:end]))
 
     def _dims(self, row: ModuleRow, tint: str | None) -> None:
         """So many matrices of outputs x inputs, or a width."""
@@ -255,8 +270,8 @@ class _Layout:
         ):
             why = why_unread(path)
             look = _TEXT if why else _TEXT.but(bold=True, colour=style.ALERT, fill=style.ALERT_FILL)
-            sheet.set_text(at, 0, cut(path if why else f"! {path}", 32), look)
-            sheet.set_text(at, KIND, cut(value, 24), look)
+            sheet.set_text(at, 0, self._cut(path if why else f"! {path}", 0, KIND), look)
+            sheet.set_text(at, KIND, self._cut(value, KIND, TIMES), look)
             sheet.set_text(at, TIMES, why or "not known: check the model class", look)
             sheet.set_style(at, 0, IN, look)
             at += 1
@@ -279,10 +294,11 @@ class _Layout:
         self._block_head(row, SPLIT, self.last, "Variant, as read")
         at = row + 1
         for label, value, fact in self._choices():
-            self.sheet.set_text(at, SPLIT, label, _TEXT.but(colour=style.GREY))
-            self.sheet.set_text(at, self.cache, cut(value, 17), _TEXT)
+            shown = self._cut(label, SPLIT, self.cache)
+            self.sheet.set_text(at, SPLIT, shown, _TEXT.but(colour=style.GREY))
+            self.sheet.set_text(at, self.cache, self._cut(value, self.cache, self.origin), _TEXT)
             look = _TEXT.but(fill=_tint(fact))
-            self.sheet.set_text(at, self.origin, _words(fact, self.apart), look)
+            self.sheet.set_text(at, self.origin, self._words(fact), look)
             if self.apart:
                 self.sheet.set_style(at, SPLIT + 1, SPLIT + 1, _TEXT)
             at += 1
@@ -317,12 +333,3 @@ def _as_fact(choice: Fact | Choice) -> Fact:
 def _tint(fact: Fact | None) -> str | None:
     """The fill of cells by where a fact comes from."""
     return None if fact is None else style.ORIGINS[origin(fact)]
-
-
-def _words(fact: Fact, short: bool) -> str:
-    """Where a fact comes from, and the reason where no field says it."""
-    word = origin(fact)
-    if word in ("config", "derived") or short:
-        return word
-    reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2].rpartition(".")[2]
-    return f"{word}: {cut(reason, _REASON)}" if reason else word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count, islice
 from typing import Any
 
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
@@ -13,20 +14,25 @@ from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
+from mantile.workbook.text_width import cut_to, width
 
-_COUNT, _GAP = 44, 18  # widths of columns in pixels
-_LABEL, _LETTER = 150, 6.3  # least width of the first column, and what a letter of it takes
-_ROOM = 1368  # of the page
-_LAYER = 58  # width of the column of a whole layer
+_COUNT, _GAP = 44, 12  # widths of columns in pixels
+_LABEL, _AIR = 150, 8  # least width of the first column, and what it has beside its longest text
+_ROOM = 1306  # of the page, at the smallest scale
+_LAYER = 52  # width of the column of a whole layer
 _MOST = 70  # of any other
 _NARROW = 52  # below it a head has no air behind it
 _BARS = 26  # pixels of the bars above the numbers of a row
-_TIMELINE_ROWS, _LIMIT_ROWS = 22, 6
+_TIMELINE_ROWS, _LIMIT_ROWS = 22, 5
+_ROW = 18  # height of a row
+_STEP, _AXIS = 13, 48  # least height of a step in a timeline, and what its axis and edges take
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
 _SHARE = '[=0]"–";[<0.01]"< 1%";0%'
-_STEP_HEADS = ("us", "bound", "start", "B sent")
+_STEP_HEADS = _TIME, _BOUND, _START, _SENT = ("us", "bound", "start", "B")  # B: sent
+_BOLD = 1.05  # width of bold letters against others
+_RANGE = style.Style(bold=True, colour=style.NAVY, valign="bottom")
 _DATA = style.Style(size=9.5, colour=style.GREY)
 
 
@@ -56,6 +62,7 @@ class _Layers:
         self.last = 4 + 2 * self.count
         self.values = book.estimate_values[0]
         self.row = 0
+        self.timeline_rows = _TIMELINE_ROWS
 
     def first(self, phase: str) -> int:
         """The first column of a phase."""
@@ -64,10 +71,9 @@ class _Layers:
     def lay_out(self, master: Quantity) -> Sheet:
         """Everything from top to bottom; what charts show stands below what is printed."""
         sheet, shown = self.sheet, self.shown
-        texts = [layer_words(layer) for layer in shown.ranges]
         ranges = Program(list(shown.ranges.values())).run(self.book.inputs(0))
-        texts += [str(ranges[words]) for words in shown.ranges.values()]
-        label = max(_LABEL, int(_LETTER * max(map(len, texts))))
+        texts = [str(ranges[words]) for words in shown.ranges.values()]
+        label = max(_LABEL, *(int(_BOLD * width(text, _RANGE.size) + _AIR) for text in texts))
         room = _ROOM - label - _COUNT - _GAP - 2 * _LAYER
         wide = min(_MOST, room // (2 * self.count))
         phase = [*([wide] * self.count), _LAYER]
@@ -86,12 +92,22 @@ class _Layers:
         self._pass()
         self.row += 1
         charts_at = self.row
-        printed = self.row + 2 + _TIMELINE_ROWS + _LIMIT_ROWS
+        self._room_for_timelines()
+        printed = self.row + 2 + self.timeline_rows + _LIMIT_ROWS
         self._data(printed + 2, rows, charts_at)
         sheet.print_area = (0, 0, printed, self.last)
-        sheet.one_page = True
         sheet.freeze = (5, 2)
         return sheet
+
+    def _room_for_timelines(self) -> None:
+        """As much as the page leaves; where steps do not fit, a page of their own with a row for each."""
+        steps = sum(step.timings["decode"].start is not None for step in self.shown.steps)
+        left = int(room_on_page(self.sheet, self.row + 2 + _LIMIT_ROWS) / _ROW)
+        self.sheet.one_page = left * _ROW >= steps * _STEP + _AXIS
+        self.timeline_rows = min(left, _TIMELINE_ROWS)
+        if not self.sheet.one_page:
+            self.timeline_rows = max(_TIMELINE_ROWS, steps + _AXIS // _ROW)
+            self.sheet.breaks = [self.row]
 
     def _key(self, row: int) -> None:
         """What numbers and bars are, and the colours of the limits."""
@@ -113,7 +129,7 @@ class _Layers:
             self.sheet.set_style(row, first + 1, first + self.count, top)
             for column, head in enumerate(self.shown.heads, first):
                 narrow = self.sheet.widths[column] < _NARROW
-                look = style.HEADER.but(align="right") if narrow else style.HEADER_RIGHT
+                look = style.HEADER.but(align="right", size=style.SMALL) if narrow else style.HEADER_RIGHT
                 if phase == "prefill":
                     self.book.add_constant(self.sheet, row + 1, column, head, look)
                 else:
@@ -124,7 +140,12 @@ class _Layers:
         """What runs once: a row of one number for each phase."""
         for end in ends:
             line = {"bottom": (style.THIN, style.FAINT)}
-            self.sheet.set_text(self.row, 0, cut(end.label, 28), style.LABEL.but(colour=style.GREY, **line))
+            self.sheet.set_text(
+                self.row,
+                0,
+                cut_to(end.label, style.LABEL.size, self.sheet.widths[0]),
+                style.LABEL.but(colour=style.GREY, **line),
+            )
             self.sheet.set_text(self.row, 1, "1", style.TEXT_VALUE.but(colour=style.GREY, **line))
             for phase, (time, source) in end.times.items():
                 column = self.first(phase) + self.count
@@ -141,15 +162,16 @@ class _Layers:
     def _group(self, layer: Layer) -> int:
         """Equal layers: one of them, and all together. The row of the one."""
         sheet, row = self.sheet, self.row
-        bold = style.Style(bold=True, colour=style.NAVY, valign="vcenter")
-        sheet.set_formula(row, 0, self.shown.ranges[layer], bold.but(valign="bottom"))
+        sheet.set_formula(row, 0, self.shown.ranges[layer], _RANGE)
         many = style.value("layer").but(form='#,##0" ×"_)', bold=True, colour=style.NAVY, valign="bottom")
         sheet.set_formula(row, 1, layer.count, many, link=self.book.link_to(layer.count))
-        sheet.set_text(
-            row + 1, 0, layer_words(layer), style.Style(size=9.5, colour=style.GREY, fill=style.PANEL)
+        words, look = (
+            layer_words(layer),
+            style.Style(size=9.5, colour=style.GREY, fill=style.PANEL, wrap=True),
         )
+        sheet.set_text(row + 1, 0, words, look)
         sheet.set_text(row + 1, 1, "all, ms", style.Style(size=9.3, colour=style.GREY, fill=style.PANEL))
-        sheet.heights |= {row: 20 + _BARS, row + 1: 20}
+        sheet.heights |= {row: 20 + _BARS, row + 1: max(20, needed_height(words, look, sheet.widths[0]))}
         for phase, matrix in self.shown.phases.items():
             self._cells(phase, matrix.groups[layer])
         sheet.blocks.append((row, row + 1))
@@ -245,10 +267,10 @@ class _Layers:
             sheet.set_text(self.row, 0, f"sum shown, {phase}, ms", _DATA)
             self.book.add_quantity(sheet, self.row, 2, matrix.shown, _value("0.000"))
             self.row += 1
-        self._limits(charts_at + 2 + _TIMELINE_ROWS)
+        self._limits(charts_at + 2 + self.timeline_rows)
         for layer, at in rows.items():
             self._bars(layer, at)
-        first = self.row + 1
+        first = self.row + 2
         columns = self._steps(first)
         timeline = sum(step.timings["decode"].start is not None for step in shown.steps)
         for phase in PHASES:
@@ -276,7 +298,7 @@ class _Layers:
                 )
                 for at_, limit in enumerate(LIMITS, 2)
             ],
-            (int(sum(sheet.widths)) - 16, 18 * _LIMIT_ROWS - 22),
+            (int(sum(sheet.widths)) - 16, _ROW * _LIMIT_ROWS - 14),
             (0.08, 0.04, 0.90, 0.92),
         )
         sheet.charts.append((at + 1, 0, chart))
@@ -308,69 +330,61 @@ class _Layers:
             )
             sheet.charts.append((at, first, chart))
 
-    def _steps(self, row: int) -> dict[str, int]:
-        """Every step once, from a row on; the first column of each phase."""
+    def _steps(self, row: int) -> dict[str, dict[str, int]]:
+        """Every step once, from a row on; the columns of each phase by their heads."""
         shown, sheet = self.shown, self.sheet
-        kinds = len(shown.steps[0].within)
-        width = len(_STEP_HEADS) + len(LIMITS)
-        columns = {phase: 2 + kinds + place * width for place, phase in enumerate(PHASES)}
-        heads = ["step", "of", *(f"in {place}" for place in range(1, kinds + 1))]
-        heads += [f"{phase} {what}" for phase in PHASES for what in (*_STEP_HEADS, *LIMITS)]
-        for column, head in enumerate(heads):
-            sheet.set_text(row - 1, column, head, style.HEADER.but(align="left", shrink=True))
+        gap = self.first("decode") - 1
+        free = (column for column in count(2) if column != gap)
+        look = style.HEADER.but(align="left", shrink=True)
+        within = [f"in {place}" for place in range(1, len(shown.steps[0].within) + 1)]
+        for column, head in zip((0, 1, *islice(free, len(within))), ("step", "of", *within), strict=True):
+            sheet.set_text(row - 1, column, head, look)
+        columns = {phase: dict(zip((*_STEP_HEADS, *LIMITS), free, strict=False)) for phase in PHASES}
+        for phase, heads in columns.items():
+            sheet.set_text(row - 2, min(heads.values()), phase, _DATA.but(bold=True))
+            for head, column in heads.items():
+                sheet.set_text(row - 1, column, head, look)
         for at, step in enumerate(shown.steps, row):
             self._step(at, step, columns)
         self.row = row + len(shown.steps)
         return columns
 
-    def _step(self, row: int, step: Step, columns: Mapping[str, int]) -> None:
+    def _step(self, row: int, step: Step, columns: Mapping[str, Mapping[str, int]]) -> None:
         """One step in both phases."""
         self.book.add_constant(self.sheet, row, 0, step.name, _DATA)
         self.book.add_constant(self.sheet, row, 1, step.column, _DATA.but(shrink=True))
         for column, flag in enumerate(step.within, 2):
             self.book.add_constant(self.sheet, row, column, flag, _DATA)
         for phase, timing in step.timings.items():
-            first, look = columns[phase], _value("0.0", colour=style.LINK)
-            self.book.add_quantity(
-                self.sheet, row, first, timing.time, look, link=self.book.link_to(timing.block.layer_time)
-            )
-            self.book.add_quantity(
-                self.sheet, row, first + 1, timing.bound, _DATA.but(colour=style.LINK, shrink=True)
-            )
+            at, link = columns[phase], self.book.link_to(timing.block.layer_time)
+            look, bound = _value("0.0", colour=style.LINK), _DATA.but(colour=style.LINK, shrink=True)
+            self.book.add_quantity(self.sheet, row, at[_TIME], timing.time, look, link=link)
+            self.book.add_quantity(self.sheet, row, at[_BOUND], timing.bound, bound)
             if timing.start is not None:
-                self.book.add_quantity(self.sheet, row, first + 2, timing.start, _value("0.0"))
+                self.book.add_quantity(self.sheet, row, at[_START], timing.start, _value("0.0"))
             if timing.sent is not None:
-                self.sheet.set_formula(row, first + 3, timing.sent, _value("##0.0E+0", colour=style.LINK))
+                look = _value("##0.0E+0", colour=style.LINK)
+                self.sheet.set_formula(row, at[_SENT], timing.sent, look)
             for limit, part in timing.parts.items():
-                self.book.add_quantity(
-                    self.sheet, row, first + len(_STEP_HEADS) + LIMITS.index(limit), part, _value("0.0")
-                )
+                self.book.add_quantity(self.sheet, row, at[limit], part, _value("0.0"))
 
-    def _timeline(self, phase: str, at: int, first: int, last: int, column: int) -> None:
+    def _timeline(self, phase: str, at: int, first: int, last: int, columns: Mapping[str, int]) -> None:
         """The steps of a layer of the largest group as a timeline."""
         sheet = self.sheet
+
+        def steps(column: int) -> charts.Range:
+            return ("Layers", first, column, last, column)
+
         left = 0 if phase == "prefill" else self.first("decode")
         right = self.first("decode") - 2 if phase == "prefill" else self.last
         self.book.add_quantity(sheet, at, left, self.shown.phases[phase].layer_title, style.SECTION_HEAD)
         sheet.set_style(at, left + 1, right, style.SECTION_HEAD)
         chart = charts.timeline(
             f"Timeline of one layer in {phase}: each step as a bar from its start, by what limits it",
-            ("Layers", first, 0, last, 0),
-            ("Layers", first, column + 2, last, column + 2),
-            [
-                (
-                    style.BOUND_COLOURS[limit],
-                    (
-                        "Layers",
-                        first,
-                        column + len(_STEP_HEADS) + place,
-                        last,
-                        column + len(_STEP_HEADS) + place,
-                    ),
-                )
-                for place, limit in enumerate(LIMITS)
-            ],
-            (int(sum(sheet.widths[left : right + 1])) - 8, 18 * _TIMELINE_ROWS - 8),
+            steps(0),
+            steps(columns[_START]),
+            [(style.BOUND_COLOURS[limit], steps(columns[limit])) for limit in LIMITS],
+            (int(sum(sheet.widths[left : right + 1])) - 8, _ROW * self.timeline_rows - 8),
             (0.20, 0.02, 0.76, 0.88),
         )
         sheet.charts.append((at + 1, left, chart))

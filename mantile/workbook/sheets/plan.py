@@ -19,11 +19,11 @@ from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
 
 FIRST_GPU = 2
 LAST = FIRST_GPU + BAND - 1
-_PAGE = 800  # pixels that a page takes where all columns fit on it
+_ROW = 20
 _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
 _SENT = ("MB each", "number", "us each")
 _PREFILL, _DECODE = 2, 6  # columns of messages: by which algorithm, then what `_SENT` says
@@ -39,7 +39,7 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             "parallelism and the grid recolours.",
         )
     )
-    sheet.widths = [160, 232, *([98] * BAND)]
+    sheet.widths = [160, 264, *([98] * BAND)]
     add_title_rows(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
@@ -48,8 +48,8 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             row = _grid(book, sheet, row, scenario, workers)
         row = _messages(book, sheet, row, scenario)
     sheet.print_area = (0, 0, row - 1, LAST)
-    height = sum(sheet.heights.get(at, sheet.default_height or 0) for at in range(row))
-    sheet.one_page, sheet.one_page_wide = height <= _PAGE, True
+    sheet.one_page = room_on_page(sheet, row - 1) >= 0
+    sheet.freeze = (3, 1)
     return sheet
 
 
@@ -169,7 +169,9 @@ def _messages(book: EstimateBook, sheet: Sheet, row: int, scenario: int) -> int:
     kinds = messages(book.estimate.equations)
     for below, message in enumerate(kinds, row + 2):
         sheet.set_text(below, 0, message.label, style.LABEL)
-        sheet.set_text(below, 1, message.between.partition(";")[0], style.SOURCE)
+        between = message.between.partition(";")[0]
+        sheet.set_text(below, 1, between, style.SOURCE)
+        sheet.heights[below] = max(_ROW, needed_height(between, style.SOURCE, sheet.widths[1]))
         _sent(sheet, below, _PREFILL, message.prefill, scenario)
         _sent(sheet, below, _DECODE, message.decode, scenario)
     last = row + 2 + len(kinds)

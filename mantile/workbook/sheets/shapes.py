@@ -7,9 +7,10 @@ from mantile.graph.quantity import Literal, Node, Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, cut
+from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.text_width import cut_to
 
-_WIDTHS = (34, 210, 372, 52, 56)  # module, its name, tensor, layers, copies
+_WIDTHS = (34, 256, 330, 48, 56)  # module, its name, tensor, layers, copies
 _SIZE = 76  # of a dimension
 _LAST = (132, 84, 64, 136)  # values, format, bytes of a value, bytes
 _HEADS = ("no.", "module", "tensor, n for an index", "layers", "copies")
@@ -52,10 +53,10 @@ def _tensor(book: EstimateBook, sheet: Sheet, at: int, row: TensorRow, module: s
         then: the column after its dimensions.
     """
     sheet.set_cell(at, 0, Cell(style.aired("0", colour=style.MUTE, size=9.5, **_LINE), number=row.module))
-    sheet.set_text(at, 1, module, _TEXT.but(colour=style.GREY))
+    sheet.set_text(at, 1, cut_to(module, _TEXT.size, sheet.widths[1]), _TEXT.but(colour=style.GREY))
     name = row.tensor.name.replace("{}", "n")
     note = ", no parameter" if row.tensor.buffer else ""
-    sheet.set_text(at, 2, cut(f"{name}{note}", 80), _TEXT)
+    sheet.set_text(at, 2, cut_to(f"{name}{note}", _TEXT.size, sheet.widths[2]), _TEXT)
     figures = {3: row.tensor.layers, 4: row.tensor.copies} | dict(enumerate(row.shape, len(_WIDTHS)))
     for column, figure in figures.items():
         if figure is not None:

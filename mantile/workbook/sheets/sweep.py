@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mantile.equations.display import Shown
@@ -20,6 +20,8 @@ _HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario
 _FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART = (416, 300)
+_FEW, _MARKED = 4, 6  # points of which each carries its value; so many carry theirs at most
+_TEXT_SIZE = (0.09, 0.09)  # width and height of a value, as shares of a chart
 _PLOT = (0.15, 0.04, 0.82, 0.72)
 
 
@@ -43,6 +45,7 @@ class SweepSheet:
         cases = len(self.asked.points) if self.asked.live else 0
         first = max(width, _FIRST_CASE + cases) + 2  # right of what is printed
         self.charted = {key: first + place for place, key in enumerate(CHARTED)}
+        self.places: dict[int, tuple[float, float]] = {}  # of points in the chart, by row
         self.note: Quantity | None = None  # whether stored points still are those of the live scenario
         how = (
             "Every point is worked out by the formulas below and follows the inputs."
@@ -114,6 +117,7 @@ class SweepSheet:
             the row of the first point.
         """
         base, points = point_values(self.book.estimate, self.results, self.asked.inputs)
+        self._place(_NOW, base)
         self._as_generated(base)
         first = self.row
         for number, (point, values) in enumerate(zip(self.asked.points, points, strict=True), 1):
@@ -138,9 +142,16 @@ class SweepSheet:
         book.add_quantity(sheet, _HEAD - 2, 0, figures.note, look, scenario=ACROSS)
         mark_beginning(sheet, _HEAD - 2, 0, "!", style.ALERT)
 
+    def _place(self, row: int, values: Mapping[str, Value]) -> None:
+        """Where a point lies in the chart of throughput against speed."""
+        x, y = values["interactivity"], values["per_accelerator"]
+        if not isinstance(x, str) and not isinstance(y, str):
+            self.places[row] = float(x), float(y)
+
     def _stored_point(self, number: int, point: Mapping[str, Any], values: Mapping[str, Value]) -> None:
         """A point as values, behind the value of the second field, by which its curve is called."""
         sheet, fields = self.sheet, [point[field] for field in self.asked.over]
+        self._place(self.row, values)
         curve = [f"{figure.label} {value}" for figure, value in zip(self.swept, fields, strict=True)][1:]
         sheet.set_text(self.row, 0, curve[0] if curve else f"point {number}, as generated", style.SOURCE)
         for column, (figure, value) in enumerate(zip(self.swept, fields, strict=True), 1):
@@ -245,7 +256,9 @@ class SweepSheet:
             return ("Sweep", first, at, last, at)
 
         # Points of the first curve carry the first field's value; other curves the second's, at their end.
-        marked = [(row, 1) for row in _marked(*self.curves[0])] + [(last, 0) for _, last in self.curves[1:]]
+        marked = [(row, 1) for row in self._marked(*self.curves[0])] + [
+            (last, 0) for _, last in self.curves[1:]
+        ]
         return charts.curves(
             "Output tokens per second and accelerator against tokens per second of a user, "
             f"over {self.words}; the large mark is the live scenario",
@@ -255,6 +268,21 @@ class SweepSheet:
             size,
             plot,
         )
+
+    def _marked(self, first: int, last: int) -> list[int]:
+        """Rows of the points that carry their value: every second one, from the end.
+
+        Of stored points that lie close together only one, and none beside the live scenario as generated.
+        """
+        rows = [_NOW, *range(last, first - 1, -2 if last - first > _FEW else -1)]
+        most = [max((place[axis] for place in self.places.values()), default=0) or 1 for axis in (0, 1)]
+        marked: list[int] = []
+        for row in rows:
+            place = self.places.get(row)
+            near = (self.places[other] for other in marked if other in self.places)
+            if place is None or not any(_close(place, other, most) for other in near):
+                marked.append(row)
+        return [row for row in marked if row != _NOW][:_MARKED]
 
     def _charts(self) -> None:
         """Charts above the table: TPOT and cost over the first field, throughput against interactivity."""
@@ -278,9 +306,11 @@ class SweepSheet:
         )
 
 
-def _marked(first: int, last: int) -> list[int]:
-    """Rows of the points that carry their value: every second one, from the end."""
-    return list(range(last, first - 1, -2 if last - first > 4 else -1))[:6]
+def _close(one: tuple[float, float], other: tuple[float, float], most: Sequence[float]) -> bool:
+    """Whether the texts at two points of a chart would lie on each other."""
+    return all(
+        abs(a - b) < share * end for a, b, share, end in zip(one, other, _TEXT_SIZE, most, strict=True)
+    )
 
 
 def _input_look(figure: Input) -> style.Style:

@@ -45,12 +45,13 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
-from mantile.workbook.text_width import cut_to
+from mantile.workbook.text_width import cut_to, height
 
-_NARROWEST = (96, 206, 62, 276, 96, 160)  # widths of these columns
-_SHARES = (0, 0.12, 0, 0.18, 0, 0.7)  # that they have of what is left of the screen
+_NARROWEST = (76, 206, 62, 288, 96, 168)  # widths of these columns
+_SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
+_MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _HEAD = 2  # rows over a block: air and its title
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
@@ -162,8 +163,8 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
             look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
             if isinstance(value, str):
                 look = look.but(wrap=True)
-                height = needed_height(value, look, sheet.widths[FIRST + column])
-                sheet.heights[row] = max(sheet.heights[row], height)
+                needed = needed_height(value, look, sheet.widths[FIRST + column])
+                sheet.heights[row] = max(sheet.heights[row], needed)
             sheet.set_cell(row, FIRST + column, Cell(look, expression=shown, scenario=column))
         row += 1
     sheet.blocks.append((start, row - 1))
@@ -203,7 +204,8 @@ def _has_shared(section: Section) -> bool:
 def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
     sheet.heights |= {row: 3, row + 1: 20}
     sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
-    sheet.set_text(row + 1, 3, note, style.BLOCK_NOTE)
+    seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
+    sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
     return row + _HEAD
 
@@ -222,6 +224,8 @@ def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: i
             book.register(figure, CellAddress(sheet.name, row))
             for column in range(book.columns):
                 _value(book, sheet, row, FIRST + column, figure, column, total=total)
+            if figure.id == _MESSAGE:
+                sheet.heights[row] = max(sheet.heights[row], height(_MESSAGE_LINES, style.TEXT_VALUE.size))
         if beside is not None:
             book.add_constant(
                 sheet, row, SHARED, beside, style.value(beside.unit, is_text=True, role="fixed")
@@ -386,4 +390,6 @@ def _value(
         look = look.but(left=(style.THICK, style.FACTOR_EDGE))
     if total:
         look = style.emphasised(look, total)
+    if figure.id == _MESSAGE:
+        look = look.but(wrap=True)
     sheet.set_cell(row, column, Cell(look, expression=expression, scenario=of))
