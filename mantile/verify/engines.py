@@ -55,7 +55,9 @@ def with_formulas(
         if not fast:
             return _with_stock_model(contents, sheets)
         from mantile.verify.compiled_formulas import CompiledSheets
+        from mantile.verify.scipy_later import import_functions
 
+        import_functions()
         values: Values = {sheet: {} for sheet in sheets}
         for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
             if sheet in values:
