@@ -87,3 +87,14 @@ def test_what_is_no_number(tmp_path: Path, value: str) -> None:
         return
     with pytest.raises(InputError, match=r"cell A1: holds .* expected a number"):
         read_cells(path)
+
+
+def test_order_of_calculation(tmp_path: Path) -> None:
+    """Excel keeps the order of its cells in a part of its own, where addresses of several sheets are equal."""
+    path = written(tmp_path / "order.xlsx")
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(
+            "xl/calcChain.xml", f'<calcChain xmlns="{main}"><c r="A1" i="1"/><c r="A1" i="2"/></calcChain>'
+        )
+    assert read_cells(path).contents["Other"] == {(0, 0): 5}

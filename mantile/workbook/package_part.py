@@ -38,6 +38,7 @@ _TEXTS = {
 _MAX_TEXT = 32_767  # characters, as in Excel
 _SHORT = min(_TEXTS.values())  # no text of so many characters is too long
 _OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
+_CHAIN = "calcChain"  # the part in which Excel keeps the order of its cells, whose addresses it repeats
 _RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
 """What may set a word of a text apart from the font of its cell."""
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
@@ -110,6 +111,7 @@ class Part:
         self._scope: str | None = None
         self._defined = ""
         self._open: list[Element] = []
+        self._has_cells = True
         self._inside = 0  # how deep inside of a cell or a shared text
         self._cell: Place | None = None
         self._kind, self._formula_of = "n", {"": ""}
@@ -161,7 +163,7 @@ class Part:
         self._depth += 1
         if self._text:
             self._text.clear()
-        if tag == "c":
+        if tag == "c" and self._has_cells:
             self._begin_cell(attributes)
             self._inside += 1
         elif self._inside:
@@ -216,7 +218,7 @@ class Part:
         if self._open:
             self._open[-1].append(element)
         else:
-            self.root = element
+            self.root, self._has_cells = element, tag != _CHAIN
         self._open.append(element)
 
     def _other(self, tag: str, attributes: dict[str, str]) -> None:
