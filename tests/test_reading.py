@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 import openpyxl
 import pytest
 import xlsxwriter
+from openpyxl.styles.colors import COLOR_INDEX
+from openpyxl.styles.numbers import BUILTIN_FORMATS
 from openpyxl.worksheet.formula import ArrayFormula
 
 from mantile.library.errors import InputError
+from mantile.workbook.looks import Looks
+from mantile.workbook.number_formats import NUMBERED
+from mantile.workbook.package import Package
 from mantile.workbook.package_part import Formula
 from mantile.workbook.read import read_cells
 
@@ -87,3 +93,28 @@ def test_what_is_no_number(tmp_path: Path, value: str) -> None:
         return
     with pytest.raises(InputError, match=r"cell A1: holds .* expected a number"):
         read_cells(path)
+
+
+def test_order_of_calculation(tmp_path: Path) -> None:
+    """Excel keeps the order of its cells in a part of its own: addresses of several sheets are equal."""
+    path = written(tmp_path / "order.xlsx")
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(
+            "xl/calcChain.xml", f'<calcChain xmlns="{main}"><c r="A1" i="1"/><c r="A1" i="2"/></calcChain>'
+        )
+    assert read_cells(path).contents["Other"] == {(0, 0): 5}
+
+
+def test_numbered_looks() -> None:
+    """Formats and colours that styles name by a number alone are those of openpyxl.
+
+    But for format 44, of which it has lost what divides it.
+    """
+    ours, theirs = dict(NUMBERED), dict(BUILTIN_FORMATS)
+    assert ours.pop(44).replace(";", "") == theirs.pop(44)
+    assert ours == theirs
+    looks = Looks(Package())
+    for number, colour in enumerate(COLOR_INDEX):
+        assert looks.colour(Element("color", indexed=str(number))) == colour[-6:]
+    assert looks.colour(Element("color", indexed=str(len(COLOR_INDEX)))) is None

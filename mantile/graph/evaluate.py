@@ -64,21 +64,23 @@ class Program:
         self.across: list[InCase] = []
         self.words: dict[Words, Members] = {}
         self.steps: list[_Step] = []
-        for node in ancestors(*self.outputs):
-            if isinstance(node, Input):
+        for node in ancestors(*self.outputs):  # the most frequent kinds first
+            if isinstance(node, Apply):
+                self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
+            elif isinstance(node, Quantity):
+                self.steps.append((node, _itself, (node.body,)))
+            elif isinstance(node, Input):
                 self.inputs.append(node)
                 if node.follows is not None:
                     self.steps.append((node, _itself, children(node)))
             elif isinstance(node, Literal):
                 self.literals.append(node)
+            elif isinstance(node, Span):
+                self.steps.append((node, _as_members, node.members))
             elif isinstance(node, InCase):
                 self.across.append(node)
             elif isinstance(node, Words):
                 self.words[node] = Members(node.texts)
-            elif isinstance(node, Apply):
-                self.steps.append((node, OPERATIONS[node.operation].numpy, node.arguments))
-            elif isinstance(node, Span | Quantity):
-                self.steps.append((node, _as_members if isinstance(node, Span) else _itself, children(node)))
 
     def run(self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]] = ()) -> dict[Node, Any]:
         """Values of all nodes.

@@ -224,6 +224,7 @@ class CompiledSheets:
             self._order, self._ordered = self._in_order(sheets), sheets
         values: dict[Place, Any] = {}
         arguments: dict[Area, Any] = {}
+        known: dict[tuple[Any, ...], Any] = {}
         typed = typed or {}
         for ready in self._order:
             columns: dict[int, list[Place]] = defaultdict(list)
@@ -235,11 +236,20 @@ class CompiledSheets:
                 else:
                     columns[id(self._formulas[node][0])].append(node)
             for places in columns.values():
-                self._run(places, arguments, values)
+                self._run(places, arguments, values, known)
         return values
 
-    def _run(self, places: list[Place], arguments: Mapping[Area, Any], values: dict[Place, Any]) -> None:
-        """Work out formulas of one pattern that do not need each other."""
+    def _run(
+        self,
+        places: list[Place],
+        arguments: Mapping[Area, Any],
+        values: dict[Place, Any],
+        known: dict[tuple[Any, ...], Any],
+    ) -> None:
+        """Work out formulas of one pattern that do not need each other.
+
+        Many read the same as others, in another column: `known` has what these came to.
+        """
         pattern = self._formulas[places[0]][0]
         if pattern is None:
             return
@@ -254,10 +264,14 @@ class CompiledSheets:
                 values |= zip(cells, pattern.run_each(rows), strict=True)
                 reads = {place: read for place, read in reads.items() if place not in cells}
         for place, read in reads.items():
-            for number in pattern.values_only:
-                read[number] = read[number].value
-            with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
-                values[place] = pattern.run(read)
+            key = (id(pattern), *map(_told_apart, read))
+            if key not in known:
+                for number in pattern.values_only:
+                    read[number] = read[number].value
+                with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
+                    known[key] = pattern.run(read)
+            if key in known:
+                values[place] = known[key]
 
     def _in_order(self, sheets: Iterable[str]) -> list[Sequence[Place | Area]]:
         """Formulas and the references they have, those together that need only what came before."""
@@ -345,6 +359,12 @@ class CompiledSheets:
         argument = Ranges((place,), {place["name"]: (place, area)})
         argument._value = area
         return argument
+
+
+def _told_apart(argument: Any) -> Any:
+    """What tells an argument of a formula from others: the value of a cell with its type, or the range."""
+    value = argument.value
+    return (type(value[0, 0]), value[0, 0]) if value.size == 1 else id(argument)
 
 
 def _named(sheet: str, row: int, column: int, last_row: int, last_column: int) -> dict[str, Any]:

@@ -15,12 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import openpyxl
-
 from mantile.library.errors import InputError
 from mantile.workbook.package_part import column_number
 from mantile.workbook.read import Cells, Contents, read_cells
-from mantile.workbook.references import Formula
+from mantile.workbook.references import REFERENCE, Formula, reference_of
 
 Place = tuple[str, int, int]
 Values = dict[str, dict[tuple[int, int], Any]]
@@ -55,7 +53,9 @@ def with_formulas(
         if not fast:
             return _with_stock_model(contents, sheets)
         from mantile.verify.compiled_formulas import CompiledSheets
+        from mantile.verify.scipy_later import import_functions
 
+        import_functions()
         values: Values = {sheet: {} for sheet in sheets}
         for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
             if sheet in values:
@@ -93,17 +93,16 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
     import formualizer
 
     contents = _handed(cells, without)
+    read = _read_by_formulas(contents, sheets)
     table = formualizer.Workbook(mode=formualizer.WorkbookMode.Ephemeral)
     for name in sheets:  # all, before any formula refers to one
         table.add_sheet(name)
     for name in sheets:
-        height, width = _extent(contents[name])
-        constants: list[list[Any]] = [[None] * width for _ in range(height)]
         sheet = table.sheet(name)
-        for (row, column), content in contents[name].items():
-            if not isinstance(content, Formula):
-                constants[row][column] = content
-        sheet.set_values_batch(1, 1, height, width, constants)
+        for row, column in read[name]:
+            content = contents[name].get((row, column))
+            if content is not None and not isinstance(content, Formula):
+                sheet.set_value(row + 1, column + 1, content)
         for (row, column), content in contents[name].items():
             if isinstance(content, Formula):
                 with contextlib.suppress(RuntimeError):  # what it cannot parse has no value
@@ -119,6 +118,29 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
             if isinstance(content, Formula)
         }
     return values
+
+
+def _read_by_formulas(contents: Contents, sheets: tuple[str, ...]) -> dict[str, set[tuple[int, int]]]:
+    """Cells of each sheet that formulas refer to: an eighth of them, most are labels."""
+    references = {
+        (match["sheet"] or name, match[0]): match
+        for name in sheets
+        for content in contents[name].values()
+        if isinstance(content, Formula)
+        for match in REFERENCE.finditer(content)
+        if match["text"] is None
+    }
+    read: dict[str, set[tuple[int, int]]] = {name: set() for name in sheets}
+    extents = {name: _extent(contents[name]) for name in sheets}
+    for (name, _), match in references.items():
+        area = reference_of(match, name)
+        if area.sheet in extents:  # as much of a range as the sheet has cells
+            height, width = extents[area.sheet]
+            top, bottom = sorted((area.row, area.last_row))
+            left, right = sorted((area.column, area.last_column))
+            rows, columns = range(top, min(bottom + 1, height)), range(left, min(right + 1, width))
+            read[area.sheet].update((row, column) for row in rows for column in columns)
+    return read
 
 
 def has_formualizer() -> bool:
@@ -145,6 +167,7 @@ def _value_of(found: Any) -> Any:
 def _with_stock_model(contents: Contents, sheets: tuple[str, ...]) -> Values:
     """The same by the package's own model, whose workbook holds only these cells."""
     import formulas
+    import openpyxl
     from formulas.excel import BOOK
 
     workbook = openpyxl.Workbook()

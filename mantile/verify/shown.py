@@ -42,9 +42,10 @@ from mantile.workbook.package_part import column_number, letters
 from mantile.workbook.read import File
 from mantile.workbook.references import plain
 from mantile.workbook.style import Style
-from mantile.workbook.write import frame
+from mantile.workbook.write import frame, rows_of
 
 _COLUMN_KINDS = {1: "label", 2: "unit", 3: "explanation", 4: "source", 5: "id"}
+_POINTS = 0.75  # of a pixel
 _NO_SIZE = 1.0  # points of a row, or signs of a column: less is hidden
 _SQUEEZED = 0.25  # of the size as generated: what is smaller shows nothing
 
@@ -68,6 +69,7 @@ class _Comparison:
         self.file, self.book, self.diff, self.places = file, file.book, diff, file.places
         self.found = Appearance(file.cells.package)
         self.names = [name for name in file.book.sheets if name in file.contents]
+        self._rows: dict[str, dict[int, Line]] = {}
 
     def run(self) -> Iterator[dict[str, Any]]:
         if self.file.other_version:
@@ -207,7 +209,15 @@ class _Comparison:
         if axis:
             return expected.columns.get(number)
         here = self.places.in_book(name, number, 0)
-        return None if here is None else expected.rows.get(here[1])
+        return None if here is None else self._rows_of_book(here[0]).get(here[1])
+
+    def _rows_of_book(self, name: str) -> dict[int, Line]:
+        if name not in self._rows:
+            self._rows[name] = {
+                row.number: Line(row.height * _POINTS, row.folded, row.folded or row.sign)
+                for row in rows_of(self.book.sheets[name])
+            }
+        return self._rows[name]
 
     def _is_filtered(self, name: str, found: SheetAppearance, row: int) -> bool:
         """Whether a filter hides a row, where the book has a filter."""

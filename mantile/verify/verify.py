@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,6 @@ from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
 from mantile.workbook.history import present_name
-from mantile.workbook.lint import calculable
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
 from mantile.workbook.references import plain
@@ -178,9 +177,9 @@ class _Verification:
             for (row, column), content in cells.items():
                 if is_formula(content):
                     belongs = self._belongs((name, row, column))
-                    as_printed = belongs and place_of(name, row, column) not in self.touched
+                    as_printed = belongs and not self._is_touched((name, row, column))
                     possible = belongs or file.other_version
-                    if not as_printed and not (possible and calculable(content, sheets)):
+                    if not as_printed and not (possible and _calculable(content, sheets)):
                         yield name, row, column
 
     def _belongs(self, place: Place) -> bool:
@@ -220,8 +219,12 @@ class _Verification:
             self.sheets[sheet.name].compared += 1
             identifier = sheet.ids.get(row, "")
             self._judge(place, identifier, expected, scale, recomputed, self.engine)
-            if self.report.stored_values and place_of(*place) not in self.touched:
+            if self.report.stored_values and not self._is_touched(place):
                 self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+
+    def _is_touched(self, place: Place) -> bool:
+        """Whether somebody changed what stands in a cell."""
+        return bool(self.touched) and place_of(*place) in self.touched
 
     def _words(self) -> dict[str, Any]:
         """Words that formulas look up, as they stand in the file: whether they are ours is said elsewhere."""
@@ -251,7 +254,7 @@ class _Verification:
             item = otherwise.get(place_of(*place))
             if item is not None:
                 item |= {"value": _json(_at(recomputed, place)), "expected": _json(expected)}
-            elif place_of(*place) not in self.touched and self._has_all_terms(cell.expression, cell.scenario):
+            elif not self._is_touched(place) and self._has_all_terms(cell.expression, cell.scenario):
                 compared.add(place)
                 scale = scale_of(cell.expression, values[cell.scenario])
                 identifier = sheet.ids.get(row, "")
@@ -346,6 +349,13 @@ class _Verification:
                 )
         elif math.isfinite(error):
             sheet.max_relative_error = max(sheet.max_relative_error, error)
+
+
+def _calculable(formula: str, sheets: Container[str]) -> bool:
+    """Whether an engine is handed a formula that is not as generated."""
+    from mantile.workbook.lint import calculable  # which few files need, and imports openpyxl
+
+    return calculable(formula, sheets)
 
 
 def edited_names(file: File) -> list[dict[str, Any]]:
@@ -462,6 +472,8 @@ _ERROR = re.compile(r"#[A-Z0/_]+[!?]?|Err:\d+")
 
 
 def _error(value: Any) -> bool:
+    if isinstance(value, float):
+        return False
     return type(value).__name__ in ("XlError",) or _ERROR.fullmatch(str(value)) is not None
 
 

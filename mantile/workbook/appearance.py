@@ -364,6 +364,7 @@ def _vml(tree: Element) -> Iterator[Drawn]:
             yield Drawn("shown comment" if kind == _NOTE else "shape", (row, column, row, column), text)
 
 
+@lru_cache(maxsize=_MANY)
 def _spaced(text: str) -> str:
     return re.sub(r"(?:_x000[aAdD]_|\s)+", " ", text).strip()
 

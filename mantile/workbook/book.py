@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from xlsxwriter.utility import xl_col_to_name
@@ -312,7 +312,7 @@ class Book:
 
         The base's as seen by a case stays.
         """
-        letter = str(xl_col_to_name(self.column_of(address, column)))
+        letter = _letters(self.column_of(address, column))
         is_base = address.column is None and column >= self.columns
         return (
             f"${letter}" if is_base and address.sheet != self.cases[column - self.columns].sheet else letter
@@ -462,6 +462,12 @@ class _Cells:
         return first.row == last.row and first.column != last.column
 
 
+@cache
+def _letters(column: int) -> str:
+    return str(xl_col_to_name(column))
+
+
+@cache
 def _quoted(sheet: str) -> str:
     return sheet if sheet.isidentifier() else f"'{sheet}'"
 

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from xml.etree.ElementTree import Element
 
-from openpyxl.styles.colors import COLOR_INDEX
-from openpyxl.styles.numbers import BUILTIN_FORMATS
-
-from mantile.workbook.number_formats import Section, normal_number_format
+from mantile.workbook.number_formats import NUMBERED, Section, normal_number_format
 from mantile.workbook.package import Package
 
 BLACK, WHITE = "000000", "FFFFFF"
@@ -19,6 +16,18 @@ _THEME = [WHITE, BLACK, "EEECE1", "1F497D", "4F81BD", "C0504D", "9BBB59", "8064A
 _THEME += ["0000FF", "800080"]
 _THEME_ORDER = ["lt1", "dk1", "lt2", "dk2", "accent1", "accent2", "accent3", "accent4", "accent5", "accent6"]
 _THEME_ORDER += ["hlink", "folHlink"]
+# Colours that styles name by their numbers: from 0 and again from 8 on the basic ones.
+_BASIC = ["000000", "FFFFFF", "FF0000", "00FF00", "0000FF", "FFFF00", "FF00FF", "00FFFF"]
+_PALETTE = [
+    *_BASIC,
+    *_BASIC,
+    *["800000", "008000", "000080", "808000", "800080", "008080", "C0C0C0", "808080"],
+    *["9999FF", "993366", "FFFFCC", "CCFFFF", "660066", "FF8080", "0066CC", "CCCCFF"],
+    *["000080", "FF00FF", "FFFF00", "00FFFF", "800080", "800000", "008080", "0000FF"],
+    *["00CCFF", "CCFFFF", "CCFFCC", "FFFF99", "99CCFF", "FF99CC", "CC99FF", "FFCC99"],
+    *["3366FF", "33CCCC", "99CC00", "FFCC00", "FF9900", "FF6600", "666699", "969696"],
+    *["003366", "339966", "003300", "333300", "993300", "993366", "333399", "333333"],
+]
 _AUTOMATIC = 64  # colours of the system from here on: text, then paper
 _NO = ("0", "false", "none", "off")
 _SYMBOLS = ("wingdings", "webdings", "symbol", "marlett", "zapf", "dingbats")
@@ -77,7 +86,7 @@ class Looks:
             (package.trees[name] for name in package.trees if name.endswith("/styles.xml")),
             Element("styleSheet"),
         )
-        self.forms = dict(BUILTIN_FORMATS) | {
+        self.forms = NUMBERED | {
             int(form.get("numFmtId", "0")): form.get("formatCode", "")
             for form in self.tree.iterfind("numFmts/numFmt")
         }
@@ -143,7 +152,7 @@ class Looks:
             base = self.theme[number] if number < len(self.theme) else None
         else:
             number = int(element.get("indexed", str(_AUTOMATIC)))
-            base = COLOR_INDEX[number][-6:] if number < min(_AUTOMATIC, len(COLOR_INDEX)) else None
+            base = _PALETTE[number] if number < len(_PALETTE) else None
         return base if base is None else _tinted(base, float(element.get("tint", "0")))
 
     @cached_property

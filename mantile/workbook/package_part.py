@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -36,12 +36,15 @@ _TEXTS = {
     "firstFooter": 1_000,
 }
 _MAX_TEXT = 32_767  # characters, as in Excel
+_SHORT = min(_TEXTS.values())  # no text of so many characters is too long
 _OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
+_CHAIN = "calcChain"  # the part in which Excel keeps the order of its cells, whose addresses it repeats
 _RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
 """What may set a word of a text apart from the font of its cell."""
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
 _ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 _LAST = (1_048_576, 16_384)
+_ADDRESSES = 65_536  # of which it is remembered where they stand: sheets have many in common
 # [1]Sheet!A1, 'folder/[other.xlsx]Sheet'!A1 and program|topic!item, outside of texts.
 _OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
 
@@ -108,6 +111,7 @@ class Part:
         self._scope: str | None = None
         self._defined = ""
         self._open: list[Element] = []
+        self._has_cells = True
         self._inside = 0  # how deep inside of a cell or a shared text
         self._cell: Place | None = None
         self._kind, self._formula_of = "n", {"": ""}
@@ -138,6 +142,7 @@ class Part:
             if isinstance(error, InputError):
                 raise
             raise self.refuse(f"expected XML: {error}") from error
+        self._limit()
         if last:
             self.counts.area += self._last_row * self._last_column
             self._area(f"{self._last_row:,} rows and {self._last_column:,} columns")
@@ -153,11 +158,12 @@ class Part:
         raise self.refuse("declares a document type or entities (<!DOCTYPE); expected plain XML")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        tag, counts = self._tags[name], self.counts
-        counts.elements += 1
+        tag = self._tags[name]
+        self.counts.elements += 1
         self._depth += 1
-        self._text.clear()
-        if tag == "c":
+        if self._text:
+            self._text.clear()
+        if tag == "c" and self._has_cells:
             self._begin_cell(attributes)
             self._inside += 1
         elif self._inside:
@@ -168,9 +174,15 @@ class Part:
                 self._begin_text(tag, attributes)
         elif tag == "si":
             self._inside += 1
-            counts.texts.append("")
+            self.counts.texts.append("")
         else:
             self._build(tag, attributes)
+        if self._depth > MAX_DEPTH:
+            self._limit()
+
+    def _limit(self) -> None:
+        """Refuse too many elements; cells have a limit of their own."""
+        counts = self.counts
         if counts.elements > MAX_ELEMENTS or counts.others > MAX_OTHERS or self._depth > MAX_DEPTH:
             raise self.refuse(
                 f"XML of {counts.elements:,} elements, {counts.others:,} of them not of cells, "
@@ -188,6 +200,7 @@ class Part:
         if tag not in _OF_CELLS:
             self.counts.others += 1
             self._other(tag, attributes)
+            self._limit()
         self._phonetic = self._phonetic or tag == "rPh"
         if tag == "rPr":
             self._runs.append(Element(tag))
@@ -199,12 +212,13 @@ class Part:
         if tag not in _OF_CELLS:
             self.counts.others += tag != "row"
             self._other(tag, attributes)
+        self._limit()
         tags = self._tags
         element = Element(tag, {tags[key]: value for key, value in attributes.items()})
         if self._open:
             self._open[-1].append(element)
         else:
-            self.root = element
+            self.root, self._has_cells = element, tag != _CHAIN
         self._open.append(element)
 
     def _other(self, tag: str, attributes: dict[str, str]) -> None:
@@ -261,21 +275,21 @@ class Part:
         self._count()
         address = attributes.get("r")
         if address is None:
-            self._column += 1
+            cell = (self._row - 1, self._column)
+        elif (found := _place(address)) is not None:
+            cell = found
         else:
-            match = _ADDRESS.fullmatch(address)
-            if match is None:
-                raise self.refuse(f"cell {address!r:.60}; expected an address such as A1")
-            self._row, self._column = int(match[2]), column_number(match[1])
-        cell = self._cell = (self._row - 1, self._column - 1)
-        if self._row > _LAST[0] or self._column > _LAST[1] or cell in self.looks:
+            raise self.refuse(f"cell {address!r:.60}; expected an address such as A1")
+        self._cell = cell
+        row, column = self._row, self._column = cell[0] + 1, cell[1] + 1
+        if row > _LAST[0] or column > _LAST[1] or cell in self.looks:
             raise self.refuse(
                 f"{self._at('c')} stands {'twice' if cell in self.looks else 'outside of any sheet'}"
             )
-        self._last_row, self._last_column = (
-            max(self._last_row, self._row),
-            max(self._last_column, self._column),
-        )
+        if row > self._last_row:
+            self._last_row = row
+        if column > self._last_column:
+            self._last_column = column
         self._kind = attributes.get("t", "n")
         self._said, self._inline, self._written = "", "", None
         look = attributes.get("s", "0")
@@ -287,9 +301,10 @@ class Part:
         self._depth -= 1
         tag, text = self._tags[name], ""
         if self._text:
-            text = "".join(self._text)
+            text = self._text[0] if len(self._text) == 1 else "".join(self._text)
             self._text.clear()
-            self._judge(tag, text)
+            if len(text) > _SHORT or tag in _FORMULAS:
+                self._judge(tag, text)
         if not self._inside:
             self._open.pop().text = text
             if tag == "definedName":
@@ -391,6 +406,13 @@ def reaches_out(formula: str) -> bool:
     if "[" not in formula and "|" not in formula:
         return False
     return any(_OUTSIDE.search(part) for part in formula.split('"')[::2])
+
+
+@lru_cache(maxsize=_ADDRESSES)
+def _place(address: str) -> Place | None:
+    """Row and column from 0 of an address such as A1; None for what is none."""
+    match = _ADDRESS.fullmatch(address)
+    return None if match is None else (int(match[2]) - 1, column_number(match[1]) - 1)
 
 
 @cache

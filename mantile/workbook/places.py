@@ -92,8 +92,9 @@ class Places:
         self, book: EstimateBook, contents: Contents, names: Mapping[str, str], other_version: bool
     ) -> None:
         self.book, self.contents, self.other_version = book, contents, other_version
-        self.book_ids = dict(_book_ids(book))
-        self.file_ids = dict(_file_ids(book, contents, other_version))
+        id_columns = {name: id_column(sheet) for name, sheet in book.sheets.items()}
+        self.book_ids = dict(_book_ids(book, id_columns))
+        self.file_ids = dict(_file_ids(contents, id_columns, other_version))
         self.shared = {
             figure.id
             for figure, address in book.addresses.items()
@@ -366,9 +367,9 @@ def _written(reference: Reference, token: Any, counts: Any) -> str:
     return "{" + ",".join(row(number) for number in numbers if counts(sheet, number)) + "}"
 
 
-def _book_ids(book: EstimateBook) -> Iterator[tuple[Row, RowId]]:
+def _book_ids(book: EstimateBook, columns: Mapping[str, int | None]) -> Iterator[tuple[Row, RowId]]:
     for name, sheet in book.sheets.items():
-        column = id_column(sheet)
+        column = columns[name]
         for row, identifier in sheet.ids.items():
             if column is not None and (cell := sheet.cells.get((row, column))) and cell.text == identifier:
                 section = sheet.cells.get((row, 0))
@@ -386,9 +387,11 @@ def id_column(sheet: Sheet) -> int | None:
     return columns.most_common(1)[0][0] if columns else None
 
 
-def _file_ids(book: EstimateBook, contents: Contents, other_version: bool) -> Iterator[tuple[Row, RowId]]:
+def _file_ids(
+    contents: Contents, columns: Mapping[str, int | None], other_version: bool
+) -> Iterator[tuple[Row, RowId]]:
     for name, cells in contents.items():
-        column = id_column(book.sheets[name]) if name in book.sheets else None
+        column = columns.get(name)
         if column is None:
             continue
         for (row, at), text in cells.items():

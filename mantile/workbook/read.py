@@ -57,7 +57,7 @@ class File:
         """Formulas or constants by sheet and cell, as they stand in the file."""
         return self.cells.contents
 
-    @property
+    @cached_property
     def other_version(self) -> bool:
         """Whether another version of Mantile made it."""
         return self.book.bundle.generator != GENERATOR

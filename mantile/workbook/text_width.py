@@ -37,6 +37,7 @@ _BROKEN = 0.85  # of a line that a word fills which is broken, where programs lo
 _POINT = 4 / 3  # pixels
 _LINE = 1.22  # height of a line, of the size
 _TEXTS = 65_536  # of which it is remembered how many lines they take; many stand in several rows
+_WIDEST = 0.9  # letter, as a share of the size
 _PADDING = 5  # pixels that a cell leaves beside its text
 
 
@@ -46,13 +47,20 @@ def width(text: str, size: float, *, mono: bool = False) -> float:
     return ems * size * _POINT * _ROUNDED
 
 
-@lru_cache(maxsize=_TEXTS)
 def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     """Lines that a text takes in a column. A word that is too long, such as an id, is broken anywhere.
 
     Example:
         lines("a text that is wrapped", 10, 80)    # 2
     """
+    widest = len(text) * _WIDEST * size * _POINT * _ROUNDED
+    if widest <= pixels - _PADDING and "\n" not in text:  # as most texts do, whatever their letters
+        return 1
+    return _lines(text, size, pixels, mono)
+
+
+@lru_cache(maxsize=_TEXTS)
+def _lines(text: str, size: float, pixels: float, mono: bool) -> int:
     room = max(pixels - _PADDING, size)
     count, blank = 0, width(" ", size, mono=mono)
     for part in text.split("\n"):
@@ -70,6 +78,7 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     return count
 
 
+@lru_cache(maxsize=_TEXTS)
 def cut_to(text: str, size: float, pixels: float) -> str:
     """As much of a text as one line of a column shows, with a sign where some is left out."""
     if width(text, size) <= pixels - _PADDING:
@@ -79,6 +88,7 @@ def cut_to(text: str, size: float, pixels: float) -> str:
     return text.rstrip(" ,;") + "…"
 
 
+@lru_cache(maxsize=_TEXTS)
 def height(count: int, size: float) -> float:
     """Pixels of the height of a row with so many lines."""
     return ceil(count * size * _POINT * _LINE + 1)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet
@@ -144,16 +144,12 @@ class _Writer:
         self._page(worksheet, sheet)
 
     def _rows(self, worksheet: Any, sheet: Sheet) -> None:
-        """Heights of rows, and outlines: the sign that opens a group stands on the row above it."""
-        folded = {row for first, last in sheet.folds for row in range(first, last + 1)}
-        signs = {first - 1 for first, _ in sheet.folds}
         worksheet.outline_settings(True, False, True, False)
-        for row in sorted({*sheet.heights, *folded, *signs}):
-            options = {"level": 1, "hidden": True} if row in folded else {}
-            if row in signs:
+        for row in rows_of(sheet):
+            options = {"level": 1, "hidden": True} if row.folded else {}
+            if row.sign:
                 options["collapsed"] = True
-            height = sheet.heights.get(row, sheet.default_height or 20)
-            worksheet.set_row_pixels(row, height, None, options)
+            worksheet.set_row_pixels(row.number, row.height, None, options)
 
     def _guard(self, worksheet: Any, sheet: Sheet) -> None:
         """Let formulas of a sheet that is not protected ask before they are typed over."""
@@ -312,7 +308,10 @@ class _Writer:
 
 
 class _Frame(_Writer):
-    """All of a book but what its cells say; on a sheet of their own, empty cells in each of its styles."""
+    """All of a book but its rows and what its cells say.
+
+    On a sheet of their own stand empty cells in each of its styles.
+    """
 
     def __init__(self, book: Book, stream: BytesIO) -> None:
         self.book = book
@@ -330,6 +329,11 @@ class _Frame(_Writer):
             if cell.link:
                 worksheet.write_url(row, column, cell.link, self._format(cell.style), string=" ")
 
+    def _rows(self, worksheet: Any, sheet: Sheet) -> None:
+        """Only where charts take their places from them: they are many, and `rows_of` tells all of them."""
+        if sheet.charts:
+            super()._rows(worksheet, sheet)
+
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
         for look, row in self.styles.items():
@@ -337,7 +341,7 @@ class _Frame(_Writer):
 
 
 def frame(book: Book) -> tuple[BytesIO, dict[Style, int]]:
-    """A file of all that a book shows beside what its cells say, made in a fraction of the time.
+    """A file of all that a book shows beside its rows and what its cells say, made in a fraction of the time.
 
     Returns:
         The file, and the rows in which its hidden sheet has an empty cell in each style of the book.
@@ -415,6 +419,24 @@ def printed_width(sheet: Sheet) -> float:
 def _fits_a4(sheet: Sheet) -> bool:
     """Whether the smallest text keeps its size on A4."""
     return printed_width(sheet) * style.PRINTED <= _PAGE_WIDTH * _SPARE
+
+
+class Row(NamedTuple):
+    """A row whose height or place in an outline is stated; pixels."""
+
+    number: int
+    height: float
+    folded: bool
+    sign: bool
+
+
+def rows_of(sheet: Sheet) -> Iterator[Row]:
+    """Heights of rows, and outlines: the sign that opens a group stands on the row above it."""
+    folded = {row for first, last in sheet.folds for row in range(first, last + 1)}
+    signs = {first - 1 for first, _ in sheet.folds}
+    for row in sorted({*sheet.heights, *folded, *signs}):
+        height = sheet.heights.get(row, sheet.default_height or 20)
+        yield Row(row, height, row in folded, row in signs)
 
 
 def screen_zoom(sheet: Sheet) -> int:
