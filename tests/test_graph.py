@@ -374,6 +374,7 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.join("n = ", q.rounded(D, 1)), "n = 0.3"),
     ],
     "percent": [(q.percent(D, 1), "25%"), (q.join(q.percent(A + D, 0), " of ", WORD), "325% of beta")],
+    "until": [(q.until(WORD, "t"), "be"), (q.until(WORD, ";"), "beta")],
     "join": [(q.join("n = ", q.text(A, "0"), " of ", WORD), "n = 3 of beta")],
 }
 

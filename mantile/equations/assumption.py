@@ -8,7 +8,18 @@ from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import number_in, usual, usual_unit
 from mantile.equations.override import unless_overridden
 from mantile.equations.sensitivity import SensitivityInput
-from mantile.graph.quantity import Input, Named, Node, Quantity, Value, absolute, defined, number_of, where
+from mantile.graph.quantity import (
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Value,
+    absolute,
+    defined,
+    number_of,
+    until,
+    where,
+)
 
 TYPED, TYPED_SOURCE = "typed", "typed into its cell since"
 """Status and source of an input that was edited."""
@@ -57,7 +68,7 @@ def assumption(item: SensitivityInput, generated: Value) -> Assumption:
 
 
 def origin(item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] | None) -> Origin:
-    """How an input is known and where it comes from, live.
+    """How an input is known and where it comes from, live; of a long source what stands before a semicolon.
 
     Args:
         changed: whether it is another than when the file was made.
@@ -69,7 +80,12 @@ def origin(item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] |
     )
     return (
         Quantity(f"assumption.{item.id}.status", f"Status, {item.label}", "1", status),
-        Quantity(f"assumption.{item.id}.source", f"Source, {item.label}", "1", source),
+        Quantity(
+            f"assumption.{item.id}.source",
+            f"Source, {item.label}",
+            "1",
+            until(source, ";") if found else source,
+        ),
     )
 
 

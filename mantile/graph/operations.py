@@ -379,6 +379,10 @@ def _join(left: Any, right: Any) -> Any:
     return np.char.add(left, right)
 
 
+def _until(value: Any, sign: Any) -> Any:
+    return str(value).partition(str(sign))[0] if np.ndim(value) == 0 and isinstance(value, str) else math.nan
+
+
 def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any) -> Any:
         if _is_text(left) != _is_text(right):  # a text is more than any number
@@ -438,6 +442,7 @@ _TABLE = (
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
     Operation("rounded",       _rounded,                   "ROUND({0},{1})",      "{0}",                                ATOM,       "truth"),
     Operation("percent",       _percent,                   'ROUND(({0})*100,{1})&"%"', "{0}",                           ATOM,       "truth"),
+    Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip
 # ruff: enable[E501]

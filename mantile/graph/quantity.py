@@ -520,6 +520,11 @@ def percent(operand: Operand, digits: int) -> Apply:
     return apply("percent", operand, Literal(digits))
 
 
+def until(words: Operand, sign: str) -> Apply:
+    """A text up to a sign, or all of it."""
+    return apply("until", words, Literal(sign))
+
+
 def join(*parts: Operand) -> Apply:
     """Texts one after the other."""
     first, *rest = parts

@@ -154,8 +154,8 @@ def assumptions_sheet(
             f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [42, 300, 92, 72, 80, 72, 62, 330, 92, 56, 56, 56]
-    sheet.default_height = 22
+    sheet.widths = [36, 330, 64, 68, 86, 66, 60, 324, 90, 62, 62, 62]
+    sheet.default_height = 20
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
     for column, head in enumerate(_HEADS):

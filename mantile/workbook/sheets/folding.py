@@ -14,7 +14,6 @@ from itertools import takewhile
 from mantile.equations.graph import PROFILED
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
-from mantile.equations.typed import TOLD
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
 
@@ -29,7 +28,7 @@ OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CA
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
-_FAULTS = tuple(name for name in TOLD if not name.endswith("first"))  # which the message tells in words
+_FAULTS = ("typed.faults", "typed.message", "typed.figures.faults", "typed.figures.message")
 # On Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = ("measured.error.", "measured.in_use.", "measured.lowest.", "measured.highest.")
 _LISTED = 5  # titles of blocks that are named
@@ -70,7 +69,7 @@ def folded_blocks(
     On Inputs, Edits, Cost, Calibration and the sheets of the library blocks without anything open fold away
     together, under the first of them.
     """
-    together = sheet in (*LIBRARY, INPUTS_SHEET, EDITS_SHEET, CALIBRATION, "Cost")
+    together = sheet in (*LIBRARY, INPUTS_SHEET, MODEL_SHEET, EDITS_SHEET, CALIBRATION, "Cost")
     closed = [together and all(folded(sheet, section, used)) for section in sections]
     joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
     said: list[str] = []
