@@ -57,7 +57,7 @@ def test_origins_are_those_of_the_row_in_use() -> None:
         after = _shown(book, {place(book, "inputs.accelerator"): chip})
         other = _shown(_made(accelerator=chip), {})
         changed = {identifier for identifier in after if after[identifier] != before[identifier]}
-        assert len(changed) > 2
+        assert "cost.price" in changed
         assert {key: after[key] for key in other} == other, chip
 
 

@@ -16,6 +16,7 @@ from mantile.graph.quantity import (
     Value,
     absolute,
     defined,
+    join,
     number_of,
     until,
     where,
@@ -25,8 +26,17 @@ TYPED, TYPED_SOURCE = "typed", "typed into its cell since"
 """Status and source of an input that was edited."""
 
 
-Origin = tuple[Quantity, Quantity]
-"""How a figure is known, and where it comes from."""
+@dataclass(frozen=True)
+class Origin:
+    """How a figure is known, and where it comes from."""
+
+    status: Quantity
+    source: Quantity
+
+    @property
+    def words(self) -> Node:
+        """Both in a line."""
+        return join(self.status, ": ", self.source)
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ def origin(item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] |
         where(changed > 0, TYPED, item.status),
         where(changed > 0, TYPED_SOURCE, item.source),
     )
-    return (
+    return Origin(
         Quantity(f"assumption.{item.id}.status", f"Status, {item.label}", "1", status),
         Quantity(
             f"assumption.{item.id}.source",

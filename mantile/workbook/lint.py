@@ -105,6 +105,8 @@ FUNCTIONS = {
     "SQRT",
     "CHOOSE",
     "LARGE",
+    "LEFT",
+    "FIND",
     "RANK",
     "ISBLANK",
     "ISERROR",

@@ -134,14 +134,14 @@ class Figures:
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
             value = where(figure > 0, value, NOT_KNOWN)
-        name = beside("quantity", each.cell.label)
         cell = each.cell
+        name = beside("quantity", index(words((cell,), "quantity"), 1))
         why = Words((cell,), HOW, (self.reasons.get(cell.id) or origin(cell)[0],))
         cells: dict[str, Named] = {
             "key": fixed_text(f"{line}.key", key),
             "value": looked(f"{line}.value", value),
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
-            "id": looked(f"{line}.id", beside("id", each.cell.id)),
+            "id": looked(f"{line}.id", beside("id", index(words((cell,), "id"), 1))),
             "status": looked(f"{line}.status", beside("source", OWN)),
             "said": looked(f"{line}.said", beside(HOW, index(why, 1))),
         }

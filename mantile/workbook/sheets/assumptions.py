@@ -212,7 +212,7 @@ def _assumption(
     figures = assumption(item, generated)
     origins = origin(item, figures.changed, found.sources.get(item.figure))
     _words(sheet, row, f"A-{number:02d}", statement(item), used)
-    _origin(book, sheet, row, origins)
+    _origin(book, sheet, row, (origins.status, origins.source))
     integer = isinstance(item.figure, Input) and item.figure.integer
     _figures(book, sheet, row, figures, integer, book.link_to(item.figure))
     sheet.ids[row] = item.id

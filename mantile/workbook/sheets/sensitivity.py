@@ -19,7 +19,7 @@ from mantile.equations.sensitivity import (
     SensitivityInput,
     sensitivity,
 )
-from mantile.graph.quantity import Input, Quantity, join
+from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -154,8 +154,8 @@ class SensitivitySheet:
         """How each input is known and where it comes from, as Assumptions says."""
         for row, identifier in self.sheet.ids.items():
             if identifier in origins:
-                status, source = origins[identifier]
-                self.sheet.set_formula(row, _SOURCE, join(status, ": ", source), style.SOURCE.but(wrap=False))
+                said = origins[identifier].words
+                self.sheet.set_formula(row, _SOURCE, said, style.SOURCE.but(wrap=False))
 
     def _grid(self, row: int) -> int:
         """The cost of output tokens of the base scenario by utilisation and price; the row after it."""
