@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -392,3 +393,21 @@ def test_formualizer_is_handed_no_formula_that_could_reach_out(tmp_path: Path) -
     book.save(tmp_path / "run.xlsx")
     values = with_formualizer(read_cells(tmp_path / "run.xlsx"), ("Sheet",), [("Sheet", 0, 0)])["Sheet"]
     assert values == {(1, 0): 7, (2, 0): None}
+
+
+def test_scipy_is_imported_by_those_functions_alone_that_need_it() -> None:
+    """None of ours does, and the others work nevertheless."""
+    code = """
+import sys
+from mantile.verify.scipy_later import import_functions
+import_functions()
+from formulas.functions import get_functions, stat
+functions = get_functions()
+assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)
+assert functions["MAX"](1, 3) == 3
+assert abs(functions["NORM.S.INV"](0.975) - 1.959963984540054) < 1e-12
+assert stat.interp1d([0, 1], [0, 2])(0.5) == 1
+import_functions()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

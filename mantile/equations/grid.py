@@ -17,7 +17,7 @@ from mantile.graph.quantity import (
     is_number,
     where,
 )
-from mantile.graph.rewrite import GraphRewrite
+from mantile.graph.rewrite import GraphRewrite, order
 from mantile.graph.rows import Rows
 
 GRID = "Utilisation and price"
@@ -52,14 +52,13 @@ def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
     cells: dict[tuple[int, str], Quantity] = {}
     rows.add(STEP)
     originals = [figure for section in cost.sections for figure in section.figures()]
+    roots = order(cost.usd_per_hour, cost.output_per_second)
     for percent in UTILISATIONS:
         used = defined(
             f"grid.used{percent}", f"Utilisation, {percent} %", "1", percent / 100, "of the paid hours"
         )
         prefix, suffix = f"grid.used{percent}.", f", {percent} % used"
-        rewrite = GraphRewrite(
-            {utilisation: used}, (), prefix, suffix, (cost.usd_per_hour, cost.output_per_second)
-        )
+        rewrite = GraphRewrite({utilisation: used}, (), prefix, suffix, roots)
         hourly, tokens = rewrite.rewrite(cost.usd_per_hour), rewrite.rewrite(cost.output_per_second)
         again = (rewrite.rewritten.get(figure) for figure in originals)
         made = tuple(figure for figure in again if isinstance(figure, Quantity))

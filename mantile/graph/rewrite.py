@@ -83,15 +83,17 @@ class GraphRewrite:
         affected: set[Node] = {node for node, other in self._rewritten.items() if other is not node}
         affected |= self._copied
         while True:
-            before = len(affected)
+            again = False
             for node, parts in order:
                 if isinstance(node, Input) and node.fixed:
                     continue  # what a file holds is the same in all cases
                 if node not in self._rewritten and node not in affected and not affected.isdisjoint(parts):
                     affected.add(node)
                 if isinstance(node, Span) and node in affected:
-                    affected |= {member for member in node.members if isinstance(member, Quantity)}
-            if len(affected) == before:
+                    others = {member for member in node.members if isinstance(member, Quantity)} - affected
+                    affected |= others
+                    again = again or bool(others)  # what follows from them may stand before the span
+            if not again:
                 return affected
 
     def _private(self, figure: Private) -> Private:
