@@ -449,13 +449,13 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
-        block = height(first, last)
         shown = [row for row in range(first, last + 1) if row not in folded]
-        alone = used + height(first, shown[min(_BEGINNING, len(shown)) - 1]) > page if shown else False
+        block = height(first, last)
+        alone = bool(shown) and used + height(first, shown[:_BEGINNING][-1]) > page
         full = alone or used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
         if used + block > page and block <= page - head and full:
             yield first
             used = head
-        used += block
-        while used > page:
-            used -= page - head
+        for row in shown:  # a row is never cut
+            high = height(row, row)
+            used = (head if used + high > page else used) + high
