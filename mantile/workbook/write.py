@@ -35,7 +35,6 @@ _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
 _BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
 _WIDER = 2**0.5  # A3 against A4, on both sides
-_FOOTER = 10  # points; it is scaled with the sheet
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 _NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
@@ -289,7 +288,7 @@ class _Writer:
         worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
         worksheet.center_horizontally()
         document = self.book.document
-        grey = f"&{_FOOTER}&K{style.GREY[1:]}"
+        grey = f"&K{style.GREY[1:]}"  # in the size of the workbook's font, which print scales
         left = " · ".join(part for part in (document.company.replace("&", "&&"), "&F", sheet.name) if part)
         worksheet.set_footer(f"&L{grey}{left}&R{grey}{document.footer} · page &P of &N")
         if sheet.repeat_rows:
