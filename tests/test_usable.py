@@ -147,6 +147,17 @@ def test_the_standard_workbook_prints_on_forty_pages(books: dict[str, EstimateBo
     assert sum(pages.values()) <= 40
 
 
+def test_no_head_stands_alone_at_the_end_of_a_page(books: dict[str, EstimateBook]) -> None:
+    """Air, the head of a block and its first row stay together; bands of Plan are not cut."""
+    for book in books.values():
+        for name, sheet in book.sheets.items():
+            cut, folded = set() if sheet.one_page else set(_ends(sheet)[1]), _folded(sheet)
+            for first, last in sheet.blocks:
+                shown = [row for row in range(first, last + 1) if row not in folded]
+                together = shown[1:] if name == "Plan" else shown[1:3]
+                assert not cut & set(together), (name, first)
+
+
 @pytest.mark.exhaustive
 def test_a_column_stands_ready_for_a_further_scenario(estimates: dict[str, Estimate], tmp_path: Path) -> None:
     """Typing a value is enough; without one there is no scenario."""
@@ -223,17 +234,23 @@ def _scale(sheet: Sheet) -> float:
 
 
 def _pages(sheet: Sheet) -> int:
-    """A page ends where it is full, or before a block that would be cut."""
+    return _ends(sheet)[0]
+
+
+def _ends(sheet: Sheet) -> tuple[int, list[int]]:
+    """Pages, and the rows before which one ends because it is full, not before a block that would be cut."""
     last = sheet.print_area[2] if sheet.print_area else max(row for row, _ in sheet.cells)
     folded, page, breaks = _folded(sheet), print_scale(sheet)[1], set(page_breaks(sheet))
-    head = sum(sheet.heights.get(row, 20) for row in range(*sheet.repeat_rows or (0, 0)))
-    pages, used = 1, 0.0
+    first_head, last_head = sheet.repeat_rows or (0, -1)
+    head = sum(sheet.heights.get(row, 20) for row in range(first_head, last_head + 1))
+    pages, used, full = 1, 0.0, []
     for row in range(last + 1):
         high = 0 if row in folded else sheet.heights.get(row, sheet.default_height or 20)
         if row in breaks or used + high > page:
+            full += [row] if row not in breaks else []
             pages, used = pages + 1, head
         used += high
-    return pages
+    return pages, full
 
 
 def _shrunk(sheet: Sheet, column: int, cell: Cell) -> float:

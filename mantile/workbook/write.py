@@ -35,7 +35,6 @@ _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
 _BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
 _WIDER = 2**0.5  # A3 against A4, on both sides
-_FOOTER = 10  # points; it is scaled with the sheet
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
 _NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
@@ -285,7 +284,7 @@ class _Writer:
         worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
         worksheet.center_horizontally()
         document = self.book.document
-        grey = f"&{_FOOTER}&K{style.GREY[1:]}"
+        grey = f"&K{style.GREY[1:]}"  # in the size of the workbook's font, which print scales
         left = " · ".join(part for part in (document.company.replace("&", "&&"), "&F", sheet.name) if part)
         worksheet.set_footer(f"&L{grey}{left}&R{grey}{document.footer} · page &P of &N")
         if sheet.repeat_rows:
@@ -471,13 +470,13 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
     used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
     for first, last in sheet.blocks:
-        block = height(first, last)
         shown = [row for row in range(first, last + 1) if row not in folded]
-        alone = used + height(first, shown[min(_BEGINNING, len(shown)) - 1]) > page if shown else False
+        block = height(first, last)
+        alone = bool(shown) and used + height(first, shown[:_BEGINNING][-1]) > page
         full = alone or used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
         if used + block > page and block <= page - head and full:
             yield first
             used = head
-        used += block
-        while used > page:
-            used -= page - head
+        for row in shown:  # a row is never cut
+            high = height(row, row)
+            used = (head if used + high > page else used) + high
