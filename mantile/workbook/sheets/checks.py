@@ -10,7 +10,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
 from mantile.workbook.text_width import cut_to
 
-_SIDE = 84  # width of a side of a further scenario
+_SIDE = 104  # width of a side of a further scenario
 HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
 _OF_BASE = {"left": "A · left", "right": "A · right", "difference": "A · difference"}
 _SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
