@@ -98,8 +98,8 @@ FIGURES = (
     ("datatype.bf16.bits", "x", "Bits per value, Hardware!"),
     ("evidence.tpot.p50.unseen", 0, "TPOT, p50, Serving!"),
     ("cost.idle_share", EMPTY, "Idle power, share of the limit, Cost!"),
-    ("cost.life", "four", "holds 0 numbers; expected a number from 0.5 to 20"),
-    ("offer.most_days", EMPTY, "holds 0 numbers; expected a number from 0 to 3,660 in day"),
+    ("cost.life", "four", "a figure is missing or cannot be; expected a number from 0.5 to 20"),
+    ("offer.most_days", EMPTY, "a figure is missing or cannot be; expected a number from 0 to 3,660 in day"),
 )
 # What is typed into the cell of an override, and the check that fails.
 OVERRIDES = (

@@ -75,7 +75,7 @@ def trace(
         tables[over(metric)] = table
         if via:
             tables[over_via(metric)] = via
-    keys = {figure: figures.of(figure) for figure in further}
+    keys = {figure: figures.of(figure, brief=True) for figure in further}
     stated = {figure: figures.lines[key] for figure, key in keys.items()}
     listed = figures.table
     return Trace(

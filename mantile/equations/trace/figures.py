@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
@@ -43,6 +43,8 @@ from mantile.graph.quantity import (
     where,
 )
 
+_SHOWN = ("value", "name", "id")
+
 
 @dataclass
 class Figures:
@@ -77,17 +79,20 @@ class Figures:
         """All lines so far."""
         return tuple(self.lines.values())
 
-    def of(self, figure: Named, key: str = "") -> str:
+    def of(self, figure: Named, key: str = "", brief: bool = False) -> str:
         """The key of the line of a figure in use, which is made where there is none yet.
 
         Args:
             key: its id if empty.
+            brief: of a figure that no path leads to, status and source are enough.
         """
         key = key or figure.id
         if key not in self.lines:
             line = f"figure.{len(self.lines)}"
             if isinstance(figure, Quantity) and figure in self.overridable:
-                self.lines[key] = self._library(line, key, figure)
+                whole = self._library(line, key, figure)
+                cells = {role: cell for role, cell in whole.cells.items() if not brief or role not in _SHOWN}
+                self.lines[key] = replace(whole, cells=cells)
             else:
                 self.lines[key] = self._stated(line, key, figure)
         return key

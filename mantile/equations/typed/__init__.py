@@ -10,14 +10,13 @@ names the first cell that holds what cannot be, what it holds and what is expect
     figures of profiles    a check fails that names the table
 """
 
-from mantile.equations.typed.cells import AN_ERROR, TOLD, Faults, Typed
+from mantile.equations.typed.cells import AN_ERROR, Faults, Typed
 from mantile.equations.typed.dimensions import Dimensions, dimensions_typed
 from mantile.equations.typed.figures import FigureTables, figure_tables
 from mantile.equations.typed.inputs import USED, TypedInput, TypedInputs, typed_inputs
 
 __all__ = [
     "AN_ERROR",
-    "TOLD",
     "USED",
     "Dimensions",
     "Faults",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mantile.graph.quantity import (
@@ -30,10 +30,6 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 
 AN_ERROR, NO_FAULT = "an error", "–"
-TOLD = tuple(
-    f"typed.{of}{row}" for of in ("", "dimensions.", "figures.") for row in ("faults", "first", "message")
-)
-"""Rows that say which cells hold what cannot be; the others lead there."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,6 @@ def first_fault(
     count: Node,
     valid: Sequence[Quantity],
     told: tuple[Sequence[Named], Sequence[Named], Sequence[Named]],
-    said: Callable[[Quantity], Node] | None = None,
 ) -> Faults:
     """The rows that count what cannot be, and say the first of it in words.
 
@@ -188,27 +183,34 @@ def first_fault(
         count: of all cells.
         valid: 1 for each that can be.
         told: of each the words for its cell, what it holds, and what is expected.
-        said: what it holds, in words; by default in quotes.
     """
-    faults = rows(
-        "faults", f"Cells of {what} that hold what cannot be", "flag", count - sum_range(span(valid))
-    )
-    place = rows("first", "The first of them", "number", where(faults > 0, match(0, span(valid)), 1))
-    cell, content, expected = (
-        rows(
-            f"first.{name}",
-            f"The first: {label}",
-            "1",
-            where(faults > 0, index(span(members), place), NO_FAULT),
-        )
-        for (name, label), members in zip(
-            (("cell", "its cell"), ("content", "what is there"), ("expected", "what is expected")),
-            told,
-            strict=True,
-        )
-    )
-    in_words = where(is_error(content), AN_ERROR, join("'", content, "'")) if said is None else said(content)
+    places, contents, expectations = told
+    faults, place = count_faults(rows, what, count, valid)
+    cell = looked_up(rows, "cell", "its cell", places, faults, place)
+    content = looked_up(rows, "content", "what is there", contents, faults, place)
+    expected = looked_up(rows, "expected", "what is expected", expectations, faults, place)
+    in_words = where(is_error(content), AN_ERROR, join("'", content, "'"))
     holds = rows("first.holds", "The first: what it holds", "1", in_words)
     words = join(cell, " holds ", holds, "; expected ", expected)
-    message = rows("message", "In words", "1", where(faults > 0, words, f"all cells of {what} can be"))
-    return Faults(faults, message)
+    return Faults(faults, rows("message", "In words", "1", where(faults > 0, words, fine(what))))
+
+
+def count_faults(rows: Rows, what: str, count: Node, valid: Sequence[Quantity]) -> tuple[Quantity, Quantity]:
+    """How many cells hold what cannot be, and the place of the first."""
+    label = f"Cells of {what} that hold what cannot be"
+    faults = rows("faults", label, "flag", count - sum_range(span(valid)))
+    first = where(faults > 0, match(0, span(valid)), 1)
+    return faults, rows("first", "The first of them", "number", first)
+
+
+def looked_up(
+    rows: Rows, name: str, label: str, members: Sequence[Named], faults: Quantity, place: Quantity
+) -> Quantity:
+    """What is told of the first cell that holds what cannot be."""
+    told = where(faults > 0, index(span(members), place), NO_FAULT)
+    return rows(f"first.{name}", f"The first: {label}", "1", told)
+
+
+def fine(what: str) -> str:
+    """What is said where all cells hold what they can."""
+    return f"all cells of {what} can be"

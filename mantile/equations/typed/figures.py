@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mantile.equations.typed.cells import Bounds, Faults, first_fault
+from mantile.equations.typed.cells import Bounds, Faults, count_faults, fine, looked_up
 from mantile.graph.quantity import (
     Apply,
     Input,
@@ -49,36 +49,23 @@ def figure_tables(figures: Iterable[Named]) -> FigureTables:
     tables = tuple(_tables(figures))
     bounds = Bounds("figures")
     places = tuple(_fixed(table, "cell_of", "Cells of", _name(table)) for table in tables)
-    counts = tuple(_count(table, bounds) for table in tables)
-    valid = [
-        Quantity(
-            f"typed.valid.{table[0].id}",
-            f"Can be: {_name(table)}",
-            "flag",
-            where(count >= bounds.of(len(table), "number"), 1, 0),
-        )
-        for table, count in zip(tables, counts, strict=True)
-    ]
+    valid = [_valid(table, bounds) for table in tables]
     expected = [_fixed(table, "expected", "Expected", _expected(table), shared=True) for table in tables]
     rows = Rows("typed.figures")
-    faults = first_fault(
-        rows,
-        "figures",
-        bounds.of(len(tables), "flag"),
-        valid,
-        (places, counts, expected),
-        lambda content: join(content, " numbers"),
-    )
+    faults, place = count_faults(rows, "figures", bounds.of(len(tables), "flag"), valid)
+    cells = looked_up(rows, "cell", "its cells", places, faults, place)
+    wanted = looked_up(rows, "expected", "what is expected", expected, faults, place)
+    words = join(cells, ": a figure is missing or cannot be; expected ", wanted)
+    message = rows("message", "In words", "1", where(faults > 0, words, fine("figures")))
     return FigureTables(
         tables=tables,
         places=places,
-        faults=faults,
+        faults=Faults(faults, message),
         sections=(
             Section(
                 "Bounds of figures", tuple(bounds.rows), "between which they lie, and how many there are"
             ),
             Section("Tables of figures", places, "where they stand"),
-            Section("Numbers in tables", counts, "between their bounds"),
             Section(
                 "Tables that can be",
                 tuple(zip(valid, expected, strict=True)),
@@ -99,7 +86,7 @@ def _tables(figures: Iterable[Named]) -> Iterable[tuple[Input, ...]]:
             continue
         assert isinstance(figure, Quantity)
         for node in expression(figure.body):
-            members = _looked_up(node)
+            members = _chosen_from(node)
             if members and members[0] not in seen:
                 seen |= dict.fromkeys(members)
                 yield members
@@ -109,7 +96,7 @@ def _tables(figures: Iterable[Named]) -> Iterable[tuple[Input, ...]]:
             yield (figure,)
 
 
-def _looked_up(node: Node) -> tuple[Input, ...]:
+def _chosen_from(node: Node) -> tuple[Input, ...]:
     """The figures that a lookup chooses from, where they may be typed over."""
     if not isinstance(node, Apply) or node.operation != "index" or not isinstance(node.arguments[0], Span):
         return ()
@@ -121,17 +108,16 @@ def _looked_up(node: Node) -> tuple[Input, ...]:
     return members if len(members) == len(node.arguments[0].members) else ()
 
 
-def _count(table: tuple[Input, ...], bounds: Bounds) -> Quantity:
-    """How many numbers of a table lie between its bounds."""
+def _valid(table: tuple[Input, ...], bounds: Bounds) -> Quantity:
+    """1 if all numbers of a table lie between its bounds."""
     first, members = table[0], span(table)
     low = min(figure.minimum or 0 for figure in table)
     conditions: tuple[Node, ...] = (members, at_least(bounds.of(low, first.unit)))
     highest = [figure.maximum for figure in table if figure.maximum is not None]
     if len(highest) == len(table):
         conditions = (*conditions, members, at_most(bounds.of(max(highest), first.unit)))
-    return Quantity(
-        f"typed.numbers.{first.id}", f"Numbers: {_name(table)}", "number", count_where(*conditions)
-    )
+    complete = count_where(*conditions) >= bounds.of(len(table), "number")
+    return Quantity(f"typed.valid.{first.id}", f"Can be: {_name(table)}", "flag", where(complete, 1, 0))
 
 
 def _expected(table: tuple[Input, ...]) -> str:

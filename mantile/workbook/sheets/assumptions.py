@@ -17,6 +17,7 @@ from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.trace import add_figures
 from mantile.workbook.text_width import cut_to
 
 _HEADS = (
@@ -35,6 +36,7 @@ _HEADS = (
 )
 _FIRST_EFFECT, _LAST = 9, 11
 _SOURCE, _STATUS = 7, 8
+_LINE = 17  # height of a remark
 _UNDER = (style.THIN, style.FAINT)
 _SAID = style.ROW_LABEL.but(size=9.5)
 _ORIGIN = style.SOURCE.but(bottom=_UNDER)
@@ -154,7 +156,7 @@ def assumptions_sheet(
             f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [36, 330, 64, 68, 86, 66, 60, 324, 90, 62, 62, 62]
+    sheet.widths = [34, 342, 64, 66, 86, 64, 60, 318, 90, 62, 62, 62]
     sheet.default_height = 20
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
@@ -177,7 +179,10 @@ def assumptions_sheet(
     _bars(sheet, 4, row - 1)
     for below, remark in enumerate(_REMARKS, 1):
         sheet.set_text(row + below, 0, remark, style.PURPOSE)
-    sheet.print_area = (0, 0, row + len(_REMARKS), _LAST)
+        sheet.heights[row + below] = _LINE
+    end = row + len(_REMARKS)
+    sheet.print_area = (0, 0, end, _LAST)
+    add_figures(book, sheet, end + 2, _LAST, found)
     return origins
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mantile.equations.trace import Trace
-from mantile.equations.trace.lines import Line
+from mantile.equations.trace.lines import FIGURES, Line
 from mantile.graph.quantity import Input, Named
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
@@ -35,9 +35,17 @@ def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trac
     end, steps = _paths(book, sheet, row, last, found)
     heads = _tables(book, sheet, end + 1, last, found)
     for place, title in steps.items():
-        cell = sheet.cells[place, _ID]
-        cell.link = f"internal:'{sheet.name}'!A{heads[title] + 1}"
+        sheet.cells[place, _ID].link = heads[title]
     return end - 1
+
+
+def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> None:
+    """The figures of the library in use, each with its status and source."""
+    note = "what sources above, and steps of the trace on Log, are chosen from, live"
+    row = _head(sheet, row, last, (FIGURES, note), _BEHIND)
+    for line in found.tables[FIGURES]:
+        _cells(book, sheet, row, line, _TABLE)
+        row = _finish(sheet, row, last)
 
 
 def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> tuple[int, dict[int, str]]:
@@ -61,8 +69,8 @@ def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) 
     return row, steps
 
 
-def _tables(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> dict[str, int]:
-    """The tables behind the paths; their first rows by what stands over them."""
+def _tables(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> dict[str, str]:
+    """The tables behind the paths but that of figures; links to all by what stands over them."""
     row = _head(sheet, row, last, ("Behind the trace", "what its steps are chosen from, live"), _BEHIND)
     row = _title(sheet, row, last, "Choices of the paths")
     for metric, path in found.paths.items():
@@ -71,9 +79,12 @@ def _tables(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace)
                 sheet.set_text(row, _NAME, f"{metric.label}, step {number}", _LOOKS["name"].but(bottom=_RULE))
                 _cells(book, sheet, row, line, {role: _TABLE[role] for role in ("lead", "place")})
                 row = _finish(sheet, row, last)
-    heads: dict[str, int] = {}
+    heads: dict[str, str] = {}
     for title, table in found.tables.items():
-        heads[title] = row
+        if title == FIGURES:
+            heads[title] = book.link_to(table[0]["key"])
+            continue
+        heads[title] = f"internal:'{sheet.name}'!A{row + 1}"
         row = _title(sheet, row, last, title)
         for line in table:
             _cells(book, sheet, row, line, _TABLE)
@@ -110,7 +121,7 @@ def _cells(
             if role in ("value", "name"):
                 look = look.but(bold=bold)
             _place(book, sheet, row, columns[role], figure, look.but(bottom=_RULE))
-    if line.leads_to is not None and "id" in columns:
+    if line.leads_to is not None and "id" in columns and "id" in line.cells:
         sheet.cells[row, _ID].link = book.link_to(line.leads_to)
 
 
