@@ -156,7 +156,7 @@ def assumptions_sheet(
             f"{MEANING}; in grey as generated.",
         )
     )
-    sheet.widths = [34, 342, 64, 66, 86, 64, 60, 318, 90, 62, 62, 62]
+    sheet.widths = [34, 338, 60, 64, 86, 62, 60, 322, 98, 62, 62, 62]
     sheet.default_height = 20
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
