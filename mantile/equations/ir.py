@@ -169,7 +169,7 @@ class _Sheet:
 
     def made(self) -> IrSheet:
         rows: list[ModuleRow] = []
-        if self.ir.vision is not None and self.stored.vision is not None:
+        if self.stored.vision is not None:
             rows.append(self._vision(len(rows) + 1, self.stored.vision))
         for module in self.ir.modules:
             rows.append(self._module(len(rows) + 1, module))
@@ -240,15 +240,14 @@ class _Sheet:
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
         """The vision tower, in 16 bit on every rank of the first stage."""
-        assert self.ir.vision is not None
-        members = [(t, self.stored.beside[t]) for t in self.ir.vision.tensors if t in self.stored.beside]
+        members = [(t, self.stored.beside[t]) for t in self.ir.tower() if t in self.stored.beside]
         sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
         return ModuleRow(
             id="vision",
             number=number,
-            name=_name(number, "Vision tower and projector"),
+            name=_name(number, "Vision tower and projector" if self.ir.vision else "Towers, not run"),
             kind="Vision",
-            layers=join("1 – ", text(self.ir.vision.layers, "0")),
+            layers=join("1 – ", text(self.ir.vision.layers, "0")) if self.ir.vision else None,
             counts=(),
             times=None,
             dims=None,

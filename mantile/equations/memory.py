@@ -451,7 +451,7 @@ def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
     """Channels that a module keeps of every token, and how far back it looks; None if it keeps none."""
     work = module.operation
     if isinstance(work, Attention):
-        return work.key + work.value, work.span
+        return (work.key + work.value, work.span) if work.kept else None
     if isinstance(work, LatentAttention):
         return work.latent, work.span
     return (work.key, AttentionSpan("full")) if isinstance(work, Indexer) else None

@@ -194,14 +194,14 @@ _Beside = tuple[Quantity | None, list[Section], dict[Tensor, Quantity]]
 
 def _vision(ir: ModelGraph, names: _Names) -> _Beside:
     """Tensors of the vision tower."""
-    if ir.vision is None:
+    if not ir.tower():
         return None, [], {}
     rows = Rows("tensors")
     members = {
         tensor: Quantity(
             names.id(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter", _stored(tensor)
         )
-        for tensor in ir.vision.tensors
+        for tensor in ir.tower()
         if not tensor.buffer
     }
     rows.add(*members.values())

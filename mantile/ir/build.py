@@ -15,9 +15,10 @@ from mantile.ir.latent import latent_attention
 from mantile.ir.mamba import mamba, mamba2
 from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor
 from mantile.ir.prediction import prediction_tensors
+from mantile.ir.recorded import recorded
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
-from mantile.library.architecture import FFN_KINDS, LayerKind, Model
+from mantile.library.architecture import AFTER, BEFORE, BESIDE, FFN_KINDS, LayerKind, Model
 from mantile.library.facts import block_title
 from mantile.library.huggingface.families import tensor_names_of
 
@@ -31,6 +32,7 @@ _BLOCKS: dict[str, Callable[[DecoderBuilder, BlockFacts], list[Module]]] = {
     "mamba2": mamba2,
     "ffn": ffn,
     "moe": moe,
+    "recorded": recorded,
 }
 # Where norms stand around the mixer, and around the FFN.
 NORM_PLACES = {
@@ -52,7 +54,9 @@ def build_ir(model: Model) -> ModelGraph:
     groups = architecture.groups()
     counts = _LayerCounts(builder, groups)
     layers = _layers(builder, groups, counts)
-    modules = (*_before_layers(builder), *_in_order(layers), *_after_layers(builder))
+    before = _once(builder, BEFORE) or _before_layers(builder)
+    after = _once(builder, AFTER) or _after_layers(builder)
+    modules = (*before, *_in_order(layers), *after)
     tower, hidden = architecture.vision, builder.facts["hidden_size"]
     widths = tuple(builder.widths.values())
     return ModelGraph(
@@ -65,6 +69,7 @@ def build_ir(model: Model) -> ModelGraph:
         total_layers=counts.total,
         vision=vision(tower, hidden) if tower else None,
         prediction=prediction_tensors(builder, _build_block),
+        beside=tuple(tensor for module in _once(builder, BESIDE) for tensor in module.tensors),
     )
 
 
@@ -108,6 +113,8 @@ def _build_block(builder: DecoderBuilder, name: str) -> list[Module]:
     block = builder.architecture.blocks[name]
     is_ffn = block.kind in FFN_KINDS
     modules = _BLOCKS[block.kind](builder, BlockFacts(builder, block))
+    if block.kind == "recorded":  # with its norms
+        return modules
     if is_ffn and builder.architecture.value("layer_scale"):
         scale = builder.vector("layer_scale", as_node(1), suffix="", buffer=True)
         modules[-1] = replace(modules[-1], tensors=(*modules[-1].tensors, scale))
@@ -213,6 +220,13 @@ class _LayerCounts:
     def rows(self) -> tuple[Row, ...]:
         """The sums, for the Model sheet."""
         return tuple(self._sums.values())
+
+
+def _once(builder: DecoderBuilder, name: str) -> list[Module]:
+    """What was recorded before the layers, or after them; nothing where the architecture is read by hand."""
+    if name not in builder.architecture.blocks:
+        return []
+    return recorded(builder, BlockFacts(builder, builder.architecture.blocks[name]))
 
 
 def _before_layers(builder: DecoderBuilder) -> list[Module]:

@@ -17,7 +17,7 @@ from mantile.ir.modules import (
     Weights,
     Width,
 )
-from mantile.library.architecture import Architecture, Block
+from mantile.library.architecture import Architecture, Block, Step
 from mantile.library.facts import fact_kind
 from mantile.library.huggingface.tensor_names import TensorNames
 
@@ -134,6 +134,11 @@ class BlockFacts:
 
     def __init__(self, builder: DecoderBuilder, block: Block) -> None:
         self._builder, self._block = builder, block
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of a recorded block."""
+        return self._block.steps
 
     def __contains__(self, role: str) -> bool:
         return self._block.uses.get(role, role) in self._builder.facts

@@ -58,7 +58,7 @@ def _entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
 
 def tensor_list(ir: ModelGraph) -> list[dict[str, Any]]:
     """Every tensor as {name, shape, count}; {} in a name stands for the number of the layer or expert."""
-    return _entries([*ir.tensors(), *(ir.vision.tensors if ir.vision else ())])
+    return _entries([*ir.tensors(), *ir.tower()])
 
 
 def _size(tensors: Iterable[Tensor]) -> int:
@@ -74,7 +74,7 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
         total, active: with the vision tower. Active are all but the experts that a token does not go through.
         active_without_input_embedding: a tied embedding is the LM head too and stays in.
         embedding: of the input embedding.
-        vision: of tower and projector.
+        vision: of towers and projectors.
     """
     facts = ir.model.architecture
     total = _size(ir.tensors())
@@ -82,7 +82,7 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
     used = routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0
     active = total - routed + used
     embedding = facts.value("vocabulary") * facts.value("hidden_size")
-    vision = _size(ir.vision.tensors) if ir.vision else 0
+    vision = _size(ir.tower())
     return {
         "total": total + vision,
         "active": active + vision,
@@ -103,6 +103,8 @@ def kv_bytes_per_token(ir: ModelGraph) -> dict[str, int]:
     for module, layers in _in_layers(ir):
         operation = module.operation
         match operation:
+            case Attention(kept=False):
+                continue
             case Attention(span=span):
                 values = _share(operation.key + operation.value)
                 limited = span.length is not None and bool(span.length.value)
@@ -148,7 +150,7 @@ def caches(ir: ModelGraph) -> list[dict[str, Any]]:
 def _cache(operation: Operation) -> dict[str, Any] | None:
     """What an operation keeps, and who shares it; None if it keeps nothing."""
     match operation:
-        case Attention(query=query, key=key, value=value):
+        case Attention(query=query, key=key, value=value, kept=True):
             query_size, key_size, value_size = _values(query, key, value)
             return {
                 "layout": "keys and values",

@@ -86,6 +86,7 @@ class Attention:
 
     Args:
         query, result, key, value: channels over all heads; keys and values are kept.
+        kept: False where the keys and values are those that an earlier layer kept.
     """
 
     query: Node
@@ -93,6 +94,7 @@ class Attention:
     key: Node
     value: Node
     span: AttentionSpan
+    kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,7 @@ class ModelGraph:
         facts: inputs by the name of the fact.
         sizes: the widths that are quantities, and layer counts, for the Model sheet.
         prediction: tensors of multi-token prediction, which no pass of ours runs.
+        beside: tensors of towers that were recorded, and that a text does not run.
     """
 
     model: Model
@@ -282,6 +285,11 @@ class ModelGraph:
     total_layers: Input | Quantity
     vision: Vision | None = None
     prediction: tuple[Tensor, ...] = ()
+    beside: tuple[Tensor, ...] = ()
+
+    def tower(self) -> tuple[Tensor, ...]:
+        """What is stored beside the decoder: a vision tower, or towers that nobody runs here."""
+        return self.beside if self.vision is None else self.vision.tensors
 
     def tensors(self) -> tuple[Tensor, ...]:
         """All tensors of the decoder in execution order."""

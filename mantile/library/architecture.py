@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -10,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from mantile.library.documents import Strict
 from mantile.library.facts import VISION_FACTS, fact_kind, fact_order
 
-Origin = Literal["config", "default", "derived", "override"]
+Origin = Literal["config", "default", "derived", "code", "override"]
 BlockKind = Literal[
     "attention",
     "latent_attention",
@@ -21,8 +22,33 @@ BlockKind = Literal[
     "mamba2",
     "ffn",
     "moe",
+    "recorded",
 ]
 FFN_KINDS = ("ffn", "moe")
+# Recorded blocks that no layer has: what runs before the layers, after them, and what a text does not run.
+BEFORE, AFTER, BESIDE = "before", "after", "beside"
+Work = Literal[
+    "product",
+    "experts",
+    "attention",
+    "latent_attention",
+    "recurrence",
+    "norm",
+    "qk_norm",
+    "rope",
+    "activation",
+    "embedding",
+    "gate",
+    "routing",
+    "sorted",
+]
+_SIZES: dict[Work, tuple[str, ...]] = {
+    "product": ("inputs", "outputs"),
+    "experts": ("inputs", "outputs", "count", "per_token"),
+    "attention": ("query", "key", "value", "result"),
+    "latent_attention": ("expanded", "absorbed", "latent"),
+    "recurrence": ("state", "conv", "kernel", "macs"),
+}
 
 
 class Fact(Strict):
@@ -30,7 +56,7 @@ class Fact(Strict):
 
     Args:
         origin: config: a field states it; default: the model class implies it; derived: it follows from other
-            fields; override: the user states it.
+            fields; code: seen when the model class was run; override: the user states it.
         source: the field, the class, or the arithmetic.
     """
 
@@ -47,16 +73,95 @@ class Choice(Strict):
     source: str
 
 
+Size = str
+"""A number of channels as a sum of products of facts: "attention_heads*head_dim + kv_heads*head_dim"."""
+
+
+def size_terms(size: Size) -> tuple[tuple[str, ...], ...]:
+    """The facts of each product of a size; "1" and "0" stand for themselves.
+
+    Example:
+        size_terms("kv_heads*head_dim + 1")    # (("kv_heads", "head_dim"), ("1",))
+    """
+    return tuple(tuple(term.split("*")) for term in size.split(" + "))
+
+
+def size_of(size: Size, facts: Mapping[str, Fact]) -> int:
+    """What a size comes to."""
+    return sum(
+        prod(int(name) if name in ("0", "1") else facts[name].value for name in term)
+        for term in size_terms(size)
+    )
+
+
+class StoredTensor(Strict):
+    """A tensor that a recorded step reads.
+
+    Args:
+        name: as in a checkpoint; {} stands for the number of the layer, and of the expert.
+        copies: the fact that says how many a layer holds, where they are several.
+        matrix: False for norms, biases and tables, which stay in 16 bit.
+        buffer: stored, but no parameter.
+    """
+
+    name: str
+    shape: tuple[Size, ...]
+    copies: str = ""
+    matrix: bool = True
+    buffer: bool = False
+
+
+class Step(Strict):
+    """A step of a block that was recorded when the model class was run.
+
+    Args:
+        step: what it is called; steps of blocks that are read by hand are called alike.
+        sizes: product: inputs, outputs; experts: the same of one expert, count, per_token; attention: query,
+            key, value, result, window where it has one, and kept, 0, where it looks at what an earlier layer
+            keeps; latent_attention: expanded, absorbed, latent; recurrence: state, conv, kernel, macs, and
+            chunk where it works in chunks; all others: width.
+        weights: the class that the data type of its matrices follows.
+        kind: of the block it belongs to.
+        remark: what a reader should know, where it is priced as something that it is not quite.
+    """
+
+    step: str
+    label: str
+    short: str
+    work: Work
+    sizes: dict[str, Size]
+    tensors: tuple[StoredTensor, ...] = ()
+    weights: Literal["attention", "ffn", "experts", "router", "head"] = "attention"
+    kind: str = ""
+    remark: str = ""
+
+    @model_validator(mode="after")
+    def _sizes_are_those_of_the_work(self) -> Step:
+        missing = [name for name in _SIZES.get(self.work, ("width",)) if name not in self.sizes]
+        if missing:
+            raise ValueError(f"step {self.step}: sizes.{missing[0]} is missing; {self.work} needs it")
+        return self
+
+    def facts(self) -> set[str]:
+        """The facts that its sizes and shapes are made of."""
+        sizes = [*self.sizes.values(), *(size for tensor in self.tensors for size in tensor.shape)]
+        names = {name for size in sizes for term in size_terms(size) for name in term}
+        names |= {tensor.copies for tensor in self.tensors if tensor.copies}
+        return names - {"0", "1"}
+
+
 class Block(Strict):
     """A mixer (attention and its relatives) or an FFN.
 
     Args:
         uses: facts by the role that they play in the block, where their names differ: a layer with a window
             uses {window: sliding_window}.
+        steps: of a recorded block, in execution order, with its norms.
     """
 
     kind: BlockKind
     uses: dict[str, str] = Field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
 
 
 LayerKind = tuple[str, ...]
@@ -159,7 +264,8 @@ class Architecture(Strict):
     @model_validator(mode="after")
     def _names_are_known(self) -> Architecture:
         for block in self.blocks.values():
-            missing = [fact for fact in block.uses.values() if fact not in self.facts]
+            used = {*block.uses.values(), *(name for step in block.steps for name in step.facts())}
+            missing = sorted(name for name in used if name not in self.facts)
             if missing:
                 raise ValueError(f"blocks: {missing[0]} is not among the facts")
         for layer in (layer for run in self.stack for layer in run.layers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,13 @@ FACTS: dict[str, FactKind] = {
     "sliding_sinks": _flag(
         "Attention sinks, sliding layers", "1 if heads of layers with a window have a learned sink"
     ),
+    "mixer_size": FactKind("Mixer size", "channel", "width inside a mixer that keeps a state"),
+    "state_heads": FactKind("State heads", "head", "heads that keep a state"),
+    "state_rows": FactKind("State rows", "channel", "rows of the state of a head"),
+    "state_columns": FactKind("State columns", "channel", "columns of the state of a head"),
+    "state_chunk": FactKind("State chunk", "row", "tokens that a state is worked through at once in prefill"),
+    "parts": FactKind("Parts", "1", "how often a stored tensor is repeated"),
+    "width": FactKind("Width", "channel", "channels inside a step that the model class was seen to run"),
     # multi-token prediction
     "mtp_layers": FactKind(
         "Prediction layers",
@@ -252,17 +259,24 @@ def block_title(name: str) -> str:
 def fact_kind(name: str) -> FactKind | None:
     """What a fact of a decoder is; None if there is no such fact.
 
-    The layers of one kind are a fact too, called by its blocks: `layers.linear.moe`.
+    The layers of one kind are a fact too, called by its blocks: `layers.linear.moe`. A fact that differs from
+    block to block names the block behind a point, `head_dim.sliding`, and so does a width that plays no role
+    we have a name for: `width.in_proj`.
     """
     if name.startswith("layers."):
         kind = " + ".join(block_title(block) for block in name.split(".")[1:])
         return FactKind(
             f"{kind[:1].upper()}{kind[1:]} layers", "layer", "layers made of these blocks", least=0
         )
-    return FACTS.get(name)
+    role, _, block = name.partition(".")
+    kind = FACTS.get(role)
+    if not block or kind is None:
+        return kind
+    return replace(kind, label=f"{kind.label}, {block.replace('_', ' ')}")
 
 
 def fact_order(name: str) -> tuple[int, str]:
     """Where a fact stands among the others: counts of layers first, then as listed above."""
     position = {fact: number for number, fact in enumerate(FACTS, 1)}
-    return (0 if name.startswith("layers.") else position.get(name, len(position) + 1), name)
+    role = name.partition(".")[0]
+    return (0 if name.startswith("layers.") else position.get(role, len(position) + 1), name)

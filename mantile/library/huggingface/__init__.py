@@ -12,7 +12,7 @@ from typing import Any
 from mantile.library.architecture import Architecture
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
-from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.config import Config, Uncovered
 from mantile.library.huggingface.families import FAMILIES, read_architecture
 from mantile.library.huggingface.unread import Recorded
 
@@ -34,7 +34,7 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
     fields = Recorded(data)
     model_type = fields.get("model_type")
-    if not isinstance(model_type, str):
+    if not isinstance(model_type, str) or not model_type:
         raise InputError(
             f"{name}: field model_type is missing or not a text; supported: {', '.join(FAMILIES)}"
         )
@@ -42,7 +42,14 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         raise InputError(
             f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
         )
-    architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
+    try:
+        architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
+    except Uncovered:
+        from mantile.library.from_code import can_record, read_from_code
+
+        if model_type in FAMILIES and not can_record():
+            raise
+        return read_from_code(Config(name, model_type, data, sidecar=sidecar))
     return architecture.model_copy(update={"unread": fields.unread()})
 
 

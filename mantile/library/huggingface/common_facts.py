@@ -114,4 +114,4 @@ def require_off(config: Config, *fields: str) -> None:
     """
     for name in fields:
         if config.flag(name, default=False).value:
-            raise config.invalid(name, f"false; nothing else is supported for {config.model_type}")
+            raise config.uncovered(name, f"false; nothing else is supported for {config.model_type}")

@@ -18,6 +18,10 @@ LARGEST = 100_000_000  # of any dimension: more is a typing error, and would not
 Facts = dict[str, Fact]
 
 
+class Uncovered(InputError):
+    """A field turns on what our reader of the model type does not cover; its class may be read instead."""
+
+
 @dataclass(frozen=True)
 class Config:
     """A config.json, or one section of it, with what errors and sources need to name its fields.
@@ -51,6 +55,10 @@ class Config:
         return InputError(
             f"{self.name}: field {self.path}{field}: expected {expected}, found {self.data[field]!r:.60}"
         )
+
+    def uncovered(self, field: str, expected: str) -> Uncovered:
+        """The error that our reader does not cover what a field turns on."""
+        return Uncovered(str(self.invalid(field, expected)))
 
     def section(self, field: str, default_type: str = "") -> Config:
         """A nested mapping of fields; `default_type` is its model_type if it states none.

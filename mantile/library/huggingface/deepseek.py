@@ -22,7 +22,7 @@ SHARED = block("latent_attention", selected="index_topk")
 def deepseek_v2(config: Config) -> Architecture:
     """DeepSeek-V2."""
     if config.flag("mlp_bias", default=False).value:
-        raise config.invalid("mlp_bias", "false; experts with a bias are not supported")
+        raise config.uncovered("mlp_bias", "false; experts with a bias are not supported")
     config.text("topk_method", default="greedy", among=("greedy", "group_limited_greedy"))
     facts = latent_facts(config, query_rank=1536, positions=2048)
     return assemble_deepseek(

@@ -25,7 +25,7 @@ from mantile.library.huggingface import (
     towers,
     windowed,
 )
-from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.config import Config, Uncovered
 from mantile.library.huggingface.nesting import VisionFamily
 from mantile.library.huggingface.tensor_names import TensorNames
 
@@ -49,6 +49,7 @@ class DecoderFamily:
 _GPT = TensorNames(tensor_names.GPT2, top="transformer.", layers="h.{}.", fused_qkv=True)
 _FALCON = replace(_GPT, table=tensor_names.FALCON)
 
+RECORDED = "recorded"
 FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
     # dense, all layers alike
     "llama": DecoderFamily(dense.llama),
@@ -234,7 +235,7 @@ def read_architecture(config: Config) -> Architecture:
     """
     family = FAMILIES.get(config.model_type)
     if family is None:
-        raise InputError(
+        raise Uncovered(
             f"{config.name}: {config.path}model_type {config.model_type!r:.80} is not supported; "
             f"supported: {', '.join(FAMILIES)}"
         )
@@ -248,6 +249,8 @@ def tensor_names_of(architecture: Architecture) -> TensorNames:
         InputError: if no family has names under the key that the architecture states.
     """
     key = architecture.choices["tensor_names"].value
+    if key == RECORDED:
+        return TensorNames()  # the steps name their tensors themselves
     names: dict[str, TensorNames] = {}
     for model_type, family in FAMILIES.items():
         if isinstance(family, DecoderFamily):

@@ -46,7 +46,7 @@ def gemma4(config: Config) -> Architecture:
     """
     for field, default in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
         if config.optional(field, why="class default", value=default).value:
-            raise config.invalid(
+            raise config.uncovered(
                 field, "0; embeddings of each layer and caches shared by layers are not supported"
             )
     mixers = [*periodic_mixers(config, 6)[:-1], "full"]  # the class has no window in the last layer

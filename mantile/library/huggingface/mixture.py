@@ -136,7 +136,7 @@ def minimax_m2(config: Config) -> Architecture:
     if kinds is not None and set(kinds) != {1}:
         raise config.invalid("attn_type_list", "1 for every layer: full attention")
     if config.optional("shared_intermediate_size", why="no shared expert").value:
-        raise config.invalid("shared_intermediate_size", "0; a shared expert is not supported")
+        raise config.uncovered("shared_intermediate_size", "0; a shared expert is not supported")
     config.text("qk_norm_type", default="per_layer", among=("per_layer",))
     normed = config.flag("use_qk_norm", default=True)
     if not normed.value:

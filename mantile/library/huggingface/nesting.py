@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mantile.library.architecture import Architecture, Tower
-from mantile.library.errors import InputError
-from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.config import Config, Uncovered
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class VisionFamily:
         # Some files repeat the outer model type in text_config.
         model_type = first if text.model_type == config.model_type else text.model_type
         if model_type not in self.decoders:
-            raise InputError(
+            raise Uncovered(
                 f"{config.name}: field text_config.model_type: expected one of {', '.join(self.decoders)} "
                 f"inside {config.model_type}, found {model_type!r:.60}"
             )

@@ -8,9 +8,10 @@ counts as most of its weights are. Routers, norms and vision towers stay in 16 b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
 
-from mantile.library.architecture import Block, Choice, Fact
+from mantile.library.architecture import Block, Choice, Fact, Step, size_of
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import BODY_CLASSES, CLASSES, Format, Scheme
 from mantile.library.huggingface.schemes import scheme_of
@@ -113,6 +114,12 @@ def _counts(scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[st
     counts: Counts = {"head": Counter({scheme.format("head", _HEAD): 1})}
     for index, blocks in enumerate(layers):
         for block in blocks:
+            for step in block.steps:
+                for name, size in recorded_matrices(step, facts):
+                    weights = "ffn" if step.weights == "router" else step.weights
+                    if step.weights not in ("router", "head"):
+                        placed = name.replace("{}", str(index), 1).replace("{}", "0")
+                        counts.setdefault(weights, Counter())[scheme.format(weights, [placed])] += size
             for part in _parts(block, facts):
                 kind = part if part in ("experts", "ffn") else "ffn" if part == "shared" else "attention"
                 places, matrices = _MATRICES[part]
@@ -122,6 +129,15 @@ def _counts(scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[st
     return counts
 
 
+def recorded_matrices(step: Step, facts: Mapping[str, Fact]) -> Iterator[tuple[str, int]]:
+    """The matrices of a recorded step: the module that each is the weight of, and its values."""
+    for tensor in step.tensors:
+        if tensor.matrix:
+            size = prod(size_of(dimension, facts) for dimension in tensor.shape)
+            copies = facts[tensor.copies].value if tensor.copies else 1
+            yield tensor.name.removesuffix(".weight"), size * copies
+
+
 def _parts(block: Block, facts: Mapping[str, Fact]) -> tuple[str, ...]:
     """The parts of a block in the table of matrices."""
     match block.kind:
@@ -129,6 +145,8 @@ def _parts(block: Block, facts: Mapping[str, Fact]) -> tuple[str, ...]:
             return (block.kind,)
         case "latent_attention" | "compressed_attention":
             return ("latent",)
+        case "recorded":
+            return ()
         case "moe":
             shared = block.uses.get("shared_expert_size", "shared_expert_size")
             return ("experts", "shared") if shared in facts else ("experts",)

@@ -159,7 +159,7 @@ def gemma3(config: Config, vision: Config) -> Tower:
 def gemma4(config: Config, vision: Config) -> Tower:
     """A tower with gated FFN and QK norm; square groups of patches are averaged to tokens."""
     if config.has("audio_config"):
-        raise config.invalid("audio_config", "null: an audio tower is not supported")
+        raise config.uncovered("audio_config", "null: an audio tower is not supported")
     _require(vision, "attention_bias", expected=False)
     section = config if config.has("vision_soft_tokens_per_image") else vision
     tokens = section.integer("vision_soft_tokens_per_image", "default_output_length", default=280)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 LONGEST = 60  # characters of a value that is kept
@@ -85,6 +85,26 @@ def why_unread(path: str) -> str | None:
     return _REASONS.get(key)
 
 
+def unknown_fields(data: Mapping[str, Any], known: Container[str], path: str = "") -> dict[str, str]:
+    """The fields that a class does not have, by their path, as JSON; long values are cut.
+
+    Example:
+        unknown_fields({"hidden_size": 64, "mtp": 1}, {"hidden_size"})    # {"mtp": "1"}
+    """
+    left: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, dict) and key in known:
+            left |= unknown_fields(value, known, f"{path}{key}.")
+        elif key not in known:
+            left[f"{path}{key}"] = _as_json(value)
+    return left
+
+
+def _as_json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
 class Recorded(dict[str, Any]):
     """The fields of a file, which keep in mind which of them were asked for.
 
@@ -134,6 +154,5 @@ class Recorded(dict[str, Any]):
             if key in self._read:
                 left |= value.unread(f"{path}{key}.") if isinstance(value, Recorded) else {}
             else:
-                text = json.dumps(value, ensure_ascii=False)
-                left[f"{path}{key}"] = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+                left[f"{path}{key}"] = _as_json(value)
         return left

@@ -1,0 +1,168 @@
+"""Blocks that were recorded when a model class was run: their steps as modules.
+
+What tensor parallelism splits follows from the facts that a width is made of: heads and KV heads by head, FFN
+and expert widths and the vocabulary by column. All other widths stand on every rank.
+"""
+
+from __future__ import annotations
+
+from mantile.graph.quantity import Input, Node, as_node, sum_of
+from mantile.ir.builder import BlockFacts, DecoderBuilder
+from mantile.ir.modules import (
+    FULL,
+    Attention,
+    AttentionSpan,
+    Elementwise,
+    GroupedMatMul,
+    LatentAttention,
+    MatMul,
+    Module,
+    Operation,
+    Part,
+    Recurrence,
+    Split,
+    Tensor,
+)
+from mantile.library.architecture import Size, Step, StoredTensor, size_terms
+
+_SPLITS: dict[str, Split] = {
+    "attention_heads": "heads",
+    "kv_heads": "kv heads",
+    "state_heads": "heads",
+    "mixer_size": "columns",
+    "ffn_size": "columns",
+    "expert_size": "columns",
+    "shared_expert_size": "columns",
+    "vocabulary": "columns",
+}
+_WIDTHS = {
+    ("attention_heads", "head_dim"): ("query_width", "Width of all query heads"),
+    ("attention_heads", "value_head_dim"): ("result_width", "Width of all results"),
+    ("kv_heads", "head_dim"): ("kv_width", "Width of all key heads"),
+    ("kv_heads", "value_head_dim"): ("value_width", "Width of all value heads"),
+}
+_FFN_PARTS: dict[str, Part] = {"experts": "experts", "router": "experts", "ffn": "ffn", "head": "head"}
+
+
+def recorded(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
+    """The modules of one recorded block."""
+    return [_module(builder, step) for step in facts.steps]
+
+
+def _module(builder: DecoderBuilder, step: Step) -> Module:
+    operation = _operation(builder, step)
+    return Module(
+        id=step.step,
+        step=step.step,
+        label=step.label,
+        short=step.short,
+        part=_part(step, operation),
+        operation=operation,
+        tensors=tuple(_tensor(builder, step, tensor) for tensor in step.tensors),
+        kind=step.kind,
+        reduces=_reduces(step),
+    )
+
+
+def _operation(builder: DecoderBuilder, step: Step) -> Operation:
+    """What a step computes."""
+    sizes = {name: _size(builder, size) for name, size in step.sizes.items()}
+    match step.work:
+        case "product":
+            rows = "requests" if step.weights == "head" else "tokens"
+            return MatMul(sizes["inputs"], sizes["outputs"], step.weights, rows)
+        case "experts":
+            return GroupedMatMul(
+                sizes["inputs"], sizes["outputs"], _fact(sizes["count"]), _fact(sizes["per_token"])
+            )
+        case "attention":
+            return Attention(
+                query=sizes["query"],
+                result=sizes["result"],
+                key=sizes["key"],
+                value=sizes["value"],
+                span=AttentionSpan("sliding", _fact(sizes["window"])) if "window" in sizes else FULL,
+                kept="kept" not in sizes,
+            )
+        case "latent_attention":
+            return LatentAttention(
+                expanded=sizes["expanded"], absorbed=sizes["absorbed"], latent=sizes["latent"], span=FULL
+            )
+        case "recurrence":
+            return Recurrence(
+                state=sizes["state"],
+                conv=sizes["conv"],
+                kernel=_fact(sizes["kernel"]),
+                macs=sizes["macs"],
+                chunk=_fact(sizes["chunk"]) if "chunk" in sizes else None,
+            )
+        case kind:
+            return Elementwise(kind, sizes["width"])
+
+
+def _part(step: Step, operation: Operation) -> Part:
+    """What a step belongs to where times are shown by kind."""
+    if isinstance(operation, Elementwise):
+        return "small"
+    if isinstance(operation, MatMul | GroupedMatMul):
+        return _FFN_PARTS.get(step.weights, "projections")
+    return "attention"
+
+
+def _fact(node: Node) -> Input:
+    """A size that is one fact alone."""
+    assert isinstance(node, Input)
+    return node
+
+
+def _size(builder: DecoderBuilder, size: Size) -> Node:
+    """A size as an expression over facts, and over the widths that ranks split."""
+    return sum_of([_term(builder, term) for term in size_terms(size)])
+
+
+def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
+    """A product of facts; heads and their size are one width."""
+    if names in (("0",), ("1",)):
+        return as_node(int(names[0]))
+    facts = [builder.facts[name] for name in names]
+    roles = tuple(name.partition(".")[0] for name in names)
+    split = _SPLITS.get(roles[0])
+    if split is None:
+        result: Node = facts[0]
+        for fact in facts[1:]:
+            result = result * fact
+        return result
+    if len(facts) == 1:
+        return builder.count(facts[0], split)
+    identifier, label = _WIDTHS.get((roles[0], roles[1]), (f"{names[0]}_{names[1]}", _label(facts)))
+    width = builder.width(identifier, label, facts[0], facts[1], split)
+    for fact in facts[2:]:
+        width = width * fact
+    return width
+
+
+def _label(facts: list[Input]) -> str:
+    return f"{facts[0].label} × {facts[1].label}"
+
+
+def _reduces(step: Step) -> bool:
+    """Whether its result is partial on a rank: its inputs are split and its outputs are not."""
+    if step.work not in ("product", "experts"):
+        return False
+    return _is_split(step.sizes["inputs"]) and not _is_split(step.sizes["outputs"])
+
+
+def _is_split(size: Size) -> bool:
+    return any(name.partition(".")[0] in _SPLITS for term in size_terms(size) for name in term[:1])
+
+
+def _tensor(builder: DecoderBuilder, step: Step, tensor: StoredTensor) -> Tensor:
+    return Tensor(
+        name=tensor.name,
+        shape=tuple(_size(builder, size) for size in tensor.shape),
+        copies=builder.facts[tensor.copies] if tensor.copies else None,
+        matrix=tensor.matrix,
+        weights=step.weights,
+        routed=step.work == "experts",
+        buffer=tensor.buffer,
+    )

@@ -1,0 +1,38 @@
+"""Architectures read from the code of a model class, where we have no reader of ours for its model type.
+
+The class is built without weights in a process of its own (`process`, `limits`, `recorder`), a prompt is run, and
+what was seen is cut into layers (`recording`) and read as steps (`steps`, `mixer`, `ffn`, `read`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mantile.library.architecture import Architecture
+from mantile.library.errors import InputError
+from mantile.library.from_code.process import can_record, record
+from mantile.library.from_code.read import read_recording
+from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.families import FAMILIES
+from mantile.library.huggingface.unread import unknown_fields
+
+
+def read_from_code(config: Config, folder: Path | None = None) -> Architecture:
+    """A config whose model type has no reader of ours, by running its class without weights.
+
+    Args:
+        folder: that holds the model's own code, where the user trusts it.
+
+    Raises:
+        InputError: if torch and transformers are not installed, or the class cannot be read.
+    """
+    if not can_record():
+        raise InputError(
+            f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours; "
+            "expected torch and transformers, by which its class is read (pip install "
+            f"'mantile[transformers]'), or one of {', '.join(FAMILIES)}"
+        )
+    recording = record(dict(config.data), config.name, folder)
+    architecture = read_recording(recording, config)
+    known = {*recording["known"], "quantization_config", "model_type"}
+    return architecture.model_copy(update={"unread": unknown_fields(config.data, known)})

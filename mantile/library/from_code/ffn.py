@@ -1,0 +1,186 @@
+"""FFNs that were recorded: dense ones, and mixtures of experts with router and shared experts."""
+
+from __future__ import annotations
+
+from mantile.library.architecture import Size
+from mantile.library.from_code.recording import Event, Recording
+from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
+
+
+def read_ffn(reader: BlockReader, recording: Recording) -> None:
+    """The steps of an FFN, in the order of its events."""
+    experts = _expert_products(reader)
+    facts = _expert_facts(reader, recording, experts) if experts else ()
+    kind = "moe" if experts else "dense"
+    inner = {
+        parent: _inner(reader, parent, bool(experts))
+        for parent in dict.fromkeys(event.parent for event in _products(reader))
+    }
+    for event in reader.events:
+        if experts and event is experts[0]:
+            _small_moe(reader, "experts_sorted", "Tokens by expert", "sort", _around(facts, reader))
+        if any(event is one for one in experts):
+            _expert_product(reader, event, experts, facts)
+        elif is_matrix_product(event, reader.parameters):
+            if facts and event.outputs == reader.sizes.number(facts[0]) and event.parent in _parents(experts):
+                _router(reader, event, facts[0])
+            else:
+                _dense(reader, event, inner[event.parent], kind)
+        elif event.kind == "leaf" and "norm" in event.class_name.lower():
+            reader.norm(event)
+        if experts and event is experts[-1]:
+            _small_moe(reader, "experts_summed", "Results by token", "sum", _around(facts, reader))
+    reader.claim_the_rest(kind)
+
+
+def _products(reader: BlockReader) -> list[Event]:
+    return [event for event in reader.events if is_matrix_product(event, reader.parameters)]
+
+
+def _parents(experts: list[Event]) -> set[str]:
+    """The modules that hold the experts, in which the router stands."""
+    return {parent for event in experts for parent in (event.parent, event.parent.rpartition(".")[0])}
+
+
+def _expert_products(reader: BlockReader) -> list[Event]:
+    """The products with slices of a parameter of three dimensions; one of each where a class runs expert by
+    expert."""
+    found: dict[str, Event] = {}
+    for event in reader.events:
+        parameter = reader.parameters.get(event.weight)
+        if event.kind == "product" and parameter is not None and len(parameter.shape) == 3:
+            found.setdefault(event.weight, event)
+    return list(found.values())
+
+
+def _expert_facts(reader: BlockReader, recording: Recording, experts: list[Event]) -> tuple[str, str, str]:
+    """Experts, experts per token, and the width inside one."""
+    book, block = reader.sizes.book, reader.sizes.block
+    count = reader.parameters[experts[0].weight].shape[0]
+    slices = experts[0].shapes[0] if len(experts[0].shapes[0]) == 3 else experts[0].shapes[1]
+    used = slices[0] // reader.tokens
+    if len(slices) != 3 or slices[0] % reader.tokens or slices[0] == count:  # it runs expert by expert, or all
+        chosen = [event.outputs for event in reader.events if event.kind == "choice"]
+        stated = recording.config.get("num_experts_per_tok")
+        used = chosen[-1] if chosen else int(stated or count)
+    names = (
+        book.add("experts", count, block),
+        book.add("experts_per_token", used, block),
+        book.add("expert_size", experts[-1].inputs, block),
+    )
+    reader.sizes.know(names[0], names[2])
+    return names
+
+
+def _around(facts: tuple[str, ...], reader: BlockReader) -> Size:
+    """What is moved to the experts of a token, or back: its values, once and for each expert."""
+    return f"{facts[1]}*{reader.hidden} + {reader.hidden}"
+
+
+def _small_moe(reader: BlockReader, step: str, label: str, short: str, width: Size) -> None:
+    reader.small("sorted", width, step, step=step, label=label, short=short, kind="moe")
+
+
+def _expert_product(
+    reader: BlockReader, event: Event, experts: list[Event], facts: tuple[str, ...]
+) -> None:
+    """One product of the routed experts; the activation follows the products that lead in."""
+    count, used, inner = facts
+    parameter = reader.parameters[event.weight]
+    is_last = event is experts[-1]
+    factor = 1 if is_last else event.outputs // reader.sizes.number(inner)
+    outputs = (
+        reader.sizes.of(event.outputs, event.module, (reader.hidden,))
+        if is_last
+        else " + ".join([inner] * factor)
+    )
+    inputs = inner if is_last else reader.sizes.of(event.inputs, event.module, (reader.hidden,))
+    axes = (outputs, inputs) if parameter.shape[1:] == (event.outputs, event.inputs) else (inputs, outputs)
+    gated = sum(one.outputs for one in experts[:-1]) > reader.sizes.number(inner)
+    name = ("experts_down", "Experts down", "experts down") if is_last else (
+        "experts_up", "Experts gate + up" if gated else "Experts up", "experts up"
+    )  # fmt: skip
+    sizes = {"inputs": inputs, "outputs": outputs, "count": count, "per_token": used}
+    reader.drafts.append(
+        Draft(*name, "experts", sizes, event.module, weights="experts", kind="moe",
+              parts=[(parameter, (count, *axes))])
+    )  # fmt: skip
+    for suffix in ("_bias", ".bias"):
+        bias = reader.parameters.get(f"{event.weight.removesuffix('.weight')}{suffix}")
+        if bias is not None:
+            reader.drafts[-1].parts.append((bias, (count, outputs)))
+    if len(experts) > 1 and event is experts[-2]:
+        terms = sum(one.outputs for one in experts[:-1]) // reader.sizes.number(inner) + 1
+        width = " + ".join([f"{used}*{inner}"] * terms)
+        reader.small(
+            "activation",
+            width,
+            event.module,
+            step="experts_activation",
+            label="Experts activation",
+            short="activation",
+            kind="moe",
+        )
+
+
+def _router(reader: BlockReader, event: Event, count: Size) -> None:
+    reader.product(
+        event, kind="moe", outputs=count, step="router", label="Router", short="router", weights="router"
+    )
+    reader.small("routing", count, event.module, step="routing", label="Routing", short="routing", kind="moe")
+
+
+def _inner(reader: BlockReader, parent: str, beside_experts: bool) -> Size:
+    """The width inside the FFN of a module: what its last product takes in; "" where it is no FFN."""
+    events = [event for event in _products(reader) if event.parent == parent]
+    hidden = reader.sizes.number(reader.hidden)
+    last = events[-1]
+    if len(events) < 2 or last.outputs != hidden or events[0].inputs != hidden:
+        return ""
+    role = "shared_expert_size" if beside_experts else "ffn_size"
+    return reader.sizes.book.add(role, last.inputs, reader.sizes.block, last.module)
+
+
+def _dense(reader: BlockReader, event: Event, inner: Size, kind: str) -> None:
+    """A product of a dense FFN, or of a shared expert."""
+    if not inner:
+        reader.product(event, kind=kind, weights="ffn")
+        return
+    stem, title = ("shared", "Shared expert") if kind == "moe" else ("ffn", "FFN")
+    width = reader.sizes.number(inner)
+    is_last = event.inputs == width and event is [one for one in _products(reader) if one.parent == event.parent][-1]
+    if is_last:
+        terms = sum(
+            one.outputs for one in _products(reader) if one.parent == event.parent and one is not event
+        ) // width + 1  # fmt: skip
+        reader.small(
+            "activation",
+            " + ".join([inner] * terms),
+            event.module,
+            step="activation" if kind == "dense" else "shared_activation",
+            label="Activation" if kind == "dense" else "Shared expert activation",
+            short="activation",
+            kind=kind,
+        )
+        reader.product(
+            event,
+            kind=kind,
+            weights="ffn",
+            inputs=inner,
+            outputs=reader.hidden,
+            step=f"{stem}_down",
+            label=f"{title} down",
+            short="down",
+        )
+    elif event.outputs % width == 0:
+        reader.product(
+            event,
+            kind=kind,
+            weights="ffn",
+            outputs=" + ".join([inner] * (event.outputs // width)),
+            step=f"{stem}_up",
+            label=f"{title} gate + up",
+            short="gate + up",
+        )
+    else:
+        reader.product(event, kind=kind, weights="ffn")

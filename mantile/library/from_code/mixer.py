@@ -1,0 +1,301 @@
+"""Mixers that were recorded: attention, latent attention, short convolutions and recurrences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from mantile.library.architecture import Size
+from mantile.library.from_code.recording import Event, Recording, Shape
+from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
+
+CHUNK = 64  # tokens, of classes whose config states none
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The geometry of an attention core.
+
+    Args:
+        query, key, value, result: sizes over all heads.
+        kind: mha, gqa or mqa.
+    """
+
+    query: Size
+    key: Size
+    value: Size
+    result: Size
+    kind: str
+
+
+def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
+    """The steps of a mixer, in the order of its events."""
+    cores = [event for event in reader.events if event.kind == "attention"]
+    shapes = cores[0].shapes if cores else _eager_shapes(reader, cache)
+    if shapes is not None and _is_latent(reader, recording):
+        _read_latent(reader, recording, shapes)
+    elif shapes is not None:
+        _read_attention(reader, shapes, cores[0].window if cores else 0, recording, cache)
+    else:
+        _read_recurrence(reader, recording, cache)
+
+
+def _eager_shapes(reader: BlockReader, cache: dict[str, Shape]) -> tuple[Shape, ...] | None:
+    """Query, key and value of a class that works attention out by itself: two products of results."""
+    keys = cache.get("keys")
+    if keys is None:
+        return None
+    for event in reader.events:
+        if event.kind != "product" or event.weight or event.outputs != reader.tokens:
+            continue
+        heads = event.rows // reader.tokens
+        values = cache.get("values", keys)
+        return (1, heads, reader.tokens, event.inputs), keys, values
+    return None
+
+
+def _heads(reader: BlockReader, shapes: tuple[Shape, ...]) -> Heads:
+    """The facts of an attention core."""
+    (_, heads, _, size), key, value = shapes
+    book, block = reader.sizes.book, reader.sizes.block
+    query_heads = book.add("attention_heads", heads, block)
+    kv_heads = book.add("kv_heads", key[1], block)
+    width = book.add("head_dim", size, block)
+    value_width = width if value[-1] == size else book.add("value_head_dim", value[-1], block)
+    kind = "mha" if heads == key[1] else "mqa" if key[1] == 1 else "gqa"
+    found = Heads(
+        query=f"{query_heads}*{width}",
+        key=f"{kv_heads}*{width}",
+        value=f"{kv_heads}*{value_width}",
+        result=f"{query_heads}*{value_width}",
+        kind=kind,
+    )
+    reader.sizes.know(query_heads, kv_heads, width)
+    return found
+
+
+def _read_attention(
+    reader: BlockReader, shapes: tuple[Shape, ...], window: int, recording: Recording, cache: dict[str, Shape]
+) -> None:
+    heads = _heads(reader, shapes)
+    core = _core_index(reader)
+    known = {heads.query, heads.key, heads.value, heads.result}
+    both = f"{heads.query} + {heads.query}"
+    fused = f"{heads.query} + {heads.key} + {heads.value}"
+    left = [heads.query, heads.key, heads.value]
+    for index, event in enumerate(reader.events):
+        if index == core:
+            _core(reader, heads, window, cache, recording)
+            if _has_state(cache):
+                _recurrence(reader, recording, cache)
+        if is_matrix_product(event, reader.parameters):
+            if index < core:
+                size = _first_of(reader, event.outputs, [*left, heads.query, fused, both, f"{both} + {heads.key} + {heads.value}", f"{heads.key} + {heads.value}"])  # fmt: skip  # noqa: E501
+                if size in left:
+                    left.remove(size)
+                step = {"step": "qkv", "label": "QKV projection", "short": "QKV"} if size else {}
+                reader.product(event, kind=heads.kind, outputs=size or "", **step)
+            else:
+                inputs = _first_of(reader, event.inputs, [heads.result, heads.query])
+                outputs = _first_of(reader, event.outputs, [reader.hidden])
+                last = bool(inputs) and bool(outputs)
+                names = {"step": "output", "label": "Output projection", "short": "output"} if last else {}
+                reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
+        elif _is_norm(event):
+            reader.norm(event, heads.kind if "." in event.module else "")
+    reader.sizes.know(*sorted(known))
+    reader.claim_the_rest(heads.kind)
+
+
+def _core_index(reader: BlockReader) -> int:
+    """Where the attention core stands among the events."""
+    for index, event in enumerate(reader.events):
+        if event.kind == "attention":
+            return index
+    return next(i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight)
+
+
+def _core(
+    reader: BlockReader, heads: Heads, window: int, cache: dict[str, Shape], recording: Recording
+) -> None:
+    """Rotation and cache write, then scores and weighted values."""
+    width = f"{heads.query} + {heads.key} + {heads.value}"
+    module = reader.events[_core_index(reader)].module
+    reader.small("rope", width, module, step="rope", label="RoPE and KV write", short="RoPE", kind=heads.kind)
+    sizes = {"query": heads.query, "key": heads.key, "value": heads.value, "result": heads.result}
+    if recording.data["caches"] and "keys" not in cache:
+        sizes["kept"] = "0"
+    kind = heads.kind
+    if window:
+        sizes["window"] = reader.sizes.book.add("sliding_window", window, reader.sizes.block)
+        kind = f"{kind}, sliding"
+    reader.drafts.append(
+        Draft("attention", "Attention core", "attention", "attention", sizes, module, kind=kind)
+    )
+
+
+def _is_latent(reader: BlockReader, recording: Recording) -> bool:
+    rank = recording.config.get("kv_lora_rank")
+    return isinstance(rank, int) and any(event.inputs == rank and event.weight for event in reader.events)
+
+
+def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape, ...]) -> None:
+    """Latent attention: keys and values of all heads are made of one latent, which is what is kept."""
+    (_, heads, _, size), _, value = shapes
+    book, block = reader.sizes.book, reader.sizes.block
+    config = recording.config
+    rope = int(config.get("qk_rope_head_dim") or 0)
+    names = {
+        role: book.add(role, number, block)
+        for role, number in (
+            ("attention_heads", heads),
+            ("kv_lora_rank", int(config["kv_lora_rank"])),
+            ("qk_nope_head_dim", size - rope),
+            ("qk_rope_head_dim", rope),
+            ("v_head_dim", int(config.get("v_head_dim") or value[-1])),
+        )
+    }
+    count, rank = names["attention_heads"], names["kv_lora_rank"]
+    plain, rotated = f"{count}*{names['qk_nope_head_dim']}", f"{count}*{names['qk_rope_head_dim']}"
+    result = f"{count}*{names['v_head_dim']}"
+    query, latent = f"{plain} + {rotated}", f"{rank} + {names['qk_rope_head_dim']}"
+    absorbed = f"{count}*{rank}"
+    reader.sizes.know(query, f"{plain} + {result}", latent, rank, count)
+    if config.get("q_lora_rank"):
+        reader.sizes.know(book.add("q_lora_rank", int(config["q_lora_rank"]), block))
+    core = _core_index(reader)
+    for index, event in enumerate(reader.events):
+        if index == core:
+            width = f"{rotated} + {names['qk_rope_head_dim']} + {latent}"
+            reader.small(
+                "rope", width, event.module, step="rope", label="RoPE and latent write", short="RoPE", kind="mla"
+            )
+            sizes = {
+                "expanded": f"{query} + {result}",
+                "absorbed": f"{absorbed} + {absorbed} + {rotated}",
+                "latent": latent,
+            }
+            reader.drafts.append(
+                Draft(
+                    "attention", "Attention core", "attention", "latent_attention", sizes, event.module, kind="mla"
+                )
+            )
+        if is_matrix_product(event, reader.parameters):
+            _latent_product(reader, event, index < core, query, f"{plain} + {result}", result, rank)
+        elif _is_norm(event):
+            reader.norm(event, "mla" if "." in event.module else "")
+    reader.claim_the_rest("mla")
+
+
+def _latent_product(
+    reader: BlockReader, event: Event, before: bool, query: Size, expanded: Size, result: Size, rank: Size
+) -> None:
+    """A product of latent attention, by what it joins."""
+    if not before:
+        inputs = _first_of(reader, event.inputs, [result])
+        reader.product(
+            event, kind="mla", inputs=inputs, step="output", label="Output projection", short="output"
+        )
+    elif _first_of(reader, event.inputs, [rank]) and _first_of(reader, event.outputs, [expanded]):
+        reader.product(
+            event,
+            kind="mla",
+            inputs=rank,
+            outputs=expanded,
+            step="keys_values",
+            label="Keys and values from the latent",
+            short="KV",
+        )
+    else:
+        reader.product(event, kind="mla", outputs=_first_of(reader, event.outputs, [query]))
+
+
+def _has_state(cache: dict[str, Shape]) -> bool:
+    return any(name.startswith(("conv_states", "recurrent_states")) for name in cache)
+
+
+def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
+    """A mixer with a state that does not grow, or with a short convolution alone."""
+    core = next(
+        (i for i, event in enumerate(reader.events) if event.kind == "convolution"),
+        next((i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight), 0),
+    )
+    book, block = reader.sizes.book, reader.sizes.block
+    for index, event in enumerate(reader.events):
+        if index == core:
+            _recurrence(reader, recording, cache)
+        if is_matrix_product(event, reader.parameters):
+            if index < core and event.inputs == reader.sizes.number(reader.hidden):
+                reader.product(
+                    event, kind="linear", outputs=book.add("mixer_size", event.outputs, block, event.module)
+                )
+            elif event.outputs == reader.sizes.number(reader.hidden):
+                inputs = book.add("mixer_size", event.inputs, f"{block}_out", event.module)
+                reader.product(
+                    event, kind="linear", inputs=inputs, step="output", label="Output projection", short="output"
+                )
+            else:
+                reader.product(event, kind="linear")
+        elif _is_norm(event):
+            reader.norm(event)
+    reader.claim_the_rest("linear")
+
+
+def _recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
+    """The convolution and the state of a mixer."""
+    convolution = next((event for event in reader.events if event.kind == "convolution"), None)
+    states = [shape for name, shape in cache.items() if name.startswith("recurrent_states")]
+    convolved = [shape for name, shape in cache.items() if name.startswith("conv_states")]
+    book, block, sizes = reader.sizes.book, reader.sizes.block, reader.sizes
+    parameter = reader.parameters.get(convolution.weight) if convolution else None
+    kernel = parameter.shape[-1] if parameter else 1
+    channels = parameter.shape[0] if parameter else sum(shape[1] for shape in convolved)
+    state = "0"
+    if states:
+        state = "*".join(
+            book.add(role, number, block)
+            for role, number in zip(("state_heads", "state_rows", "state_columns"), states[0][1:])
+        )
+    done = sum(_macs(event) for event in reader.events if event.kind == "product" and not event.weight)
+    chunk = recording.config.get("mamba_chunk_size") or recording.config.get("chunk_size") or CHUNK
+    named = {
+        "state": state,
+        "conv": sizes.of(channels, f"{block}_convolved") if channels else "0",
+        "kernel": book.add("conv_kernel", kernel, block),
+        "macs": state,
+    }
+    remark = ""
+    if done and len(states[0] if states else ()) == 4:
+        tokens = -(-reader.tokens // int(chunk)) * int(chunk)
+        named["macs"] = sizes.of(done // tokens, f"{block}_chunk")
+        named["chunk"] = book.add("state_chunk", int(chunk), block)
+    elif states:
+        remark = "priced as one product with the state; the class works it out element by element"
+    draft = Draft(
+        "state_core",
+        "Convolution and state" if states else "Short convolution",
+        "state",
+        "recurrence",
+        named,
+        convolution.module if convolution else reader.events[0].module,
+        kind="linear",
+        remark=remark,
+    )
+    if parameter is not None:
+        draft.parts.append((parameter, tuple(sizes.of(axis, parameter.name) for axis in parameter.shape)))
+    reader.drafts.append(draft)
+
+
+def _macs(event: Event) -> int:
+    """Multiply-adds of a product of results."""
+    left, right = event.shapes[0], event.shapes[1]
+    return prod(left) * right[-1]
+
+
+def _first_of(reader: BlockReader, number: int, sizes: list[Size]) -> Size:
+    """The first of some sizes that a number is; "" if it is none."""
+    return next((size for size in sizes if reader.sizes.number(size) == number), "")
+
+
+def _is_norm(event: Event) -> bool:
+    return event.kind == "leaf" and "norm" in event.class_name.lower()

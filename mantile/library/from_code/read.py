@@ -1,0 +1,309 @@
+"""A recording as an architecture, and the proof that nothing of the class was lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from mantile.library.architecture import (
+    AFTER,
+    BEFORE,
+    BESIDE,
+    Architecture,
+    Block,
+    Choice,
+    Fact,
+    LayerKind,
+    runs,
+    size_of,
+)
+from mantile.library.documents import validate
+from mantile.library.errors import InputError
+from mantile.library.from_code.ffn import read_ffn
+from mantile.library.from_code.mixer import read_mixer
+from mantile.library.from_code.recording import Event, Parameter, Part, Recording
+from mantile.library.from_code.sizes import FactBook, Sizes
+from mantile.library.from_code.steps import BlockReader, is_matrix_product, split
+from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.families import RECORDED
+from mantile.library.huggingface.quantisation import data_types
+
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
+
+
+def read_recording(data: dict[str, Any], config: Config) -> Architecture:
+    """What a class was seen to do, as an architecture.
+
+    Args:
+        data: what the recorder wrote down.
+        config: the config that the class was built from.
+
+    Raises:
+        InputError: if the class does what none of our operations stands for, a tensor was not read, or the
+            class has other dimensions than the config says.
+    """
+    name = config.name
+    recording = Recording(data, name)
+    book = FactBook(recording.class_name, _fields_by_value(recording.config))
+    hidden = _hidden_size(recording)
+    book.add("hidden_size", hidden, "")
+    before = _once(recording, book, BEFORE, recording.before)
+    kinds: dict[str, LayerKind] = {}
+    blocks: dict[str, Block] = {BEFORE: before}
+    layers: list[LayerKind] = []
+    for part in recording.layers:
+        if part.signature not in kinds:
+            kinds[part.signature] = _layer(recording, book, part, blocks)
+        layers.append(kinds[part.signature])
+    blocks[AFTER] = _once(recording, book, AFTER, recording.after)
+    if recording.never_run:
+        blocks[BESIDE] = _beside(recording, book)
+    _count_layers(book, layers)
+    head = next((event.weight for event in reversed(recording.after.events) if event.kind == "product"), "")
+    book.facts["tied_embeddings"] = Fact(
+        value=int(recording.is_tied(head)), origin="code", source=recording.class_name
+    )
+    positions = next((recording.config[key] for key in _POSITIONS if isinstance(recording.config.get(key), int)), 0)
+    if positions:
+        book.add("max_positions", positions, "")
+    architecture = validate(
+        Architecture,
+        {
+            "model_type": config.model_type,
+            "facts": book.facts,
+            "blocks": blocks,
+            "stack": runs(layers),
+            "choices": _choices(recording) | data_types(config, _weighed(blocks, layers), book.facts),
+        },
+        name,
+    )
+    _prove(recording, architecture)
+    _agree(recording, architecture, config)
+    return architecture
+
+
+def _fields_by_value(config: Any) -> dict[int, list[str]]:
+    """The names of fields by the whole number that they hold."""
+    fields: dict[int, list[str]] = {}
+    for name, value in config.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            fields.setdefault(value, []).append(name)
+    return fields
+
+
+def _hidden_size(recording: Recording) -> int:
+    """The width of the residual stream: what the first module of the layers sees."""
+    stated = recording.config.get("hidden_size") or recording.config.get("n_embd") or recording.config.get("d_model")
+    if isinstance(stated, int) and stated:
+        return stated
+    shapes = [event.shapes[0][-1] for event in recording.before.events if event.kind == "leaf"]
+    if not shapes:
+        raise recording.refusal("the width of its residual stream was not seen")
+    return shapes[-1]
+
+
+def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block]) -> LayerKind:
+    """The blocks of a layer; those that are there already are used again."""
+    mixer, ffn = split(part)
+    names = []
+    for events, is_mixer in ((mixer, True), (ffn, False)):
+        if not events:
+            continue
+        parameters = _held(part, events, mixer, is_mixer)
+        title = _title(events, parameters, part, is_mixer)
+        number, name = 1, title
+        while True:
+            facts = dict(book.facts)
+            trial = FactBook(book.class_name, book.config, facts)
+            sizes = Sizes(trial, name)
+            sizes.know("hidden_size")
+            reader = BlockReader(sizes, events, parameters, recording.tokens)
+            if is_mixer:
+                read_mixer(reader, recording, dict(part.cache))
+            else:
+                read_ffn(reader, recording)
+            block = Block(kind="recorded", steps=reader.steps())
+            if blocks.get(name) in (None, block):
+                break
+            number += 1
+            name = f"{title}_{number}"
+        book.facts.update(facts)
+        blocks[name] = block
+        names.append(name)
+    return tuple(names)
+
+
+def _held(part: Part, events: Sequence[Event], mixer: Sequence[Event], is_mixer: bool) -> dict[str, Parameter]:
+    """The parameters of the mixer, or those of the FFN."""
+    inside = {event.module.partition(".")[0] for event in mixer}
+    used = {event.weight for event in mixer} | {event.bias for event in mixer}
+    found = {}
+    for one in part.parameters:
+        of_mixer = one.name.partition(".")[0] in inside or one.name in used
+        if of_mixer == is_mixer or not mixer:
+            found[one.name] = one
+    return found
+
+
+def _title(events: Sequence[Event], parameters: dict[str, Parameter], part: Part, is_mixer: bool) -> str:
+    """What a block is called."""
+    if not is_mixer:
+        return "moe" if any(len(one.shape) == 3 for one in parameters.values()) else "ffn"
+    attention = [event for event in events if event.kind == "attention"]
+    if attention:
+        return "sliding" if attention[0].window else "attention"
+    return "attention" if "keys" in part.cache else "linear"
+
+
+def _once(recording: Recording, book: FactBook, name: str, part: Part) -> Block:
+    """What runs before the layers, or after them."""
+    sizes = Sizes(book, name)
+    sizes.know("hidden_size")
+    reader = BlockReader(sizes, part.events, {one.name: one for one in part.parameters}, recording.tokens)
+    (_read_before if name == BEFORE else _read_after)(reader, book)
+    return Block(kind="recorded", steps=reader.steps())
+
+
+def _beside(recording: Recording, book: FactBook) -> Block:
+    """What the class stores and a text does not run: towers for images or sound."""
+    sizes = Sizes(book, BESIDE)
+    sizes.know("hidden_size")
+    reader = BlockReader(sizes, (), {}, recording.tokens)
+    draft = reader.small("gate", "1", BESIDE, label="Beside the decoder, not run", short="beside")
+    draft.weights = "head"
+    draft.parts = [(one, tuple(sizes.of(axis, one.name) for axis in one.shape)) for one in recording.beside()]
+    return Block(kind="recorded", steps=reader.steps())
+
+
+def _read_before(reader: BlockReader, book: FactBook) -> None:
+    """The embedding, and what else is done to it."""
+    for event in reader.events:
+        table = reader.parameters.get(f"{event.module}.weight")
+        if event.kind == "leaf" and table is not None and len(table.shape) == 2 and "mbedding" in event.class_name:
+            first = not any(draft.step == "embedding" for draft in reader.drafts)
+            rows = book.add("vocabulary" if first else "position_rows", table.shape[0], BEFORE, event.module)
+            width = reader.sizes.of(table.shape[1], event.module, ("hidden_size",))
+            draft = reader.small(
+                "embedding",
+                width,
+                event.module,
+                **({"step": "embedding", "label": "Embedding", "short": "embedding"} if first else {}),
+            )
+            draft.weights = "head"
+            draft.parts.append((table, (rows, width)))
+        elif is_matrix_product(event, reader.parameters):
+            reader.product(event, weights="ffn")
+        elif event.kind == "leaf" and "norm" in event.class_name.lower():
+            reader.norm(event)
+    reader.claim_the_rest("")
+
+
+def _read_after(reader: BlockReader, book: FactBook) -> None:
+    """The last norm, and the LM head."""
+    heads = [event for event in reader.events if event.kind == "product"]
+    norms = 0
+    for event in reader.events:
+        if heads and event is heads[-1]:
+            _lm_head(reader, event, book)
+        elif is_matrix_product(event, reader.parameters):
+            reader.product(event, weights="ffn")
+        elif event.kind == "leaf" and "norm" in event.class_name.lower():
+            reader.norm(event)
+            norms += 1
+            if norms == 1:
+                reader.drafts[-1].step, reader.drafts[-1].label = "final_norm", "Final norm"
+                reader.drafts[-1].short = "final norm"
+    reader.claim_the_rest("")
+
+
+def _lm_head(reader: BlockReader, event: Event, book: FactBook) -> None:
+    """The product with the vocabulary; it holds no matrix of its own where that is the embedding."""
+    vocabulary = book.add("vocabulary", event.outputs, AFTER, event.module)
+    names = {"step": "lm_head", "label": "LM head", "short": "LM head", "weights": "head"}
+    if event.weight in reader.parameters:
+        reader.product(event, outputs=vocabulary, **names)
+        return
+    draft = reader.small("gate", "1", event.module)
+    inputs = reader.sizes.of(event.inputs, event.module, ("hidden_size",))
+    draft.step, draft.label, draft.short, draft.weights = "lm_head", "LM head", "LM head", "head"
+    draft.work, draft.sizes = "product", {"inputs": inputs, "outputs": vocabulary}
+
+
+def _count_layers(book: FactBook, layers: Sequence[LayerKind]) -> None:
+    """How many layers there are of each kind."""
+    counts = Counter(layers)
+    for kind, count in counts.items():
+        name = "layers" if len(counts) == 1 else ".".join(("layers", *kind))
+        book.facts[name] = Fact(value=count, origin="code", source=book.class_name)
+
+
+def _choices(recording: Recording) -> dict[str, Choice]:
+    source = recording.class_name
+    activation = recording.config.get("hidden_act") or recording.config.get("hidden_activation") or "not known"
+    stated = {
+        "norms": "pre",
+        "norm": "as recorded",
+        "activation": str(activation),
+        "position_embedding": "RoPE" if "rope" in str(recording.config).lower() else "as recorded",
+        "tensor_names": RECORDED,
+    }
+    return {name: Choice(value=value, origin="code", source=source) for name, value in stated.items()}
+
+
+def _weighed(blocks: dict[str, Block], layers: Sequence[LayerKind]) -> list[list[Block]]:
+    return [[blocks[name] for name in layer] for layer in layers]
+
+
+_STATED = {
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    "vocabulary": ("vocab_size",),
+    "attention_heads": ("num_attention_heads", "n_head", "n_heads"),
+    "experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "experts_per_token": ("num_experts_per_tok", "moe_topk", "moe_top_k", "top_k_experts", "moe_k"),
+    "expert_size": ("moe_intermediate_size",),
+}
+"""What a config may call a fact: where it does, the class must have been run with that value."""
+
+
+def _agree(recording: Recording, architecture: Architecture, config: Config) -> None:
+    """The class has the dimensions that the config states: it may know a field by another name, or not at all."""
+    section = config.data.get("text_config")
+    fields = config.data | section if isinstance(section, dict) else config.data
+    for role, names in _STATED.items():
+        for name in names:
+            value = fields.get(name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 2:
+                continue
+            found = {fact.value for key, fact in architecture.facts.items() if key.partition(".")[0] == role}
+            if role == "layers":
+                found = {len(architecture.sequence())}
+            if value not in found and (found or role.startswith("expert")):
+                seen = " and ".join(map(str, sorted(found))) or "none"
+                raise InputError(
+                    f"{config.name}: field {name} is {value}, and {recording.class_name} runs with {seen}; "
+                    "expected fields that the class reads"
+                )
+
+
+def _prove(recording: Recording, architecture: Architecture) -> None:
+    """Every tensor of the class is in the architecture, as often and of the same shape."""
+    facts = architecture.facts
+    ours: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    layers = Counter(name for kind in architecture.sequence() for name in kind)
+    layers += Counter((BEFORE, AFTER, BESIDE))
+    for name, block in architecture.blocks.items():
+        for tensor in (tensor for step in block.steps for tensor in step.tensors):
+            shape = tuple(size_of(size, facts) for size in tensor.shape)
+            copies = facts[tensor.copies].value if tensor.copies else 1
+            ours[tensor.name, shape] += copies * layers[name]
+    theirs: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    held = [one for part in (recording.before, recording.after, *recording.layers) for one in part.parameters]
+    for one in (*held, *recording.never_run):
+        for name, shape, count in one.stored:
+            theirs[name, shape or (1,)] += count
+    for key in (ours - theirs) | (theirs - ours):
+        raise recording.refusal(
+            f"{key[0]} {list(key[1])} was read {ours[key]} times, the class has it {theirs[key]} times"
+        )

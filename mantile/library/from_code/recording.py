@@ -1,0 +1,248 @@
+"""What the recorder wrote down, cut into layers and into what runs once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from mantile.library.errors import InputError
+
+Shape = tuple[int, ...]
+_NUMBER = re.compile(r"(^|\.)\d+(?=\.|$)")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter or buffer of the class.
+
+    Args:
+        name: inside the part that holds it.
+        stored: names in a checkpoint with {} for indices, shape, and how many there are.
+    """
+
+    name: str
+    shape: Shape
+    buffer: bool
+    stored: tuple[tuple[str, Shape, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Values in it."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Event:
+    """A product, an attention core, a choice of the largest, or a module without children that ran.
+
+    Args:
+        module: where, inside the part.
+        weight: the matrix of a product, or the kernel of a convolution; "" where both factors are results.
+        bias: the vector that is added.
+        inputs, outputs: channels of a product of one matrix; a choice has how many it chooses.
+        rows: how often a matrix is used, for a prompt of `Recording.tokens` tokens.
+        source: the same number where two products read the same values.
+        shapes: of the factors, or of query, key and value.
+        window: how far back attention looks; 0 is without limit.
+        class_name: of a module without children.
+    """
+
+    kind: str
+    module: str
+    weight: str = ""
+    bias: str = ""
+    inputs: int = 0
+    outputs: int = 0
+    rows: int = 0
+    source: int = 0
+    shapes: tuple[Shape, ...] = ()
+    window: int = 0
+    class_name: str = ""
+
+    @property
+    def parent(self) -> str:
+        """The module around the module."""
+        return self.module.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A layer, or what runs once before or after the layers."""
+
+    events: tuple[Event, ...]
+    parameters: tuple[Parameter, ...]
+    cache: Mapping[str, Shape]
+
+    @cached_property
+    def signature(self) -> str:
+        """The same for layers that are alike."""
+        events = [(*(getattr(event, name) for name in _COMPARED),) for event in self.events]
+        parameters = [
+            (one.name, one.shape, one.buffer, [(name, shape, many) for name, shape, many in one.stored])
+            for one in self.parameters
+        ]
+        return json.dumps([events, parameters, sorted(self.cache.items())])
+
+
+_COMPARED = (
+    "kind", "module", "weight", "bias", "inputs", "outputs", "rows", "shapes", "window", "class_name",
+)  # fmt: skip
+
+
+class Recording:
+    """What the recorder wrote down.
+
+    Args:
+        name: stands for the config in errors.
+
+    Raises:
+        InputError: if the class runs no stack of layers, or runs something between them.
+    """
+
+    def __init__(self, data: Mapping[str, Any], name: str) -> None:
+        self.name, self.data = name, data
+        self.tokens: int = data["tokens"]
+        self.config: Mapping[str, Any] = data["config"]
+        self.class_name = f"{data['class']} of {data['library']}"
+        self._weights = {one["name"]: tuple(one["shape"]) for one in data["parameters"]}
+        self._stack = self._find_stack()
+        self.layers: list[Part] = []
+        self.before, self.after, self.never_run = self._cut()
+
+    def refusal(self, why: str) -> InputError:
+        """The error that the class is not one that can be read."""
+        return InputError(f"{self.name}: {self.class_name}: {why}; expected a decoder whose layers run in order")
+
+    def is_tied(self, weight: str) -> bool:
+        """Whether the matrix of the LM head is one that stands before the layers."""
+        return weight in self.data["tied"] or weight in {one.name for one in self.before.parameters}
+
+    def _find_stack(self) -> str:
+        """The list of modules that most products stand in."""
+        counts = Counter(
+            match.group(1)
+            for event in self.data["events"]
+            if event["kind"] in ("product", "attention")
+            and (match := re.match(r"(.*?[^.\d]+)\.\d+\.", event["module"]))
+            and match.group(1) in self.data["lists"]
+        )
+        if not counts:
+            raise self.refusal("no list of layers was run")
+        return counts.most_common(1)[0][0]
+
+    def _cut(self) -> tuple[Part, Part, tuple[Parameter, ...]]:
+        """The layers; what runs before them, after them, and never."""
+        layer = re.compile(re.escape(self._stack) + r"\.(\d+)(?:\.|$)")
+        places = [(int(match[1]) if (match := layer.match(event["module"])) else None, event)
+                  for event in self.data["events"]]  # fmt: skip
+        inside = [index for index, (place, _) in enumerate(places) if place is not None]
+        first, last = inside[0], inside[-1]
+        count = self.data["lists"][self._stack]
+        held: list[list[Parameter]] = [[] for _ in range(count)]
+        outside: list[Parameter] = []
+        for one in self.data["parameters"]:
+            match = layer.match(one["name"])
+            target = held[int(match[1])] if match else outside
+            target.append(_parameter(one, match.end() if match else 0, int(match[1]) if match else None))
+        for place, event in places[first:last]:
+            if place is None and event["kind"] != "leaf":
+                raise self.refusal(f"{event['module']} runs between the layers")
+        caches = self._caches(count)
+        for index in range(count):
+            prefix = f"{self._stack}.{index}."
+            events = [self._event(event, prefix) for place, event in places if place == index]
+            self.layers.append(Part(tuple(events), tuple(held[index]), caches[index]))
+        parts: list[Part] = []
+        for stretch in (places[:first], places[last + 1 :]):
+            events = [self._event(event, "") for _, event in stretch]
+            taken = {one.name for part in parts for one in part.parameters}
+            parts.append(self._around(events, [one for one in outside if one.name not in taken]))
+        run = {one.name for part in parts for one in part.parameters}
+        return parts[0], parts[1], tuple(one for one in outside if one.name not in run)
+
+    def beside(self) -> tuple[Parameter, ...]:
+        """What was never run, alike ones gathered: towers for images or sound."""
+        counts: Counter[tuple[str, Shape, bool]] = Counter()
+        for one in self.never_run:
+            for name, shape, count in one.stored:
+                counts[name, shape, one.buffer] += count
+        return tuple(
+            Parameter(f"{name} {shape}", shape, buffer, ((name, shape, count),))
+            for (name, shape, buffer), count in counts.items()
+        )
+
+    def _around(self, events: Sequence[Event], outside: Sequence[Parameter]) -> Part:
+        """What ran outside the layers, with the parameters of its modules."""
+        modules = {event.module for event in events}
+        held = [one for one in outside if one.name.rpartition(".")[0] in modules or one.name in
+                {event.weight for event in events}]  # fmt: skip
+        return Part(tuple(events), tuple(held), {})
+
+    def _caches(self, layers: int) -> list[dict[str, Shape]]:
+        """What each layer keeps."""
+        found = [
+            {name: tuple(shape) for name, shape in entry.items() if name != "class"}
+            for entry in self.data["caches"]
+        ]
+        if found and len(found) != layers:
+            raise self.refusal(f"{len(found)} of its {layers} layers have a cache, and it is not seen which")
+        return found or [{} for _ in range(layers)]
+
+    def _event(self, event: Mapping[str, Any], prefix: str) -> Event:
+        """An event with names inside its part."""
+        module = event["module"].removeprefix(prefix).removeprefix(prefix[:-1])
+        match event["kind"]:
+            case "leaf":
+                return Event("leaf", module, shapes=(tuple(event["shape"]),), class_name=event["class"])
+            case "attention":
+                shapes = tuple(tuple(event[name]) for name in ("query", "key", "value"))
+                return Event("attention", module, shapes=shapes, window=event["window"])
+            case "choice":
+                return Event("choice", module, outputs=event["chosen"])
+        return self._product(event, module, prefix)
+
+    def _product(self, event: Mapping[str, Any], module: str, prefix: str) -> Event:
+        """A product: which of its factors is a parameter, and the channels that it joins."""
+        shapes = [tuple(shape) for shape in event["shapes"]]
+        owners = event["parameters"]
+        if event["operation"] in ("addmm", "baddbmm"):
+            added, *owners = owners
+            _, *shapes = shapes
+        else:
+            added = owners[2] if event["operation"] == "convolution" and len(owners) > 2 else None
+        weight, at = None, 0
+        for index in (1, 0):
+            owner = owners[index] if index < len(owners) else None
+            if owner is not None and len(self._weights.get(owner, ())) > 1:
+                weight, at = owner, index
+        kind = "convolution" if event["operation"] == "convolution" else "product"
+        left, right = shapes[0], shapes[1]
+        inputs, outputs = (right[-2], right[-1]) if at == 1 else (left[-1], left[-2])
+        rows = left[-2] if at == 1 else right[-1]
+        batch = left[0] if len(left) == 3 else 1
+        return Event(
+            kind,
+            module,
+            weight=(weight or "").removeprefix(prefix),
+            bias=(added or "").removeprefix(prefix),
+            inputs=inputs,
+            outputs=outputs,
+            rows=batch * rows,
+            source=event["source"],
+            shapes=tuple(shapes),
+        )
+
+
+def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:
+    """A parameter, its stored parts gathered by name and shape."""
+    counts: Counter[tuple[str, Shape]] = Counter()
+    for name, shape in data["stored"]:
+        counts[_NUMBER.sub(r"\1{}", name), tuple(shape)] += 1
+    stored = tuple((name, shape, count) for (name, shape), count in counts.items())
+    return Parameter(data["name"][start:], tuple(data["shape"]), data["buffer"], stored)

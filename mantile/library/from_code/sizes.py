@@ -1,0 +1,99 @@
+"""Numbers of channels as facts: which of the facts of a block a number is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mantile.library.architecture import Fact, Size, size_of
+from mantile.library.facts import FACTS
+
+
+@dataclass
+class FactBook:
+    """The facts of an architecture, filled while its blocks are read.
+
+    Args:
+        config: names of the fields of the config by their value, for the sources.
+    """
+
+    class_name: str
+    config: dict[int, list[str]] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
+
+    def add(self, role: str, value: int, block: str, at: str = "") -> str:
+        """The name of a fact of a role with this value; named after its block where others differ.
+
+        Args:
+            at: the module where it was seen.
+        """
+        for name in (role, f"{role}.{block}", *(f"{role}.{block}_{number}" for number in range(2, 100))):
+            if role in ("width", "parts") and name == role:
+                continue
+            if name not in self.facts:
+                self.facts[name] = Fact(value=value, origin="code", source=self._source(value, at))
+                return name
+            if self.facts[name].value == value:
+                return name
+        raise AssertionError(role)
+
+    def _source(self, value: int, at: str) -> str:
+        fields = self.config.get(value, [])
+        stated = f", {' or '.join(fields[:2])} in the config" if fields and value > 2 else ""
+        return f"{self.class_name}{': ' + at if at else ''}{stated}"
+
+
+@dataclass
+class Sizes:
+    """The sizes that a block is known to have, most likely first."""
+
+    book: FactBook
+    block: str
+    known: list[tuple[int, Size]] = field(default_factory=list)
+
+    def number(self, size: Size) -> int:
+        """What a size comes to."""
+        return size_of(size, self.book.facts)
+
+    def know(self, *sizes: Size) -> None:
+        """Add sizes that numbers may stand for."""
+        self.known += [(self.number(size), size) for size in sizes]
+
+    def of(self, number: int, at: str, prefer: Iterable[Size] = ()) -> Size:
+        """A number as a size: a preferred one, a known one, or a width of its own.
+
+        Args:
+            at: the module where it was seen.
+        """
+        for size in prefer:
+            if self.number(size) == number:
+                return size
+        for value, size in self.known:
+            if value == number:
+                return size
+        if number == 1:
+            return "1"
+        for value, size in self.known:
+            if value > 16 and number % value == 0 and number // value <= 4 and "*" not in size + "+":
+                return " + ".join([size] * (number // value))
+        name = self.book.add("width", number, _identifier(at), at)
+        self.know(name)
+        return name
+
+
+    def fact_of(self, number: int, at: str) -> str:
+        """The fact that says how many there are of something."""
+        for value, size in self.known:
+            if value == number and "*" not in size and "+" not in size:
+                return size
+        return self.book.add("parts", number, _identifier(at), at)
+
+
+def _identifier(at: str) -> str:
+    """A module's name as a part of an id."""
+    parts = [part for part in re.sub(r"[^a-z0-9_.]", "", at.lower().replace("-", "_")).split(".") if part]
+    return "_".join(part for part in parts if not part.isdigit()) or "top"
+
+
+assert "width" in FACTS

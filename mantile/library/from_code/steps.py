@@ -1,0 +1,232 @@
+"""The events of a block as its steps, with the sizes and tensors of each.
+
+What a step is follows from what was seen: a product before or after the core of a mixer, the last of the
+products of an FFN, a parameter of three dimensions of which a token uses some slices. Names of modules only
+decide what a step is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mantile.library.architecture import Size, Step, StoredTensor, Work
+from mantile.library.from_code.recording import Event, Parameter, Part
+from mantile.library.from_code.sizes import Sizes
+
+LARGE = 0.01  # of a part's values: more than this in matrices that no product reads is more than a table
+
+
+@dataclass
+class Draft:
+    """A step that is being put together.
+
+    Args:
+        source: the same where two products read the same values.
+        parts: of what it reads: parameter, and the sizes of its axes as far as the product tells them.
+    """
+
+    step: str
+    label: str
+    short: str
+    work: Work
+    sizes: dict[str, Size]
+    module: str
+    weights: str = "attention"
+    kind: str = ""
+    remark: str = ""
+    source: int = 0
+    parts: list[tuple[Parameter, tuple[Size, ...]]] = field(default_factory=list)
+
+
+@dataclass
+class BlockReader:
+    """Reads one block: a mixer, an FFN, or what runs once.
+
+    Args:
+        events: in order.
+        parameters: what the block holds, by name.
+        hidden: the size of the residual stream.
+    """
+
+    sizes: Sizes
+    events: Sequence[Event]
+    parameters: dict[str, Parameter]
+    tokens: int
+    hidden: Size = "hidden_size"
+    drafts: list[Draft] = field(default_factory=list)
+
+    def product(self, event: Event, **known: str) -> Draft:
+        """A product of every token with a matrix, or with several that read the same values, as one step.
+
+        Args:
+            known: step, label, short, weights, kind, inputs, outputs, as far as they are known.
+        """
+        parameter = self.parameters[event.weight]
+        inputs = known.pop("inputs", "") or self.sizes.of(event.inputs, f"{event.module}_in", (self.hidden,))
+        outputs = known.pop("outputs", "") or self.sizes.of(event.outputs, event.module)
+        parts = [(parameter, _axes(parameter, event, inputs, outputs))]
+        if event.bias in self.parameters:
+            parts.append((self.parameters[event.bias], (outputs,)))
+        before = next((draft for draft in self.drafts if self._reads_alike(draft, event, inputs)), None)
+        if before is not None:
+            before.sizes["outputs"] += f" + {outputs}"
+            before.parts += parts
+            name = event.module.rpartition(".")[2]
+            if name not in before.label:
+                before.label += f", {name}" if before.step not in _NAMED else ""
+            return before
+        step = known.pop("step", "") or step_name(event.module)
+        label = known.pop("label", "") or event.module
+        draft = Draft(
+            step=step,
+            label=label,
+            short=known.pop("short", "") or label.rpartition(".")[2][:12],
+            work="product",
+            sizes={"inputs": inputs, "outputs": outputs},
+            module=event.module,
+            source=event.source,
+            parts=parts,
+            **known,  # type: ignore[arg-type]
+        )
+        self.drafts.append(draft)
+        return draft
+
+    def _reads_alike(self, draft: Draft, event: Event, inputs: Size) -> bool:
+        return (
+            draft.work == "product"
+            and draft.source == event.source
+            and draft.sizes["inputs"] == inputs
+            and draft.module.rpartition(".")[0] == event.parent
+            and event.rows == self.tokens
+        )
+
+    def small(self, work: Work, width: Size, module: str, **known: str) -> Draft:
+        """A step that streams over the channels of every token."""
+        label = known.get("label") or module or work
+        draft = Draft(
+            step=known.get("step") or step_name(module),
+            label=label,
+            short=known.get("short") or label.rpartition(".")[2][:12],
+            work=work,
+            sizes={"width": width},
+            module=module,
+            kind=known.get("kind", ""),
+        )
+        self.drafts.append(draft)
+        return draft
+
+    def norm(self, event: Event, kind: str = "") -> None:
+        """A norm as the module that ran it."""
+        held = [one for name, one in self.parameters.items() if name.rpartition(".")[0] == event.module]
+        width = self.sizes.of(event.shapes[0][-1], event.module, (self.hidden,))
+        draft = self.small("norm", width, event.module, kind=kind)
+        draft.parts += [(one, tuple(self.sizes.of(axis, event.module) for axis in one.shape)) for one in held]
+
+    def claim_the_rest(self, kind: str) -> None:
+        """Parameters that no product reads: each to the step of its module, or of the nearest before it."""
+        claimed = {parameter.name for draft in self.drafts for parameter, _ in draft.parts}
+        for name, one in self.parameters.items():
+            if name in claimed:
+                continue
+            place = name.rpartition(".")[0]
+            near = max(self.drafts, key=lambda draft: _common(draft.module, place), default=None)
+            shape = tuple(self.sizes.of(axis, name) for axis in one.shape)
+            if near is None:
+                near = self.small("gate", shape[-1] if shape else "1", name, kind=kind)
+            near.parts.append((one, shape))
+
+    def steps(self) -> tuple[Step, ...]:
+        """The drafts as steps."""
+        used: dict[str, int] = {}
+        steps = []
+        for draft in self.drafts:
+            used[draft.step] = used.get(draft.step, 0) + 1
+            name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
+            products = ("product", "experts")
+            steps.append(
+                Step(
+                    step=name,
+                    label=draft.label,
+                    short=draft.short,
+                    work=draft.work,
+                    sizes=draft.sizes,
+                    tensors=tuple(
+                        tensor
+                        for one, axes in draft.parts
+                        for tensor in self._stored(one, axes, draft.work in products or draft.weights == "head")
+                    ),
+                    weights=draft.weights,  # type: ignore[arg-type]
+                    kind=draft.kind,
+                    remark=draft.remark,
+                )
+            )
+        return tuple(steps)
+
+    def _stored(self, one: Parameter, axes: tuple[Size, ...], matrix: bool) -> Iterable[StoredTensor]:
+        """A parameter as a checkpoint stores it."""
+        for name, shape, count in one.stored:
+            known = [size for size in axes for size in (size, *size.split(" + "))]
+            sizes = tuple(
+                size if self.sizes.number(size) == number else self.sizes.of(number, one.name, known)
+                for size, number in zip(
+                    axes if len(axes) == len(shape) else (axes[0],) * len(shape) if axes else (), shape
+                )
+            ) if shape else ("1",)
+            copies = ""
+            if count > 1:
+                copies = self.sizes.fact_of(count, one.name)
+            yield StoredTensor(
+                name=name,
+                shape=sizes,
+                copies=copies,
+                matrix=matrix and len(shape) > 1,
+                buffer=one.buffer,
+            )
+
+
+_NAMED = ("qkv", "ffn_up", "shared_up", "router", "latent_in")
+
+
+def step_name(module: str) -> str:
+    """A module's name as the name of a step."""
+    return "_".join(part for part in module.lower().replace("-", "_").split(".") if not part.isdigit()) or "top"
+
+
+def _common(left: str, right: str) -> int:
+    """How many names two paths share from the start."""
+    count = 0
+    for one, other in zip(left.split("."), right.split("."), strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _axes(parameter: Parameter, event: Event, inputs: Size, outputs: Size) -> tuple[Size, ...]:
+    """The sizes of a matrix in the order in which it is stored."""
+    if parameter.shape[-2:] == (event.outputs, event.inputs):
+        return (outputs, inputs)
+    if parameter.shape[-2:] == (event.inputs, event.outputs):
+        return (inputs, outputs)
+    return ()
+
+
+def is_matrix_product(event: Event, parameters: dict[str, Parameter]) -> bool:
+    """Whether an event is a product of tokens with one matrix of the block."""
+    return event.kind == "product" and len(parameters[event.weight].shape if event.weight in parameters else ()) == 2
+
+
+def split(part: Part) -> tuple[list[Event], list[Event]]:
+    """The events of a layer's mixer, and those of its FFN.
+
+    The mixer ends with the last module of the layer in which attention looks back, or a state is kept.
+    """
+    cores = [event for event in part.events if event.kind in ("attention", "convolution")] or [
+        event for event in part.events if event.kind == "product" and not event.weight
+    ]
+    if not cores:
+        return [], list(part.events)
+    core = cores[-1].module.partition(".")[0]
+    last = max(i for i, event in enumerate(part.events) if event.module.partition(".")[0] == core)
+    return list(part.events[: last + 1]), list(part.events[last + 1 :])
