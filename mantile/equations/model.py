@@ -11,7 +11,7 @@ from mantile.equations.tensors import of_layer
 from mantile.equations.typed import Dimensions, dimensions_typed
 from mantile.graph.quantity import Node, Quantity, Row, Section, expression, is_named, span, sum_of, sum_range
 from mantile.graph.rows import Rows
-from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module, Tensor
+from mantile.ir.modules import Elementwise, GroupedMatMul, MatMul, ModelGraph, Module, Tensor
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _matrices(module: Module) -> list[Node]:
     values: list[Node] = []
     if isinstance(work, MatMul | GroupedMatMul) and any(tensor.matrix for tensor in module.tensors):
         values.append(work.inputs * work.outputs)
-    if module.id == "embedding":
+    if isinstance(work, Elementwise) and work.kind == "embedding":
         values += [of_layer(tensor) for tensor in module.tensors]
     return values
 

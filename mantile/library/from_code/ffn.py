@@ -12,10 +12,9 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
     experts = _expert_products(reader)
     facts = _expert_facts(reader, recording, experts) if experts else ()
     kind = "moe" if experts else "dense"
-    inner = {
-        parent: _inner(reader, parent, bool(experts))
-        for parent in dict.fromkeys(event.parent for event in _products(reader))
-    }
+    inner: dict[str, Size] = {}
+    for parent in dict.fromkeys(event.parent for event in _products(reader)):
+        inner[parent] = "" if any(inner.values()) else _inner(reader, parent, bool(experts))
     for event in reader.events:
         if experts and event is experts[0]:
             _small_moe(reader, "experts_sorted", "Tokens by expert", "sort", _around(facts, reader))

@@ -79,6 +79,7 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
         name,
     )
     _prove(recording, architecture)
+    _prove_products(recording, architecture)
     _agree(recording, architecture, config)
     return architecture
 
@@ -285,6 +286,36 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
                     f"{config.name}: field {name} is {value}, and {recording.class_name} runs with {seen}; "
                     "expected fields that the class reads"
                 )
+
+
+def _prove_products(recording: Recording, architecture: Architecture) -> None:
+    """The architecture multiplies as often as the class did."""
+    facts = architecture.facts
+
+    def ours(names: Sequence[str]) -> int:
+        total = 0
+        for step in (step for name in names for step in architecture.blocks[name].steps):
+            if step.work in ("product", "experts"):
+                used = size_of(step.sizes.get("per_token", "1"), facts)
+                total += used * size_of(step.sizes["inputs"], facts) * size_of(step.sizes["outputs"], facts)
+        return total
+
+    parts = [recording.before, recording.after, *recording.layers]
+    for part, names in zip(parts, ((BEFORE,), (AFTER,), *architecture.sequence()), strict=True):
+        theirs = 0.0
+        weights = {one.name: one for one in part.parameters}
+        for event in part.events:
+            if event.kind != "product" or (event.weight not in weights and part is not recording.after):
+                continue
+            stacked = event.weight in weights and len(weights[event.weight].shape) == 3
+            one_by_one = stacked and len(event.shapes[0]) == 2
+            if one_by_one or (stacked and event.shapes[0][0] == weights[event.weight].shape[0]):
+                return  # expert by expert, or all of them: not what a token goes through
+            theirs += event.rows * event.inputs * event.outputs / recording.tokens
+        if abs(ours(names) - theirs) > 0.001 * theirs:
+            raise recording.refusal(
+                f"{' + '.join(names)} multiplies {theirs:,.0f} times a token, and {ours(names):,} are accounted for"
+            )
 
 
 def _prove(recording: Recording, architecture: Architecture) -> None:

@@ -24,6 +24,7 @@ class Draft:
     Args:
         source: the same where two products read the same values.
         parts: of what it reads: parameter, and the sizes of its axes as far as the product tells them.
+        rest: parameters of its module that no product reads.
     """
 
     step: str
@@ -37,6 +38,7 @@ class Draft:
     remark: str = ""
     source: int = 0
     parts: list[tuple[Parameter, tuple[Size, ...]]] = field(default_factory=list)
+    rest: list[tuple[Parameter, tuple[Size, ...]]] = field(default_factory=list)
 
 
 @dataclass
@@ -134,7 +136,7 @@ class BlockReader:
             shape = tuple(self.sizes.of(axis, name) for axis in one.shape)
             if near is None:
                 near = self.small("gate", shape[-1] if shape else "1", name, kind=kind)
-            near.parts.append((one, shape))
+            near.rest.append((one, shape))
 
     def steps(self) -> tuple[Step, ...]:
         """The drafts as steps."""
@@ -143,7 +145,7 @@ class BlockReader:
         for draft in self.drafts:
             used[draft.step] = used.get(draft.step, 0) + 1
             name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
-            products = ("product", "experts")
+            is_read = draft.work in ("product", "experts") or draft.weights == "head"
             steps.append(
                 Step(
                     step=name,
@@ -153,8 +155,11 @@ class BlockReader:
                     sizes=draft.sizes,
                     tensors=tuple(
                         tensor
-                        for one, axes in draft.parts
-                        for tensor in self._stored(one, axes, draft.work in products or draft.weights == "head")
+                        for one, axes, matrix in (
+                            *((one, axes, is_read) for one, axes in draft.parts),
+                            *((one, axes, False) for one, axes in draft.rest),
+                        )
+                        for tensor in self._stored(one, axes, matrix)
                     ),
                     weights=draft.weights,  # type: ignore[arg-type]
                     kind=draft.kind,
