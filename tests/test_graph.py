@@ -256,6 +256,8 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
     assert formula(InCase(B, 2), CELLS) == "=C2"
     assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
+    assert formula(q.index(q.span(COLUMN), A), CELLS) == "=INDEX(A12:A15,A1)"
+    assert formula(q.index(q.span(COLUMN[:1]), A), CELLS) == "=CHOOSE(A1,A12)"  # Gnumeric has no INDEX of a cell
 
 
 # --- every operation ----------------------------------------------------------------------------------------
