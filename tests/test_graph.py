@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
+import subprocess
 from typing import Any
 
 import formualizer
@@ -21,6 +23,7 @@ from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
 from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
 from mantile.verify.engines import soffice, with_libreoffice
+from mantile.workbook.read import read_cells
 
 A, B, C, D = (
     Input(name, name.upper(), "1", value) for name, value in (("a", 3.0), ("b", 2.0), ("c", 1.5), ("d", 0.25))
@@ -256,6 +259,8 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
     assert formula(InCase(B, 2), CELLS) == "=C2"
     assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
+    assert formula(q.index(q.span(COLUMN), A), CELLS) == "=INDEX(A12:A15,A1)"
+    assert formula(q.index(q.span(COLUMN[:1]), A), CELLS) == "=CHOOSE(A1,A12)"
 
 
 # --- every operation ----------------------------------------------------------------------------------------
@@ -318,6 +323,8 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.index(NUMBERS, A), 8.0),
         (q.index(WORDS, B), "Beta"),
         (q.index(NUMBERS, A + A), math.nan),
+        (q.index(q.span(TEXTS[1:2]), A - B), "Beta"),  # of one cell
+        (q.index(q.span(TEXTS[1:2]), B), math.nan),
     ],
     "match": [(q.match(WORD, WORDS), 2), (q.match(A + 1, NUMBERS), 2), (q.match("delta", WORDS), math.nan)],
     "match_at_most": [
@@ -404,7 +411,10 @@ def test_an_operation_gives_the_value_worked_out_by_hand(operation: str, node: A
 
 @pytest.fixture(scope="module")
 def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Every case as LibreOffice, where installed, and `formualizer` work it out; "error" for an error."""
+    """Every case as `formualizer` works it out, and LibreOffice and Gnumeric where installed.
+
+    "error" for an error.
+    """
     path = tmp_path_factory.mktemp("cases") / "cases.xlsx"
     file, table = xlsxwriter.Workbook(path), formualizer.Workbook()
     sheet = file.add_worksheet("Cases")
@@ -422,6 +432,11 @@ def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[An
     if soffice() is not None:
         theirs = with_libreoffice(path)["Cases"]
         found["LibreOffice"] = [theirs[row, 3] for row in range(len(texts))]
+    if shutil.which("ssconvert"):
+        saved = path.with_name("gnumeric.xlsx")
+        subprocess.run(["ssconvert", "--recalc", path, saved], check=True, capture_output=True)
+        theirs = read_cells(saved).stored["Cases"]
+        found["Gnumeric"] = [theirs[row, 3] for row in range(len(texts))]
     return {
         engine: [
             "error" if isinstance(value, dict) or str(value).startswith("#") else value for value in values
@@ -431,7 +446,7 @@ def other_engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[An
 
 
 def test_other_engines_give_the_values_worked_out_by_hand(other_engines: dict[str, list[Any]]) -> None:
-    """The whole table in LibreOffice and in formualizer."""
+    """The whole table in formualizer, and in LibreOffice and Gnumeric where installed."""
     every = [(name, expected) for name, cases in CASES.items() for _, expected in cases]
     for engine, values in other_engines.items():
         for (name, expected), value in zip(every, values, strict=True):

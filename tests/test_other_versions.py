@@ -449,6 +449,7 @@ def test_the_command_names_what_is_unknown(
         ("=MAX([a]H,MAX([b]H,1))", "=MAX(1.0,[b]H,[a]H)"),
         ("=[a]H*1*[b]H", "=[b]H*[a]H"),
         ("=0+[a]H/1", "=[a]H"),
+        ("=INDEX([a]H,1,[b]H)", "=CHOOSE([b]H,[a]H)"),
         ('=IF([a]H=1,"x (",{[a]H,[b]H})', '=IF(1=[a]H,"x (",{[a]H,[b]H})'),
     ],
 )
@@ -465,6 +466,8 @@ def test_formulas_that_say_the_same(one: str, other: str) -> None:
         ("=[a]H^[b]H", "=[b]H^[a]H"),
         ("=[a]H*[b]H+[c]H", "=[a]H*([b]H+[c]H)"),
         ("=INDEX([a]H,[b]H)", "=INDEX([b]H,[a]H)"),
+        ("=INDEX([a]H,[b]H)", "=CHOOSE([a]H,[b]H)"),
+        ("=INDEX([a]H:[c]H,[b]H)", "=CHOOSE([b]H,[a]H:[c]H)"),
         ("=[a]H-[b]H-[c]H", "=[a]H-([b]H-[c]H)"),
         ("=-[a]H^2", "=-([a]H^2)"),
         ("=[a]H&[b]H", "=[b]H&[a]H"),

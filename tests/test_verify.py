@@ -23,7 +23,7 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.verify.engines import recalculate, soffice, with_formualizer, with_formulas
-from mantile.verify.verify import verify, verify_with_all
+from mantile.verify.verify import difference, verify, verify_with_all
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import CellDiff, diff_cells
 from mantile.workbook.read import open_file, read_cells
@@ -304,6 +304,26 @@ def test_a_long_range_is_read_as_far_as_the_sheet_goes(tmp_path: Path) -> None:
     values = with_formulas(cells, ("Sheet",))
     assert (values["Sheet"][0, 1], values["Sheet"][1, 1]) == (3, 6)
     assert max(row for row, _ in cells.contents["Sheet"]) == 1
+
+
+def test_ironcalc_works_out_what_we_do(workbook: Path, tmp_path: Path) -> None:
+    """Every formula of a file without stored values, where the package is installed."""
+    ironcalc = pytest.importorskip("ironcalc")
+    bare = tmp_path / "bare.xlsx"
+    with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(bare, "w") as target:
+        for item in source.infolist():
+            target.writestr(item, re.sub(rb"(?<=</f>)<v>[^<]*</v>", b"", source.read(item)))
+    model = ironcalc.load_from_xlsx(str(bare), "en", "UTC", "en")
+    model.evaluate()
+    file = open_file(workbook)
+    numbers = {name: number for number, name in enumerate(file.cells.package.sheets)}
+    count = 0
+    for sheet, row, column in _formulas(file):
+        expected = file.stored(sheet, row, column)
+        found = model.get_cell_value(numbers[sheet], row + 1, column + 1)
+        assert difference("" if expected is None else expected, found) <= 1e-9, (sheet, row, column)
+        count += 1
+    assert count > 4000
 
 
 def _edited(workbook: Path, target: Path) -> Path:

@@ -46,7 +46,10 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
     operation = OPERATIONS[node.operation]
     parts = [_expression(argument, cells) for argument in node.arguments]
     of = node.arguments[0]
-    if node.operation == "index" and isinstance(of, Span) and cells.lies_in_a_row(of):
+    if node.operation == "index" and isinstance(of, Span | Words) and len(of.members) == 1:
+        operation = OPERATIONS["choose"]  # Gnumeric finds nothing in a range of one cell
+        parts = [parts[1], (parts[0][0].partition(":")[0], ATOM)]
+    elif node.operation == "index" and isinstance(of, Span) and cells.lies_in_a_row(of):
         parts[0] = (f"{parts[0][0]},1", ATOM)  # one index alone is a row's number to some engines
     if operation.precedence == ATOM:
         texts = [text for text, _ in parts]

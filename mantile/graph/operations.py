@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property, reduce
-from operator import and_, ge, le, lt
+from operator import add, and_, eq, ge, gt, le, lt, mul, sub
 from string import Formatter
 from typing import Any
 
@@ -58,6 +58,24 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(argument, str):
                 return math.nan
         return function(*arguments)
+
+    return calculate
+
+
+def _of_two(
+    function: Callable[[Any, Any], Any], of_floats: Callable[[float, float], float]
+) -> Callable[[Any, Any], Any]:
+    """The same of two numbers.
+
+    Args:
+        of_floats: the same of two floats, to the last bit: without arrays Python's own is much quicker.
+    """
+    of_all = _of_numbers(function)
+
+    def calculate(left: Any, right: Any) -> Any:
+        if isinstance(left, float) and isinstance(right, float):
+            return of_floats(left, right)
+        return of_all(left, right)
 
     return calculate
 
@@ -124,6 +142,8 @@ def _all_finite(value: Any) -> bool:
 
 
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
+    if isinstance(condition, bool):
+        return then if condition else otherwise
     if np.ndim(condition) == 0:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
@@ -142,6 +162,10 @@ def _same(left: Any, right: Any) -> Any:
     if isinstance(left, str) and isinstance(right, str):
         return left.lower() == right.lower()
     return np.equal(left, right)
+
+
+def _divide_floats(left: float, right: float) -> float:
+    return left / right if right else math.nan
 
 
 def _divide(left: Any, right: Any) -> Any:
@@ -383,8 +407,16 @@ def _until(value: Any, sign: Any) -> Any:
     return str(value).partition(str(sign))[0] if np.ndim(value) == 0 and isinstance(value, str) else math.nan
 
 
-def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+def _finite(left: float, right: float) -> bool:
+    return math.isfinite(left) and math.isfinite(right)
+
+
+def _compare(
+    function: Callable[[Any, Any], Any], of_floats: Callable[[float, float], bool]
+) -> Callable[[Any, Any], Any]:
     def compare(left: Any, right: Any) -> Any:
+        if isinstance(left, float) and isinstance(right, float):
+            return bool(of_floats(left, right)) if _finite(left, right) else math.nan
         if _is_text(left) != _is_text(right):  # a text is more than any number
             left, right = (np.where(_is_error(side), math.nan, _is_text(side)) for side in (left, right))
             left, right = left[()], right[()]
@@ -401,17 +433,17 @@ def _compare(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 # ruff: disable[E501]
 _TABLE = (
     #         name             NumPy                       Excel                  words                                 binds       unit
-    Operation("add",           _of_numbers(np.add),        "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
-    Operation("subtract",      _of_numbers(np.subtract),   "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
-    Operation("multiply",      _of_numbers(np.multiply),   "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
-    Operation("divide",        _of_numbers(_divide),       "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
+    Operation("add",           _of_two(np.add, add),       "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
+    Operation("subtract",      _of_two(np.subtract, sub),  "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
+    Operation("multiply",      _of_two(np.multiply, mul),  "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
+    Operation("divide",        _of_two(_divide, _divide_floats), "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
     Operation("power",         _of_numbers(np.power),      "{0}^{1}",             "{0} to the power {1}",               POWER,      "power"),
     Operation("negative",      _of_numbers(np.negative),   "-{0}",                "−{0}",                               NEGATIVE,   "same"),
-    Operation("less",          _compare(np.less),          "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison"),
-    Operation("less_equal",    _compare(np.less_equal),    "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison"),
-    Operation("greater",       _compare(np.greater),       "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison"),
-    Operation("greater_equal", _compare(np.greater_equal), "{0}>={1}",            "{0} is at least {1}",                COMPARISON, "comparison"),
-    Operation("equal",         _compare(_same),            "{0}={1}",             "{0} is {1}",                         COMPARISON, "comparison"),
+    Operation("less",          _compare(np.less, lt),      "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison"),
+    Operation("less_equal",    _compare(np.less_equal, le), "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison"),
+    Operation("greater",       _compare(np.greater, gt),   "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison"),
+    Operation("greater_equal", _compare(np.greater_equal, ge), "{0}>={1}",            "{0} is at least {1}",                COMPARISON, "comparison"),
+    Operation("equal",         _compare(_same, eq),        "{0}={1}",             "{0} is {1}",                         COMPARISON, "comparison"),
     Operation("all_of",        _all_of,                    "AND({all})",          "{0} and {1}",                        ATOM,       "truth"),
     Operation("where",         _where,                     "IF({0},{1},{2})",     "{1} if {0:bare}, else {2}",          ATOM,       "branch"),
     Operation("maximum",       _maximum,                   "MAX({all})",          "the largest of {0}",                 ATOM,       "same"),

@@ -18,7 +18,7 @@ from typing import Any
 from mantile.library.errors import InputError
 from mantile.workbook.package_part import column_number
 from mantile.workbook.read import Cells, Contents, read_cells
-from mantile.workbook.references import REFERENCE, Formula, reference_of
+from mantile.workbook.references import Formula, references
 
 Place = tuple[str, int, int]
 Values = dict[str, dict[tuple[int, int], Any]]
@@ -122,18 +122,16 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
 
 def _read_by_formulas(contents: Contents, sheets: tuple[str, ...]) -> dict[str, set[tuple[int, int]]]:
     """Cells of each sheet that formulas refer to: an eighth of them, most are labels."""
-    references = {
-        (match["sheet"] or name, match[0]): match
+    areas = (
+        area
         for name in sheets
-        for content in contents[name].values()
-        if isinstance(content, Formula)
-        for match in REFERENCE.finditer(content)
-        if match["text"] is None
-    }
+        for area in references(
+            (content for content in contents[name].values() if isinstance(content, Formula)), name
+        )
+    )
     read: dict[str, set[tuple[int, int]]] = {name: set() for name in sheets}
     extents = {name: _extent(contents[name]) for name in sheets}
-    for (name, _), match in references.items():
-        area = reference_of(match, name)
+    for area in areas:
         if area.sheet in extents:  # as much of a range as the sheet has cells
             height, width = extents[area.sheet]
             top, bottom = sorted((area.row, area.last_row))

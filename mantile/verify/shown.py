@@ -148,13 +148,13 @@ class _Comparison:
         """Cells with something in them."""
         styles, kinds = self._frame[1], self._judged
         looks = {id(cell.style): styles[cell.style] for cell in _one_of_each_style(sheet)}
-        contents = self.file.contents[sheet.name]
+        contents, stands = self.file.contents[sheet.name], self.places.as_laid_out
         cells: dict[Finding, list[Cell]] = {}
-        for (row, column), cell in sheet.cells.items():
-            place = self.places.in_file(sheet.name, row, column)
-            if place is None or (place[1:] not in contents and cell.entry is None):
+        for here, cell in sheet.cells.items():
+            at = here if stands else self._cell(sheet.name, here)
+            if at is None or (at not in contents and cell.entry is None):
                 continue
-            look = found.looks.get(place[1:])
+            look = found.looks.get(at)
             if look is None:
                 continue
             expected = looks[id(cell.style)]
@@ -164,7 +164,7 @@ class _Comparison:
                 findings = kinds[key] = look_differences(expected, look)
             if findings:
                 for finding in findings:
-                    cells.setdefault(finding, []).append(place[1:])
+                    cells.setdefault(finding, []).append(at)
         for at, runs in found.runs.items():
             own = found.looks.get(at, Look())
             for finding in run_differences(own, runs, self.found.looks.colour):

@@ -120,7 +120,7 @@ class _Differ:
 
     def _cell(self, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         """A cell of the book."""
-        if self._in_added_column(sheet.name, column):
+        if self.added and self._in_added_column(sheet.name, column):
             return
         content = self.file.content(sheet.name, row, column)
         if cell.expression is not None:
@@ -172,6 +172,8 @@ class _Differ:
     def _others(self, name: str, sheet: Sheet) -> Iterator[tuple[int, int, Any]]:
         """Cells of a sheet of the file that are none of the book's."""
         for (row, column), content in self.file.contents.get(name, {}).items():
+            if self.file.as_laid_out and (row, column) in sheet.cells:
+                continue
             place = self.places.in_book(name, row, column)
             has_cell = place is not None and place[1:] in self.book.sheets[place[0]].cells
             if not has_cell and str(content).strip() and not self._in_added_column(name, column):

@@ -1,6 +1,7 @@
 """Formulas that say the same in another order: H1*(H2*H3) and H3*H1*H2, or MAX(H1,H2) and MAX(H2,H1).
 
-INDEX of a row, too, says the same with and without the number of the one row that there is.
+INDEX of a row, too, says the same with and without the number of the one row that there is, and INDEX of one
+cell the same as CHOOSE.
 """
 
 from __future__ import annotations
@@ -96,6 +97,8 @@ class _Parser:
                 return _flat(text, [("", argument) for argument in arguments])
             if text == "INDEX(" and len(arguments) == 3 and arguments[1] == _ONE:
                 del arguments[1]
+            if text == "INDEX(" and len(arguments) == 2 and _is_one_cell(arguments[0]):
+                return ("CHOOSE(", *reversed(arguments))
             return (text, *arguments)
         if text == "(":
             form = self.level(0)
@@ -120,6 +123,11 @@ class _Parser:
     def expect(self, text: str) -> None:
         if self.take() != text:
             raise ValueError(text)
+
+
+def _is_one_cell(form: Form) -> bool:
+    """Whether a reference leads to a cell, and not to a range."""
+    return form[0] == "cell" and form[1].startswith("[") and ":[" not in form[1]
 
 
 def _operation(sign: str, left: Form, right: Form) -> Form:

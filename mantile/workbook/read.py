@@ -63,6 +63,11 @@ class File:
         return self.book.bundle.generator != GENERATOR
 
     @cached_property
+    def as_laid_out(self) -> bool:
+        """Whether every cell of the book stands in the file where the book has it."""
+        return self.places.as_laid_out
+
+    @cached_property
     def places(self) -> Places:
         """Where the cells of the book stand in the file."""
         names = {name: text for name, scope, text in self.cells.package.names if scope is None}
@@ -70,7 +75,7 @@ class File:
 
     def content(self, sheet: str, row: int, column: int) -> Any:
         """A formula or constant; None if the cell is empty or the file has none."""
-        return self._at(self.contents, sheet, row, column)
+        return self._at(self.cells.contents, sheet, row, column)
 
     def stored(self, sheet: str, row: int, column: int) -> Any:
         """The value stored with a cell."""
@@ -153,7 +158,7 @@ class File:
         return form is not None and form == normal_form(generated)
 
     def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
-        if self.places.as_laid_out:
+        if self.as_laid_out:
             return contents[sheet].get((row, column)) if sheet in contents else None
         place = self.places.in_file(sheet, row, column)
         return None if place is None else contents.get(place[0], {}).get(place[1:])
@@ -246,8 +251,10 @@ def typed_beside(file: File) -> list[dict[str, Any]]:
             continue
         sheet = book.sheets[name]
         for (row, at), cell in sheet.cells.items():
+            if at != column or cell.entry is None:
+                continue
             content = file.content(name, row, at)
-            if at != column or cell.entry is None or content is None or isinstance(content, Formula):
+            if content is None or isinstance(content, Formula):
                 continue
             edits.append(
                 {

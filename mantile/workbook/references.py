@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from mantile.workbook.package_part import Formula as Formula
 from mantile.workbook.package_part import column_number
@@ -43,14 +44,28 @@ class Reference:
 
 def reference_of(match: re.Match[str], sheet: str) -> Reference:
     """A match of `REFERENCE` that is no text, in a formula on a sheet."""
-    row, column = int(match["r1"]) - 1, column_number(match["c1"]) - 1
+    return _reference(match.groups(), sheet)
+
+
+def references(formulas: Iterable[Formula], sheet: str) -> Iterator[Reference]:
+    """What formulas on a sheet refer to, each spelling once."""
+    spellings: set[Sequence[str]] = set()
+    for formula in formulas:
+        spellings.update(REFERENCE.findall(formula))
+    return (_reference(spelling, sheet) for spelling in spellings if not spelling[0])
+
+
+def _reference(groups: Sequence[str | Any], sheet: str) -> Reference:
+    """A reference by the groups of `REFERENCE`."""
+    _, of_sheet, dollar, first, top, last, bottom = groups
+    row, column = int(top) - 1, column_number(first) - 1
     return Reference(
-        sheet=match["sheet"].strip("'") if match["sheet"] else sheet,
+        sheet=of_sheet.strip("'") if of_sheet else sheet,
         row=row,
         column=column,
-        last_row=int(match["r2"]) - 1 if match["r2"] else row,
-        last_column=column_number(match["c2"]) - 1 if match["c2"] else column,
-        dollar=match["d1"],
+        last_row=int(bottom) - 1 if bottom else row,
+        last_column=column_number(last) - 1 if last else column,
+        dollar=dollar,
     )
 
 
