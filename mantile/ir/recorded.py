@@ -69,8 +69,8 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
     sizes = {name: _size(builder, size) for name, size in step.sizes.items()}
     match step.work:
         case "product":
-            rows = "requests" if step.weights == "head" else "tokens"
-            return MatMul(sizes["inputs"], sizes["outputs"], step.weights, rows)
+            last = step.weights == "head"
+            return MatMul(sizes["inputs"], sizes["outputs"], step.weights, "requests" if last else "tokens")
         case "experts":
             return GroupedMatMul(
                 sizes["inputs"], sizes["outputs"], _fact(sizes["count"]), _fact(sizes["per_token"])

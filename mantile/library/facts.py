@@ -269,10 +269,10 @@ def fact_kind(name: str) -> FactKind | None:
             f"{kind[:1].upper()}{kind[1:]} layers", "layer", "layers made of these blocks", least=0
         )
     role, _, block = name.partition(".")
-    kind = FACTS.get(role)
-    if not block or kind is None:
-        return kind
-    return replace(kind, label=f"{kind.label}, {block.replace('_', ' ')}")
+    found = FACTS.get(role)
+    if not block or found is None:
+        return found
+    return replace(found, label=f"{found.label}, {block.replace('_', ' ')}")
 
 
 def fact_order(name: str) -> tuple[int, str]:

@@ -1,7 +1,7 @@
 """Architectures read from the code of a model class, where we have no reader of ours for its model type.
 
-The class is built without weights in a process of its own (`process`, `limits`, `recorder`), a prompt is run, and
-what was seen is cut into layers (`recording`) and read as steps (`steps`, `mixer`, `ffn`, `read`).
+The class is built without weights in a process of its own (`process`, `limits`, `recorder`), a prompt is run,
+and what was seen is cut into layers (`recording`) and read as steps (`steps`, `mixer`, `ffn`, `read`).
 """
 
 from __future__ import annotations

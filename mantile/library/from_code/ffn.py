@@ -58,7 +58,9 @@ def _expert_facts(reader: BlockReader, recording: Recording, experts: list[Event
     count = reader.parameters[experts[0].weight].shape[0]
     slices = experts[0].shapes[0] if len(experts[0].shapes[0]) == 3 else experts[0].shapes[1]
     used = slices[0] // reader.tokens
-    if len(slices) != 3 or slices[0] % reader.tokens or slices[0] == count:  # it runs expert by expert, or all
+    if (
+        len(slices) != 3 or slices[0] % reader.tokens or slices[0] == count
+    ):  # it runs expert by expert, or all
         chosen = [event.outputs for event in reader.events if event.kind == "choice"]
         stated = recording.config.get("num_experts_per_tok")
         used = chosen[-1] if chosen else int(stated or count)
@@ -80,9 +82,7 @@ def _small_moe(reader: BlockReader, step: str, label: str, short: str, width: Si
     reader.small("sorted", width, step, step=step, label=label, short=short, kind="moe")
 
 
-def _expert_product(
-    reader: BlockReader, event: Event, experts: list[Event], facts: tuple[str, ...]
-) -> None:
+def _expert_product(reader: BlockReader, event: Event, experts: list[Event], facts: tuple[str, ...]) -> None:
     """One product of the routed experts; the activation follows the products that lead in."""
     count, used, inner = facts
     parameter = reader.parameters[event.weight]
@@ -147,7 +147,10 @@ def _dense(reader: BlockReader, event: Event, inner: Size, kind: str) -> None:
         return
     stem, title = ("shared", "Shared expert") if kind == "moe" else ("ffn", "FFN")
     width = reader.sizes.number(inner)
-    is_last = event.inputs == width and event is [one for one in _products(reader) if one.parent == event.parent][-1]
+    is_last = (
+        event.inputs == width
+        and event is [one for one in _products(reader) if one.parent == event.parent][-1]
+    )
     if is_last:
         terms = sum(
             one.outputs for one in _products(reader) if one.parent == event.parent and one is not event

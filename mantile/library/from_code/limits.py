@@ -7,16 +7,33 @@ processes and files opened to be written, after the libraries are imported.
 from __future__ import annotations
 
 import os
-import resource
 import runpy
 import sys
 import tempfile
 from pathlib import Path
 
-MEMORY = 12 * 2**30
+MEMORY = 12 * 2**30  # bytes of address space; torch maps some 5 GiB of it
 SECONDS = 120
-REFUSED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "shutil.")
-CHANGING = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.chmod", "os.truncate")
+REFUSED = (
+    "socket.",
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "shutil.",
+)
+CHANGING = (
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.mkdir",
+    "os.link",
+    "os.symlink",
+    "os.chmod",
+    "os.truncate",
+)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -41,6 +58,8 @@ def _is_scratch(path: object) -> bool:
 
 def main() -> None:
     """Set the limits, then become the recorder."""
+    import resource  # not on every system
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

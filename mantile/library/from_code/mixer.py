@@ -168,7 +168,13 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
         if index == core:
             width = f"{rotated} + {names['qk_rope_head_dim']} + {latent}"
             reader.small(
-                "rope", width, event.module, step="rope", label="RoPE and latent write", short="RoPE", kind="mla"
+                "rope",
+                width,
+                event.module,
+                step="rope",
+                label="RoPE and latent write",
+                short="RoPE",
+                kind="mla",
             )
             sizes = {
                 "expanded": f"{query} + {result}",
@@ -177,7 +183,13 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
             }
             reader.drafts.append(
                 Draft(
-                    "attention", "Attention core", "attention", "latent_attention", sizes, event.module, kind="mla"
+                    "attention",
+                    "Attention core",
+                    "attention",
+                    "latent_attention",
+                    sizes,
+                    event.module,
+                    kind="mla",
                 )
             )
         if is_matrix_product(event, reader.parameters):
@@ -232,7 +244,12 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
             elif event.outputs == reader.sizes.number(reader.hidden):
                 inputs = book.add("mixer_size", event.inputs, f"{block}_out", event.module)
                 reader.product(
-                    event, kind="linear", inputs=inputs, step="output", label="Output projection", short="output"
+                    event,
+                    kind="linear",
+                    inputs=inputs,
+                    step="output",
+                    label="Output projection",
+                    short="output",
                 )
             else:
                 reader.product(event, kind="linear")
@@ -254,7 +271,9 @@ def _recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shap
     if states:
         state = "*".join(
             book.add(role, number, block)
-            for role, number in zip(("state_heads", "state_rows", "state_columns"), states[0][1:])
+            for role, number in zip(
+                ("state_heads", "state_rows", "state_columns"), states[0][1:], strict=False
+            )
         )
     done = sum(_macs(event) for event in reader.events if event.kind == "product" and not event.weight)
     chunk = recording.config.get("mamba_chunk_size") or recording.config.get("chunk_size") or CHUNK

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mantile.library.errors import InputError
+from mantile.library.from_code.limits import MEMORY, SECONDS
 
-SECONDS = 120
-MEMORY = 12 * 2**30  # bytes of address space; torch maps some 5 GiB of it
 NEEDED = ("torch", "transformers")
 _OFFLINE = {"PATH": os.defpath, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 _HERE = Path(__file__).parent
@@ -40,8 +39,10 @@ def record(config: dict[str, Any], name: str, folder: Path | None = None) -> dic
     request = json.dumps({"config": config, "folder": str(folder.resolve()) if folder else ""})
     reading, writing = os.pipe()
     command = [sys.executable, "-I", "-X", "faulthandler=0", str(_HERE / "limits.py"), str(writing)]
-    with tempfile.TemporaryDirectory() as scratch, os.fdopen(reading, "rb") as answer:
-        with subprocess.Popen(
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        os.fdopen(reading, "rb") as answer,
+        subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -49,9 +50,10 @@ def record(config: dict[str, Any], name: str, folder: Path | None = None) -> dic
             pass_fds=(writing,),
             cwd=scratch,
             env=_OFFLINE | {"SCRATCH": scratch, "HOME": scratch, "HF_HOME": scratch},
-        ) as process:
-            os.close(writing)
-            return _answer(process, request, answer, name)
+        ) as process,
+    ):
+        os.close(writing)
+        return _answer(process, request, answer, name)
 
 
 def _answer(process: subprocess.Popen[bytes], request: str, pipe: BinaryIO, name: str) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     book.facts["tied_embeddings"] = Fact(
         value=int(recording.is_tied(head)), origin="code", source=recording.class_name
     )
-    positions = next((recording.config[key] for key in _POSITIONS if isinstance(recording.config.get(key), int)), 0)
+    positions = next(
+        (recording.config[key] for key in _POSITIONS if isinstance(recording.config.get(key), int)), 0
+    )
     if positions:
         book.add("max_positions", positions, "")
     architecture = validate(
@@ -95,7 +97,11 @@ def _fields_by_value(config: Any) -> dict[int, list[str]]:
 
 def _hidden_size(recording: Recording) -> int:
     """The width of the residual stream: what the first module of the layers sees."""
-    stated = recording.config.get("hidden_size") or recording.config.get("n_embd") or recording.config.get("d_model")
+    stated = (
+        recording.config.get("hidden_size")
+        or recording.config.get("n_embd")
+        or recording.config.get("d_model")
+    )
     if isinstance(stated, int) and stated:
         return stated
     shapes = [event.shapes[0][-1] for event in recording.before.events if event.kind == "leaf"]
@@ -135,7 +141,9 @@ def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, B
     return tuple(names)
 
 
-def _held(part: Part, events: Sequence[Event], mixer: Sequence[Event], is_mixer: bool) -> dict[str, Parameter]:
+def _held(
+    part: Part, events: Sequence[Event], mixer: Sequence[Event], is_mixer: bool
+) -> dict[str, Parameter]:
     """The parameters of the mixer, or those of the FFN."""
     inside = {event.module.partition(".")[0] for event in mixer}
     used = {event.weight for event in mixer} | {event.bias for event in mixer}
@@ -181,7 +189,12 @@ def _read_before(reader: BlockReader, book: FactBook) -> None:
     """The embedding, and what else is done to it."""
     for event in reader.events:
         table = reader.parameters.get(f"{event.module}.weight")
-        if event.kind == "leaf" and table is not None and len(table.shape) == 2 and "mbedding" in event.class_name:
+        if (
+            event.kind == "leaf"
+            and table is not None
+            and len(table.shape) == 2
+            and "mbedding" in event.class_name
+        ):
             first = not any(draft.step == "embedding" for draft in reader.drafts)
             rows = book.add("vocabulary" if first else "position_rows", table.shape[0], BEFORE, event.module)
             width = reader.sizes.of(table.shape[1], event.module, ("hidden_size",))
@@ -241,7 +254,9 @@ def _count_layers(book: FactBook, layers: Sequence[LayerKind]) -> None:
 
 def _choices(recording: Recording) -> dict[str, Choice]:
     source = recording.class_name
-    activation = recording.config.get("hidden_act") or recording.config.get("hidden_activation") or "not known"
+    activation = (
+        recording.config.get("hidden_act") or recording.config.get("hidden_activation") or "not known"
+    )
     stated = {
         "norms": "pre",
         "norm": "as recorded",
@@ -269,9 +284,9 @@ _STATED = {
 
 
 def _agree(recording: Recording, architecture: Architecture, config: Config) -> None:
-    """The class has the dimensions that the config states: it may know a field by another name, or not at all."""
+    """The class has the dimensions that the config states: it may not know a field, or call it otherwise."""
     section = config.data.get("text_config")
-    fields = config.data | section if isinstance(section, dict) else config.data
+    fields = {**config.data, **section} if isinstance(section, dict) else config.data
     for role, names in _STATED.items():
         for name in names:
             value = fields.get(name)
@@ -314,7 +329,8 @@ def _prove_products(recording: Recording, architecture: Architecture) -> None:
             theirs += event.rows * event.inputs * event.outputs / recording.tokens
         if abs(ours(names) - theirs) > 0.001 * theirs:
             raise recording.refusal(
-                f"{' + '.join(names)} multiplies {theirs:,.0f} times a token, and {ours(names):,} are accounted for"
+                f"{' + '.join(names)} multiplies {theirs:,.0f} times a token, and only {ours(names):,} of it "
+                "was read"
             )
 
 

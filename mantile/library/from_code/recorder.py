@@ -5,7 +5,7 @@ transformers, and imports nothing of ours: the process that starts it takes away
 write files (`process`).
 
 Input, JSON on stdin: config (the content of a config.json), folder (with the model's own code; "" where no
-code of others may run). Output, JSON on the file descriptor given as the argument: {"error": text}, or
+code of others may run). Output, JSON on the file descriptor that the argument names: {"error": text}, or
 
     class, library      of the model, and the version of transformers
     tokens              of the prompt that was run
@@ -14,7 +14,7 @@ code of others may run). Output, JSON on the file descriptor given as the argume
     parameters          [{name, shape, buffer, stored: [[name in a checkpoint, shape], ...]}]
     tied                {name: name of the parameter that it is}
     lists               {name of a list of modules: its length}
-    events              in execution order: products, attention, convolutions, choices, modules without children
+    events              in execution order: products, attention, choices, modules without children
     caches              for each layer that keeps something: {name: shape}, after the prompt
 """
 
@@ -40,6 +40,7 @@ class Recorder:
         self.owners: dict[int, str] = {}
         self.shapes: dict[str, Any] = {}
         self.by_expert: set[Any] = set()
+        self.sources: dict[int, int] = {}
         self.held: list[Any] = []  # a storage that were freed would give its address to another
 
     def add(self, kind: str, **fields: Any) -> None:
@@ -62,8 +63,10 @@ class Recorder:
         if self.path and (self.path[-1], *owners) in self.by_expert:
             return
         if any(len(self.shapes.get(owner or "", ())) == 3 for owner in owners) and first.dim() == 2:
-            self.by_expert.add((self.path[-1], *owners))  # a class that runs expert by expert: one stands for all
-        source = first.untyped_storage()._cdata
+            self.by_expert.add(
+                (self.path[-1], *owners)
+            )  # a class that runs expert by expert: one stands for all
+        source = self.sources.setdefault(first.untyped_storage()._cdata, len(self.sources) + 1)
         self.held += tensors
         self.add(
             "product",
@@ -138,7 +141,9 @@ def read_config(transformers: Any, data: dict[str, Any], folder: str) -> Any:
     data.pop("auto_map", None)
     kind = transformers.CONFIG_MAPPING[data["model_type"]]
     nests = "text_config" in (getattr(kind, "sub_configs", None) or {})
-    if nests and "text_config" not in data:  # a decoder's fields at the top, where the class looks for them inside
+    if (
+        nests and "text_config" not in data
+    ):  # a decoder's fields at the top, where the class looks for them inside
         data = {"text_config": {key: value for key, value in data.items() if key != "model_type"}} | data
     return kind.from_dict(data)
 
@@ -228,8 +233,8 @@ def run(torch: Any, model: Any, recorder: Recorder) -> Any:
 def attempts(torch: Any, model: Any, recorder: Recorder) -> Any:
     """A prompt through the whole class, or through its decoder and LM head.
 
-    What joins text and images may want to see values, which the decoder alone does not. Some classes ask their
-    cache for the positions, which one without attention cannot tell.
+    What joins text and images may want to see values, which the decoder alone does not. Some classes ask
+    their cache for the positions, which one without attention cannot tell.
     """
     tokens = torch.zeros(1, TOKENS, dtype=torch.long)
     positions = {"position_ids": torch.arange(TOKENS).unsqueeze(0)}

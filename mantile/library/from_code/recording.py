@@ -117,7 +117,9 @@ class Recording:
 
     def refusal(self, why: str) -> InputError:
         """The error that the class is not one that can be read."""
-        return InputError(f"{self.name}: {self.class_name}: {why}; expected a decoder whose layers run in order")
+        return InputError(
+            f"{self.name}: {self.class_name}: {why}; expected a decoder whose layers run in order"
+        )
 
     def is_tied(self, weight: str) -> bool:
         """Whether the matrix of the LM head is one that stands before the layers."""

@@ -81,7 +81,6 @@ class Sizes:
         self.know(name)
         return name
 
-
     def fact_of(self, number: int, at: str) -> str:
         """The fact that says how many there are of something."""
         for value, size in self.known:

@@ -7,7 +7,7 @@ decide what a step is called.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mantile.library.architecture import Size, Step, StoredTensor, Work
@@ -168,23 +168,19 @@ class BlockReader:
             )
         return tuple(steps)
 
-    def _stored(self, one: Parameter, axes: tuple[Size, ...], matrix: bool) -> Iterable[StoredTensor]:
+    def _stored(self, one: Parameter, axes: tuple[Size, ...], matrix: bool) -> Iterator[StoredTensor]:
         """A parameter as a checkpoint stores it."""
+        pieces = [size for axis in axes for size in (axis, *axis.split(" + "))]
         for name, shape, count in one.stored:
-            known = [size for size in axes for size in (size, *size.split(" + "))]
+            usual = axes if len(axes) == len(shape) else ("1",) * len(shape)
             sizes = tuple(
-                size if self.sizes.number(size) == number else self.sizes.of(number, one.name, known)
-                for size, number in zip(
-                    axes if len(axes) == len(shape) else (axes[0],) * len(shape) if axes else (), shape
-                )
-            ) if shape else ("1",)
-            copies = ""
-            if count > 1:
-                copies = self.sizes.fact_of(count, one.name)
+                size if self.sizes.number(size) == number else self.sizes.of(number, one.name, pieces)
+                for size, number in zip(usual, shape, strict=True)
+            )
             yield StoredTensor(
                 name=name,
-                shape=sizes,
-                copies=copies,
+                shape=sizes or ("1",),
+                copies=self.sizes.fact_of(count, one.name) if count > 1 else "",
                 matrix=matrix and len(shape) > 1,
                 buffer=one.buffer,
             )
@@ -195,7 +191,9 @@ _NAMED = ("qkv", "ffn_up", "shared_up", "router", "latent_in")
 
 def step_name(module: str) -> str:
     """A module's name as the name of a step."""
-    return "_".join(part for part in module.lower().replace("-", "_").split(".") if not part.isdigit()) or "top"
+    return (
+        "_".join(part for part in module.lower().replace("-", "_").split(".") if not part.isdigit()) or "top"
+    )
 
 
 def _common(left: str, right: str) -> int:
@@ -219,7 +217,10 @@ def _axes(parameter: Parameter, event: Event, inputs: Size, outputs: Size) -> tu
 
 def is_matrix_product(event: Event, parameters: dict[str, Parameter]) -> bool:
     """Whether an event is a product of tokens with one matrix of the block."""
-    return event.kind == "product" and len(parameters[event.weight].shape if event.weight in parameters else ()) == 2
+    return (
+        event.kind == "product"
+        and len(parameters[event.weight].shape if event.weight in parameters else ()) == 2
+    )
 
 
 def split(part: Part) -> tuple[list[Event], list[Event]]:

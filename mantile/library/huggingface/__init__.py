@@ -45,7 +45,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     try:
         architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
     except Uncovered:
-        from mantile.library.from_code import can_record, read_from_code
+        from mantile.library.from_code import read_from_code
+        from mantile.library.from_code.process import can_record
 
         if model_type in FAMILIES and not can_record():
             raise
