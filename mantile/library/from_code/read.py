@@ -126,10 +126,13 @@ def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, B
             sizes = Sizes(trial, name)
             sizes.know("hidden_size")
             reader = BlockReader(sizes, events, parameters, recording.tokens)
-            if is_mixer:
-                read_mixer(reader, recording, dict(part.cache))
-            else:
-                read_ffn(reader, recording)
+            try:
+                if is_mixer:
+                    read_mixer(reader, recording, dict(part.cache))
+                else:
+                    read_ffn(reader, recording)
+            except InputError as error:
+                raise recording.refusal(str(error)) from None
             block = Block(kind="recorded", steps=reader.steps())
             if blocks.get(name) in (None, block):
                 break

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mantile.library.architecture import Size, Step, StoredTensor, Work
+from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Parameter, Part
 from mantile.library.from_code.sizes import Sizes
 
-LARGE = 0.01  # of a part's values: more than this in matrices that no product reads is more than a table
+TABLE = 0.005  # of a block's values: a larger matrix that no product reads is no mere table
 
 
 @dataclass
@@ -126,11 +127,18 @@ class BlockReader:
         draft.parts += [(one, tuple(self.sizes.of(axis, event.module) for axis in one.shape)) for one in held]
 
     def claim_the_rest(self, kind: str) -> None:
-        """Parameters that no product reads: each to the step of its module, or of the nearest before it."""
+        """Parameters that no product reads: each to the step of its module, or of the nearest before it.
+
+        Raises:
+            InputError: for one so large that it is no table: how it is worked with was not seen.
+        """
+        largest = TABLE * sum(one.size for one in self.parameters.values())
         claimed = {parameter.name for draft in self.drafts for parameter, _ in draft.parts}
         for name, one in self.parameters.items():
             if name in claimed:
                 continue
+            if len(one.shape) > 1 and one.size > largest:
+                raise InputError(f"nothing that was seen reads {name} {list(one.shape)}")
             place = name.rpartition(".")[0]
             near = max(self.drafts, key=lambda draft: _common(draft.module, place), default=None)
             shape = tuple(self.sizes.of(axis, name) for axis in one.shape)
