@@ -11,7 +11,8 @@ code of others may run). Output, JSON on the file descriptor that the argument n
     tokens              of the prompt that was run
     known               names of the fields that the class has, in all sections
     config              fields after the class filled in its defaults, those of the decoder
-    parameters          [{name, shape, buffer, stored: [[name in a checkpoint, shape], ...]}]
+    parameters          [{name, shape, buffer, run: whether it was read,
+                          stored: [[name in a checkpoint, shape], ...]}]
     tied                {name: name of the parameter that it is}
     lists               {name of a list of modules: its length}
     events              in execution order: products, attention, choices, modules without children
@@ -41,6 +42,7 @@ class Recorder:
         self.shapes: dict[str, Any] = {}
         self.by_expert: set[Any] = set()
         self.sources: dict[int, int] = {}
+        self.read: set[str | None] = set()
         self.held: list[Any] = []  # a storage that were freed would give its address to another
 
     def add(self, kind: str, **fields: Any) -> None:
@@ -88,6 +90,7 @@ def listening(torch: Any, recorder: Recorder) -> Any:
                 return False if args[0].dtype == torch.bool else 0
             result = function(*args, **(kwargs or {}))
             tensors = [argument for argument in args if isinstance(argument, torch.Tensor)]
+            recorder.read.update(map(recorder.owner, tensors))
             if name in PRODUCTS:
                 recorder.product(name, tensors)
             elif name == "topk":
@@ -306,6 +309,8 @@ def record(request: dict[str, Any]) -> dict[str, Any]:
     model = build(torch, transformers, config, request["folder"])
     listed, tied = parameters_of(model)
     cache = run(torch, model, recorder)
+    for one in listed:
+        one["run"] = one["name"] in recorder.read
     return {
         "class": type(model).__name__,
         "library": f"transformers {transformers.__version__}",

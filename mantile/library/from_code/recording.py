@@ -24,12 +24,14 @@ class Parameter:
     Args:
         name: inside the part that holds it.
         stored: names in a checkpoint with {} for indices, shape, and how many there are.
+        is_run: whether anything read it.
     """
 
     name: str
     shape: Shape
     buffer: bool
     stored: tuple[tuple[str, Shape, int], ...]
+    is_run: bool = False
 
     @property
     def size(self) -> int:
@@ -247,4 +249,4 @@ def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parame
     for name, shape in data["stored"]:
         counts[_NUMBER.sub(r"\1{}", name), tuple(shape)] += 1
     stored = tuple((name, shape, count) for (name, shape), count in counts.items())
-    return Parameter(data["name"][start:], tuple(data["shape"]), data["buffer"], stored)
+    return Parameter(data["name"][start:], tuple(data["shape"]), data["buffer"], stored, data["run"])

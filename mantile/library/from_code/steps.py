@@ -15,7 +15,7 @@ from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Parameter, Part
 from mantile.library.from_code.sizes import Sizes
 
-TABLE = 0.005  # of a block's values: a larger matrix that no product reads is no mere table
+SMALL = 0.005  # of a block's values: what is larger and was not run is not left over, but missed
 
 
 @dataclass
@@ -130,14 +130,14 @@ class BlockReader:
         """Parameters that no product reads: each to the step of its module, or of the nearest before it.
 
         Raises:
-            InputError: for one so large that it is no table: how it is worked with was not seen.
+            InputError: for a large one that nothing read: how it is worked with was not seen.
         """
-        largest = TABLE * sum(one.size for one in self.parameters.values())
+        largest = SMALL * sum(one.size for one in self.parameters.values())
         claimed = {parameter.name for draft in self.drafts for parameter, _ in draft.parts}
         for name, one in self.parameters.items():
             if name in claimed:
                 continue
-            if len(one.shape) > 1 and one.size > largest:
+            if not one.is_run and one.size > largest:
                 raise InputError(f"nothing that was seen reads {name} {list(one.shape)}")
             place = name.rpartition(".")[0]
             near = max(self.drafts, key=lambda draft: _common(draft.module, place), default=None)
