@@ -33,7 +33,7 @@ from mantile.library.profiles import (
     Library,
     data_folder,
     load_library,
-    load_version,
+    shelf,
     with_accelerator,
 )
 from mantile.library.scenario import load_scenario, parse_scenario
@@ -373,7 +373,7 @@ def test_a_source_that_does_not_keep_the_promise_of_its_status_is_refused(
 
 def test_older_versions_show_the_words_that_their_sources_keep() -> None:
     """They said datasheet of what nobody had read in one."""
-    old = load_version("accelerators", "a10@2026-11-21")
+    old = shelf("accelerators").load("a10@2026-11-21")
     assert (old.memory_bandwidth.status, old.host_bandwidth.status) == ("assumed", "secondary")
     assert old.memory_bandwidth.value == load_library().accelerator("a10").memory_bandwidth.value
 

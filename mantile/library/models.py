@@ -7,18 +7,24 @@ from functools import cache
 from pathlib import Path
 
 from mantile.library.architecture import Model
-from mantile.library.documents import load, parse_json, read_text
+from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
 from mantile.library.hub import fetch_config, is_hub_id
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.ids import find_id
 from mantile.library.profiles import data_folder
+from mantile.library.versions import Shelf
+
+
+def shelf() -> Shelf[Model]:
+    """The models we ship, in all their versions."""
+    return Shelf("models", data_folder("models"), Model)
 
 
 @cache
 def model_ids() -> tuple[str, ...]:
     """Ids of the models we ship."""
-    return tuple(sorted(path.stem for path in data_folder("models").glob("*.yaml")))
+    return shelf().ids
 
 
 @cache
@@ -37,8 +43,8 @@ def load_model(name: str) -> Model:
     """A model by what a user calls it.
 
     Args:
-        name: our id of it, in any spelling; its hub id; the path of a config.json, or of a folder that holds
-            one. A hub id that we do not ship is read from the hub.
+        name: our id of it, in any spelling, or id@version; its hub id; the path of a config.json, or of a
+            folder that holds one. A hub id that we do not ship is read from the hub.
 
     Raises:
         InputError: if there is no such model, several could be meant, or its config is not one that we
@@ -46,26 +52,23 @@ def load_model(name: str) -> Model:
 
     Example:
         mantile.load_model("llama-3.1-8b").architecture.value("layers")
+        mantile.load_model("llama-3.1-8b@1").version
     """
     identifier = name if name in model_ids() else ids_by_hub_id().get(name)
     if identifier is not None:
-        return _shipped(identifier)
+        return shelf().load(identifier)
     path = Path(name)
     if _is_folder(path, name) or path.suffix == ".json":
         return _from_file(path)
-    if is_hub_id(name):
+    asked, at, version = name.partition("@")
+    if at and not version:
+        raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
+    if is_hub_id(asked) and asked not in ids_by_hub_id():
+        if at:
+            raise InputError(f"{name}: only models that we ship have versions; expected {asked}")
         return _from_hub(name)
-    return _shipped(find_id("model", name[:120], model_ids()))
-
-
-def _shipped(identifier: str) -> Model:
-    model = load(Model, data_folder("models") / f"{identifier}.yaml")
-    if model.id != identifier:
-        raise InputError(
-            f"models/{identifier}.yaml: field id: expected {identifier!r}, as the file is called, "
-            f"found {model.id!r}"
-        )
-    return model
+    identifier = ids_by_hub_id().get(asked) or find_id("model", asked[:120], model_ids())
+    return shelf().load(f"{identifier}{at}{version}")
 
 
 def _is_folder(path: Path, name: str) -> bool:
