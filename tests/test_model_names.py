@@ -32,6 +32,7 @@ OF_ENGINES = {
     "MiniMaxAI/MiniMax-M2.5": "minimax-m2.5",
     "Qwen/Qwen1.5-MoE-A2.7B-Chat": "qwen1.5-moe-a2.7b",
     "Qwen/Qwen3-30B-A3B": "qwen3-30b-a3b",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct": "qwen3-next-80b",
     "XiaomiMiMo/MiMo-V2-Flash": "mimo-v2-flash",
     "ai21labs/Jamba-v0.1": "jamba-v0.1",
     "allenai/OLMo-2-1124-7B-Instruct": "olmo-2-7b",
@@ -64,6 +65,7 @@ TYPED = {
     "Llama-3.3-70B": "llama-3.3-70b",
     "Qwen2.5-7B-Instruct": "qwen2.5-7b",
     "gemma-3-27b": "gemma-3-27b",
+    "deepseek-ai/DeepSeek-R1-0528": "deepseek-r1",
 }
 
 
@@ -89,6 +91,18 @@ def test_a_tuned_variant_says_what_it_takes_for_granted() -> None:
         f"{ours.source}; asked for as meta-llama/Llama-3.1-8B-Instruct: taken to have"
     )
     assert load_model("meta-llama/Llama-3.1-8B") == load_model("LLAMA_3.1-8B") == ours
+
+
+def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> None:
+    """Those that an entry lists, with the data type to ask for; those that have an entry are that."""
+    with pytest.raises(InputError) as raised:
+        load_model("nvidia/Llama-3.3-70B-Instruct-FP4")
+    assert str(raised.value).endswith(
+        "a checkpoint of llama-3.3-70b, which we ship: give that with weights_dtype nvfp4"
+    )
+    assert load_model("Qwen/Qwen3-32B-FP8").id == "qwen3-32b-fp8"
+    asked = load_model("deepseek-ai/DeepSeek-R1-0528")
+    assert asked.source.endswith("; asked for as deepseek-ai/DeepSeek-R1-0528, which the entry lists")
 
 
 @pytest.mark.parametrize(
@@ -155,9 +169,9 @@ def test_a_path_that_exists_goes_before_a_hub_id(here: Callable[..., Path]) -> N
             "model.gguf: a file of weights; expected the config.json that lies",
         ),
         ({"notes": ""}, "./notes", "notes: expected a .json file such as config.json, or a folder"),
-        ({}, "./nothing", "nothing: no such file or folder; expected a config.json, or its folder"),
-        ({}, "../nothing/config.json", "config.json: no such file or folder"),
-        ({}, "~/nothing", "nothing: no such file or folder"),
+        ({}, "./nothing", "nothing: No such file or folder; expected a config.json, or its folder"),
+        ({}, "../nothing/config.json", "config.json: No such file or folder"),
+        ({}, "~/nothing", "nothing: No such file or folder"),
         ({"params_json": {"dim": 4096, "n_layers": 32}}, "params.json", "in its maker's own form; expected"),
         (
             {"m__adapter_config_json": {"peft_type": "LORA", "base_model_name_or_path": "some-lab/base"}},

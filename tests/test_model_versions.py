@@ -16,7 +16,7 @@ from mantile.library import models
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
-from mantile.library.profiles import data_folder
+from mantile.library.profiles import Library, data_folder
 from mantile.library.scenario import parse_scenario
 from mantile.library.versions import Shelf, Versioned
 from mantile.roundtrip.since import Before, since
@@ -105,6 +105,8 @@ def test_versions_are_shown_and_compared(shelved: Path, run: Callable[..., str])
     found = json.loads(run("models", "diff", f"{MODEL}@1", f"{MODEL}@2", "--json"))
     fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
     assert fields["facts.layers"] == (32, 31) and "facts.hidden_size" not in fields
+    shipped = json.loads(run("models", "show", MODEL, "--json"))
+    assert shipped["formats"][0]["weights_dtype"] == "fp8"
     for asked in ((f"{MODEL}@1",), (MODEL, "--version", "1"), (f"{MODEL}@1", MODEL)):
         assert json.loads(run("models", "diff", *asked, "--json"))["differences"] == found["differences"]
     assert "missing B" in run("models", "diff", MODEL)
@@ -163,6 +165,35 @@ def test_versions_are_in_order_and_files_are_what_they_are_called(tmp_path: Path
         (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             Shelf("things", tmp_path, Thing).load("a")
+
+
+def test_what_is_published_beside_the_architecture_has_its_source(library: Library) -> None:
+    """Data types are those of the library, and no checkpoint is listed twice."""
+    listed: list[str] = []
+    for name in models.model_ids():
+        model = load_model(name)
+        listed += [checkpoint.hub_id for checkpoint in model.formats]
+        for checkpoint in model.formats:
+            assert library.datatype(checkpoint.weights_dtype, "weights").id == checkpoint.weights_dtype
+            known = models.known_models().checkpoints[checkpoint.hub_id]
+            own = model.architecture.choices["weights_dtype"].value
+            expected = None if checkpoint.weights_dtype == own else checkpoint.weights_dtype
+            assert known == (name, expected)
+        rows = model.architecture.value("vocabulary")
+        assert model.tokenizer is None or model.tokenizer.vocabulary <= rows
+    assert len(set(listed)) == len(listed) >= 30
+    assert models.known_models().checkpoints.keys() == set(listed)
+
+
+def test_a_source_that_breaks_its_promise_is_refused(shelved: Path) -> None:
+    """As in profiles."""
+    file = shelved / f"{MODEL}.yaml"
+    text = file.read_text(encoding="utf-8").replace("status: datasheet", "status: secondary")
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"models/llama-3\.1-8b\.yaml: field formats\.0\.source: status second"
+    ):
+        load_model(MODEL)
 
 
 @pytest.mark.parametrize("name", models.model_ids())

@@ -51,7 +51,7 @@ class Known:
         """
         listed = self._listed(name)
         if listed is not None and listed[1] is None:
-            return listed[0], ""
+            return listed[0], f"asked for as {name}, which the entry lists"
         publisher, _, title = name.rpartition("/")
         ours = {identifier: names for identifier, names in self._names(publisher)}
         for dropped in (_MADE_UP_AS, _MADE_UP_AS | _TUNED):

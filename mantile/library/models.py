@@ -13,6 +13,7 @@ from mantile.library.hub import MAIN, HubName, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import WEIGHTS
 from mantile.library.model_names import Known, names_an_embedder
+from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
 from mantile.library.versions import Shelf
 
@@ -75,7 +76,7 @@ def load_model(name: str) -> Model:
         mantile.load_model("llama-3.1-8b@1").version
     """
     if name in model_ids():
-        return shelf().load(name)
+        return _shipped(name)
     path = Path(name).expanduser()
     suffix = path.suffix.lower()
     if name and (_exists(path) or suffix == ".json" or suffix in WEIGHTS or _PATH.match(name)):
@@ -87,7 +88,7 @@ def load_model(name: str) -> Model:
     ours = _ours(called, asked)
     if ours is not None:
         identifier, taken_for_granted = ours
-        model = shelf().load(f"{identifier}{at}{version}")
+        model = _shipped(f"{identifier}{at}{version}")
         source = f"{model.source}; {taken_for_granted}"
         return model.model_copy(update={"source": source}) if taken_for_granted else model
     if asked is None:
@@ -98,6 +99,13 @@ def load_model(name: str) -> Model:
 
 
 _PATH = re.compile(r"[~./\\]*[/\\]|[A-Za-z]:\\")  # what a path that is no hub id begins with
+
+
+def _shipped(name: str) -> Model:
+    """A model by id or id@version; its sources hold what their status promises."""
+    model = shelf().load(name)
+    check_sources(model, f"models/{model.id}.yaml")
+    return model
 
 
 def _ours(called: str, asked: HubName | None) -> tuple[str, str] | None:
@@ -117,7 +125,7 @@ def _exists(path: Path) -> bool:
 def _from_path(path: Path) -> Model:
     """A model of the user, called like its folder, or like its file where that is not called config.json."""
     if not _exists(path):
-        raise InputError(f"{path}: no such file or folder; expected a config.json, or its folder")
+        raise InputError(f"{path}: No such file or folder; expected a config.json, or its folder")
     if not path.is_dir() and path.suffix.lower() in WEIGHTS:
         raise InputError(f"{path}: a file of weights; expected the config.json that lies beside them")
     if not path.is_dir() and path.suffix.lower() != ".json":
