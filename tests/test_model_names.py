@@ -307,14 +307,11 @@ def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """At its address, at another that HF_ENDPOINT states, or through a proxy."""
     tried: list[tuple[str, int]] = []
 
-    class Refused:
-        """A network without hosts."""
+    def refuse(address: tuple[str, int], timeout: float) -> None:
+        tried.append(address)
+        raise OSError("no route")
 
-        def create_connection(self, address: tuple[str, int], timeout: float) -> None:
-            tried.append(address)
-            raise OSError("no route")
-
-    monkeypatch.setattr(hub, "socket", Refused())
+    monkeypatch.setattr("socket.create_connection", refuse)
     for variable in ("HF_ENDPOINT", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("https_proxy", "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ from importlib.util import find_spec
 from logging import CRITICAL
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
@@ -104,15 +103,19 @@ def _offline() -> str:
             return f"{variable} is set"
     answered: list[bool] = []
     probe = Thread(target=lambda: answered.append(_answers()), daemon=True)
+    until = monotonic() + _PATIENCE
     probe.start()
     import huggingface_hub.errors  # noqa: F401  # takes half a second, in which the hub may answer
 
-    probe.join(_PATIENCE)
+    probe.join(max(0.0, until - monotonic()))
     return "" if any(answered) else "the hub cannot be reached"
 
 
 def _answers() -> bool:
     """Whether something takes connections at the hub's address, or at that of the proxy which leads there."""
+    import socket  # these two are slow to import, and few commands ask the hub
+    from urllib.request import getproxies, proxy_bypass
+
     endpoint = urlsplit(os.environ.get("HF_ENDPOINT") or _ENDPOINT)
     proxies, host = getproxies(), endpoint.hostname or ""
     proxy = proxies.get(endpoint.scheme) or proxies.get("all")
