@@ -324,6 +324,18 @@ def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tried == [("huggingface.co", 443), ("mirror.example", 8080), ("proxy.example", 3128)]
 
 
+def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[str, Path]) -> None:
+    """Only the hub can say what it is; without it, ours is told as what comes nearest."""
+    for given, asked in (
+        ("unsloth/Llama-3.3-70B-Instruct", "unsloth/Llama-3.3-70B-Instruct/resolve/main"),
+        ("https://huggingface.co/meta-llama/Llama-3.3-70B-Instruct/tree/v2", "70B-Instruct/resolve/v2"),
+    ):
+        with pytest.raises(InputError) as raised:
+            load_model(given)
+        assert f"{asked}/config.json" in str(raised.value)
+        assert str(raised.value).endswith("the nearest that we ship is llama-3.3-70b")
+
+
 # --- what is no decoder -------------------------------------------------------------------------------------
 
 
