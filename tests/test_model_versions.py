@@ -19,6 +19,7 @@ from mantile.library.models import load_model
 from mantile.library.profiles import Library, data_folder
 from mantile.library.scenario import parse_scenario
 from mantile.library.versions import Shelf, Versioned
+from mantile.roundtrip.import_workbook import import_workbook
 from mantile.roundtrip.since import Before, since
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.write import build_workbook
@@ -123,6 +124,27 @@ def test_a_workbook_names_the_version_it_was_made_from(
     assert f"  model {MODEL}@1\n" in run("verify", str(path))
     assert json.loads(run("verify", str(path), "--json"))["model"] == f"{MODEL}@1"
     assert json.loads(run("open", str(path), "--json"))["scenarios"][0]["model_version"] == "1"
+
+
+def test_an_import_says_how_to_ask_for_the_version(shelved: Path, tmp_path: Path) -> None:
+    """Where the entry has changed since, so that the scenario by itself would give other numbers."""
+    path = build_workbook(made(MODEL), tmp_path / "run.xlsx")
+    current = shelved / f"{MODEL}.yaml"
+    current.rename(shelved / "versions" / f"{MODEL}@2.yaml")
+    text = (shelved / "versions" / f"{MODEL}@2.yaml").read_text(encoding="utf-8")
+    fewer = text.replace("layers: {value: 31", "layers: {value: 30").replace("times: 31", "times: 30")
+    current.write_text(fewer.replace('version: "2"', 'version: "3"'), encoding="utf-8")
+    imported = import_workbook(path)
+    with pytest.raises(InputError, match=rf"expected --bundle, or a scenario with `model: {MODEL}@2`"):
+        imported.write(tmp_path / "again.yaml")
+    kept = shelved / "versions" / f"{MODEL}@2.yaml"
+    kept.write_text(fewer, encoding="utf-8")  # called 2, but not what the workbook was made from
+    with pytest.raises(InputError, match=r"expected --bundle$"):
+        imported.write(tmp_path / "again.yaml")
+    kept.unlink()
+    with pytest.raises(InputError, match=r"expected --bundle$"):
+        imported.write(tmp_path / "again.yaml")
+    assert not (tmp_path / "again.yaml").exists()
 
 
 def test_what_was_made_before_models_had_versions_reads_as_before(tmp_path: Path) -> None:
