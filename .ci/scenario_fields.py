@@ -10,7 +10,10 @@ from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
 
 OTHERS = {
-    "model": "An id of `mantile models list`, a `config.json`, a folder of a model, or an id of the hub.",
+    "model": (
+        "An id of `mantile models list`, in a version if you like (`llama-3.1-8b@1`), a `config.json`, a "
+        "folder of a model, or an id or page of the hub."
+    ),
     "name": "What a column is called.",
     "title": "Title of the workbook.",
     "date": "Date of the workbook, YYYY-MM-DD.",

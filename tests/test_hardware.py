@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import lock_profiles
+import lock_versions
 import pytest
 import test_cli
 from test_cli import CASE, refused
@@ -18,11 +18,11 @@ from mantile.library.datasheet import MOST_FP4, MOST_FP8, doubts, skeleton
 from mantile.library.documents import load, parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.profile_facts import ProfileFact
-from mantile.library.profiles import FOLDERS, Accelerator, Library, load_library, load_version, versions
+from mantile.library.profiles import FOLDERS, Accelerator, Library, load_library, shelf
 from mantile.library.scenario import parse_scenario
 
 run = test_cli.run  # the fixture
-PROFILES = lock_profiles.PROFILES
+PROFILES = lock_versions.PROFILES
 FILES = sorted(path for folder in FOLDERS for path in (PROFILES / folder).rglob("*.yaml"))
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -168,9 +168,10 @@ def _value(figure: ProfileFact | None) -> float | None:
 # --- versions -----------------------------------------------------------------------------------------------
 
 
-def test_a_changed_figure_is_a_new_version() -> None:
+@pytest.mark.parametrize("library", [PROFILES, lock_versions.MODELS], ids=["profiles", "models"])
+def test_a_changed_figure_is_a_new_version(library: Path) -> None:
     """Each message says what to do."""
-    assert lock_profiles.problems(PROFILES) == []
+    assert lock_versions.problems(library) == []
 
 
 @pytest.mark.exhaustive
@@ -183,29 +184,29 @@ def test_the_list_of_versions_notices_changes(tmp_path: Path, capsys: pytest.Cap
     profiles, chip = tmp_path / "profiles", tmp_path / "profiles" / "accelerators" / "a10.yaml"
     text = chip.read_text(encoding="utf-8")
     chip.write_text(text + "# a remark\n", encoding="utf-8")
-    assert lock_profiles.problems(profiles) == []
+    assert lock_versions.problems(profiles) == []
     chip.write_text(text.replace("value: 600", "value: 601"), encoding="utf-8")
-    told = lock_profiles.problems(profiles)
+    told = lock_versions.problems(profiles)
     assert len(told) == 1 and re.match(
         r"accelerators/a10 changed but is still version .*versions/a10@.*raise the version", told[0]
     )
     before = (profiles / "versions.txt").read_bytes()
-    assert lock_profiles.main([], profiles) == 1 and (profiles / "versions.txt").read_bytes() == before
+    assert lock_versions.main([], (profiles,)) == 1 and (profiles / "versions.txt").read_bytes() == before
     assert "is still version" in capsys.readouterr().err
-    assert lock_profiles.main(["--force"], profiles) == 0 and lock_profiles.problems(profiles) == []
+    assert lock_versions.main(["--force"], (profiles,)) == 0 and lock_versions.problems(profiles) == []
     chip.write_text(text.replace('version: "', 'version: "9-'), encoding="utf-8")
     assert [
         "is listed but its file is gone" in told or "is not listed" in told
-        for told in lock_profiles.problems(profiles)
+        for told in lock_versions.problems(profiles)
     ] == [True, True]
-    assert lock_profiles.main([], profiles) == 0 and lock_profiles.problems(profiles) == []
+    assert lock_versions.main([], (profiles,)) == 0 and lock_versions.problems(profiles) == []
 
 
 @pytest.mark.parametrize("folder", list(FOLDERS))
 def test_every_version_can_be_loaded(folder: str) -> None:
     for path in (PROFILES / folder).glob("*.yaml"):
-        for version in versions(folder, path.stem):
-            assert load_version(folder, f"{path.stem}@{version}").version == version
+        for version in shelf(folder).versions(path.stem):
+            assert shelf(folder).load(f"{path.stem}@{version}").version == version
 
 
 def test_a_pin_brings_back_the_old_figures() -> None:

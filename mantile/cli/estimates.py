@@ -68,7 +68,8 @@ def _exit_on_failed_checks(estimates: Estimate) -> None:
 What = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL_OR_SCENARIO", help="Model id, config.json, model folder, scenario .yaml or bundle."
+        metavar="MODEL_OR_SCENARIO",
+        help="Model id or id@version, config.json, model folder, hub id, scenario .yaml or bundle.",
     ),
 ]
 Maybe = Annotated[
@@ -208,7 +209,8 @@ def trace(
 @app.command()
 def ir(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Model id, config.json, model folder or hub id.")
+        str,
+        typer.Argument(metavar="MODEL", help="Model id or id@version, config.json, model folder or hub id."),
     ],
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
     tokens: Annotated[

@@ -46,40 +46,37 @@ _hardware = _library("hardware", "Accelerators and the systems they come in", "a
 _library("profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile")
 
 
+_Other = Annotated[
+    str | None,
+    typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]"),
+]
+_Version = Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")]
+
+
 @_models.command("diff")
 def _diff(
-    left: Annotated[str, typer.Argument(metavar="A", help="Model id, config.json, model folder or hub id.")],
-    right: Annotated[str, typer.Argument(metavar="B", help="The model to compare it with.")],
+    left: Annotated[
+        str, typer.Argument(metavar="A", help="Model id, id@version, config.json, model folder or hub id.")
+    ],
+    right: _Other = None,
+    version: _Version = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two models field by field: facts, layers, counts and tensors."""
-    _print_diff("models", left, right, as_json)
+    """Compare two models, or two versions of one, field by field: facts, layers, counts and tensors."""
+    _print_diff("models", *_sides(left, right, version), as_json)
 
 
 @_hardware.command("diff")
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
-    right: Annotated[
-        str | None,
-        typer.Argument(metavar="B", help="What to compare it with.  [default: the current version of A]"),
-    ] = None,
-    version: Annotated[
-        str | None, typer.Option("--version", metavar="V", help="Take A in this version.")
-    ] = None,
+    right: _Other = None,
+    version: _Version = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two accelerators, with system and prices, or two systems, or two versions of one, figure by
     figure.
     """
-    identifier, _, named = left.partition("@")
-    if version is not None and named:
-        raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
-    if not (version or named or right):
-        raise InputError(
-            f"missing B: expected what to compare {left} with, or --version to compare it with an older "
-            "version of itself"
-        )
-    _print_diff("hardware", f"{left}@{version}" if version else left, right or identifier, as_json)
+    _print_diff("hardware", *_sides(left, right, version), as_json)
 
 
 @_hardware.command("add")
@@ -117,6 +114,23 @@ def _add(
     print_datasheet(path, problems, doubts, f"--accelerator {path}")
     if problems:
         raise typer.Exit(1)
+
+
+def _sides(left: str, right: str | None, version: str | None) -> tuple[str, str]:
+    """What is compared, versions included.
+
+    Raises:
+        InputError: if a version is given twice, or nothing says what to compare with.
+    """
+    identifier, _, named = left.partition("@")
+    if version is not None and named:
+        raise InputError(f"--version {version}: {left} names a version already; expected one of the two")
+    if not (version or named or right):
+        raise InputError(
+            f"missing B: expected what to compare {left} with, or --version to compare it with an older "
+            "version of itself"
+        )
+    return f"{left}@{version}" if version else left, right or identifier
 
 
 def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
+from mantile.library.architecture import Model
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model, model_ids
+from mantile.library.models import shelf as model_shelf
 from mantile.library.profile_facts import ProfileFact
-from mantile.library.profiles import alone, load_library, load_version, versions
+from mantile.library.profiles import alone, load_library, shelf
 
 GIB, GB, TERA = 2**30, 10**9, 10**12
 
@@ -43,6 +45,7 @@ def _models() -> list[dict[str, Any]]:
         rows.append(
             {
                 "id": model.id,
+                "version": model.version,
                 "name": model.name,
                 "hub_id": model.hub_id,
                 "model_type": facts.model_type,
@@ -57,12 +60,12 @@ def _models() -> list[dict[str, Any]]:
     return rows
 
 
-def _model(identifier: str) -> dict[str, Any]:
-    if identifier not in model_ids():
-        raise unknown("model", identifier, model_ids())
-    model = load_model(identifier)
+def _model(name: str) -> dict[str, Any]:
+    model = load_model(name)
     described = describe(build_ir(model))
-    own = {name: getattr(model, name) for name in ("id", "name", "hub_id", "source", "date")}
+    own: dict[str, Any] = {"id": model.id, "version": model.version or None}
+    own |= {"versions": model_shelf().versions(model.id)} if model.version else {}
+    own |= {name: getattr(model, name) for name in ("name", "hub_id", "source", "date")}
     groups = [
         {"layer": " + ".join(group["blocks"]), "times": group["count"]} for group in described["layer_groups"]
     ]
@@ -72,6 +75,8 @@ def _model(identifier: str) -> dict[str, Any]:
             "model_type": model.architecture.model_type,
             "parameters": described["parameters"],
             "layers": groups,
+            "tokenizer": {"tokenizer": model.tokenizer.model_dump(mode="json")} if model.tokenizer else {},
+            "formats": [checkpoint.model_dump(mode="json") for checkpoint in model.formats],
             "facts": described["facts"],
         }
         | ({"vision": described["vision"]} if "vision" in described else {})
@@ -83,7 +88,8 @@ def differences(kind: str, left: str, right: str) -> dict[str, Any]:
 
     Args:
         kind: models or hardware.
-        left, right: models as `load_model` takes them; accelerators or systems by id or id@version.
+        left, right: models as `load_model` takes them, id@version too; accelerators or systems by id or
+            id@version.
 
     Raises:
         InputError: if there is no such entry, or one is an accelerator and the other a system.
@@ -100,9 +106,16 @@ def _differing(left: dict[str, Any], right: dict[str, Any]) -> list[dict[str, An
 
 
 def _model_differences(left: str, right: str) -> list[dict[str, Any]]:
-    return _differing(
-        *(_flat(describe(build_ir(load_model(name)), with_tensors=True)) for name in (left, right))
-    )
+    return _differing(*(_model_fields(load_model(name)) for name in (left, right)))
+
+
+def _model_fields(model: Model) -> dict[str, Any]:
+    """All that an entry says as single fields, without who says it."""
+    fields = _flat(describe(build_ir(model), with_tensors=True))
+    if model.tokenizer is not None:
+        fields["tokenizer.vocabulary"] = model.tokenizer.vocabulary
+    fields |= {f"formats.{checkpoint.hub_id}": checkpoint.weights_dtype for checkpoint in model.formats}
+    return fields
 
 
 def _hardware_differences(left: str, right: str) -> list[dict[str, Any]]:
@@ -194,7 +207,7 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
         return {
             "id": identifier,
             "version": system.version,
-            "versions": versions(folder, identifier) if own else [system.version],
+            "versions": shelf(folder).versions(identifier) if own else [system.version],
             "system": system.model_dump(mode="json"),
         }
     chip, system, price = (
@@ -205,7 +218,7 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
     return {
         "id": identifier,
         "version": chip.version,
-        "versions": versions(folder, identifier),
+        "versions": shelf(folder).versions(identifier),
         "other_systems": [
             other.id for other in library.systems if other.accelerator == identifier and other.id != system.id
         ],
@@ -233,11 +246,11 @@ def _profile(name: str) -> dict[str, Any]:
     identifier = name.partition("@")[0]
     if identifier not in profiles:
         raise unknown("efficiency profile", identifier, profiles)
-    profile: EfficiencyProfile = load_version("efficiency", name)
+    profile: EfficiencyProfile = shelf("efficiency").load(name)
     return {
         "id": profile.id,
         "key": profile.key,
-        "versions": versions("efficiency", identifier),
+        "versions": shelf("efficiency").versions(identifier),
     } | profile.model_dump(mode="json", exclude_none=True)
 
 

@@ -298,7 +298,11 @@ class Estimate:
 
         A figure that nobody knows is None, as are latencies, throughput and prices of a plan that cannot be.
         """
-        named = {"model": self.model.id, "name": self.columns[column].name}
+        named = {
+            "model": self.model.id,
+            "model_version": self.model.version or None,
+            "name": self.columns[column].name,
+        }
         return named | results(self.equations, self.values(column))
 
 

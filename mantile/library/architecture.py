@@ -8,8 +8,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from mantile.library.checkpoints import Checkpoint, Tokenizer
 from mantile.library.documents import Strict
 from mantile.library.facts import VISION_FACTS, fact_kind, fact_order
+from mantile.library.versions import Versioned
 
 Origin = Literal["config", "default", "derived", "code", "override"]
 BlockKind = Literal[
@@ -330,12 +332,26 @@ def _longest_run(layers: Sequence[LayerKind], start: int) -> tuple[int, int]:
     return best
 
 
-class Model(Strict):
-    """A model of the library, or one read from a config.json."""
+class Model(Versioned):
+    """A model of the library, or one read from a config.json.
+
+    Args:
+        version: of its entry in the library; empty of any other model.
+        tokenizer: None where nobody states it.
+        formats: checkpoints of it in other data types, as far as they are known.
+    """
 
     id: str = Field(min_length=1, max_length=120)
+    version: str = Field(default="", pattern=r"^[A-Za-z0-9.-]*$")
     name: str = Field(min_length=1, max_length=120)
     hub_id: str = ""
     source: str
     date: str = ""
+    tokenizer: Tokenizer | None = None
+    formats: tuple[Checkpoint, ...] = ()
     architecture: Architecture
+
+    @property
+    def pin(self) -> str:
+        """What brings back exactly this entry: id@version; the id alone of a model without versions."""
+        return f"{self.id}@{self.version}" if self.version else self.id

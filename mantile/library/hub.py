@@ -2,41 +2,131 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
 from logging import CRITICAL
 from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import Any
+from urllib.parse import urlsplit
 
+from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
+from mantile.library.huggingface.other_kinds import lacking_config
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_PART = r"[A-Za-z0-9][\w.-]{0,95}"
+_HUB_ID = re.compile(f"{_PART}/{_PART}")
+_URL = re.compile(
+    r"(?:hf://|(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)(?:/|$))([^?#]*)[^ ]*", re.IGNORECASE
+)
+_OTHER_PAGES = ("datasets", "spaces", "collections", "papers", "docs", "blog", "kernels")
+_ENDPOINT = "https://huggingface.co"
+_PATIENCE = 1.0  # seconds in which the hub, or the proxy that leads to it, must answer
+MAIN = "main"
 
 
-def is_hub_id(name: str) -> bool:
-    """Whether a name has the form organisation/model."""
-    return _HUB_ID.fullmatch(name) is not None
+@dataclass(frozen=True)
+class HubName:
+    """A model of the hub: organisation/model, and which revision of it."""
+
+    id: str
+    revision: str = MAIN
+
+    @property
+    def config_address(self) -> str:
+        """Where its config.json can be downloaded by hand."""
+        return f"{_ENDPOINT}/{self.id}/resolve/{self.revision}/config.json"
 
 
-def fetch_config(hub_id: str, sidecar: str) -> tuple[Path, Path | None]:
+def hub_name(name: str) -> HubName | None:
+    """A name of the form organisation/model, or the address of a model's page on the hub; None for any other.
+
+    Raises:
+        InputError: for an address of the hub that is no model's.
+
+    Example:
+        hub_name("https://huggingface.co/Qwen/Qwen3-8B/tree/main")   # HubName("Qwen/Qwen3-8B")
+    """
+    address = _URL.fullmatch(name.strip())
+    if address is None:
+        return HubName(name) if _HUB_ID.fullmatch(name) else None
+    first, *rest = [part for part in address.group(1).split("/") if part] or [""]
+    hub_id = "/".join((first, *rest[:1]))
+    if first in _OTHER_PAGES or not re.fullmatch(rf"{_PART}(?:/{_PART})?", hub_id):
+        raise InputError(f"{name}: expected the page of a model: {_ENDPOINT}/organisation/model")
+    named = rest[1:3] if rest[1:2] and rest[1] in ("tree", "blob", "resolve", "raw", "commit") else []
+    return HubName(hub_id, *named[1:])
+
+
+def fetch_config(asked: HubName, sidecar: str) -> tuple[Path, Path | None]:
     """The paths of a model's config.json and of the file beside it, if the model has one, in the hub's cache.
+
+    Where HF_HUB_OFFLINE is set, or nothing answers within a second, only the cache is asked.
 
     Args:
         sidecar: name of the other file.
 
     Raises:
         InputError: if huggingface_hub is not installed, or the model does not exist, is gated, or cannot be
-            reached.
+            reached; with what to do.
     """
-    try:
-        import huggingface_hub.errors  # noqa: F401  # so that a missing package is noticed here
-    except ImportError as error:
+    if not _is_installed():
         raise InputError(
-            f"{hub_id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: "
-            "pip install 'mantile[hub]', or give the path of its config.json"
-        ) from error
+            f"{asked.id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: "
+            f"pip install 'mantile[hub]', or {_by_hand(asked)}"
+        )
+    offline = _offline()
     with _silence():
-        return _fetch_required(hub_id), _fetch_optional(hub_id, sidecar)
+        return _Fetch(asked, offline).both(sidecar)
+
+
+def _is_installed() -> bool:
+    try:
+        return find_spec("huggingface_hub") is not None
+    except ValueError:  # it was loaded without a specification
+        return True
+
+
+def _by_hand(asked: HubName) -> str:
+    return f"download {asked.config_address} and give its path"
+
+
+def _offline() -> str:
+    """Why the hub is not asked; empty if it is."""
+    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        if os.environ.get(variable, "").upper() in ("1", "ON", "YES", "TRUE"):
+            return f"{variable} is set"
+    answered: list[bool] = []
+    probe = Thread(target=lambda: answered.append(_answers()), daemon=True)
+    until = monotonic() + _PATIENCE
+    probe.start()
+    import huggingface_hub.errors  # noqa: F401  # takes half a second, in which the hub may answer
+
+    probe.join(max(0.0, until - monotonic()))
+    return "" if any(answered) else "the hub cannot be reached"
+
+
+def _answers() -> bool:
+    """Whether something takes connections at the hub's address, or at that of the proxy which leads there."""
+    import socket  # these two are slow to import, and few commands ask the hub
+    from urllib.request import getproxies, proxy_bypass
+
+    endpoint = urlsplit(os.environ.get("HF_ENDPOINT") or _ENDPOINT)
+    proxies, host = getproxies(), endpoint.hostname or ""
+    proxy = proxies.get(endpoint.scheme) or proxies.get("all")
+    if proxy and not proxy_bypass(host):
+        endpoint = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    try:
+        port = endpoint.port or (80 if endpoint.scheme == "http" else 443)
+        with socket.create_connection((endpoint.hostname or "", port), timeout=_PATIENCE):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 @contextmanager
@@ -52,47 +142,85 @@ def _silence() -> Iterator[None]:
         set_verbosity(verbosity)
 
 
-def _fetch_required(hub_id: str) -> Path:
-    """The path of a model's config.json."""
-    from huggingface_hub import errors, hf_hub_download
+@dataclass(frozen=True)
+class _Fetch:
+    """Files of a model, from the hub or its cache.
 
-    try:
-        return Path(hf_hub_download(hub_id, "config.json"))
-    except errors.GatedRepoError as error:
-        raise InputError(
-            f"{hub_id}: gated on the hub: accept its terms on its page, then log in with `hf auth login` "
-            "or set HF_TOKEN; or give the path of its config.json"
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise InputError(
-            f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`"
-        ) from error
-    except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
-        raise InputError(
-            f"{hub_id}: the hub cannot be reached and the config is not in its cache; "
-            "give the path of its config.json"
-        ) from error
-    except errors.EntryNotFoundError as error:
-        raise InputError(f"{hub_id}: has no config.json on the hub") from error
-    except (errors.HfHubHTTPError, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{hub_id}: reading it from the hub failed: {reason}") from error
+    Args:
+        offline: why only the cache is asked; empty where the hub is.
+    """
 
+    asked: HubName
+    offline: str
 
-def _fetch_optional(hub_id: str, file: str) -> Path | None:
-    """The path of another file of a model whose config.json was found; None if it has no such file."""
-    from huggingface_hub import errors, hf_hub_download
+    @property
+    def _why_not(self) -> str:
+        return self.offline or "the hub cannot be reached"
 
-    try:
-        return Path(hf_hub_download(hub_id, file))
-    except errors.LocalEntryNotFoundError as error:
-        raise InputError(
-            f"{hub_id}: the hub cannot be reached, and a {file} there may say how it is quantised; "
-            "give the path of its config.json"
-        ) from error
-    except errors.EntryNotFoundError:
-        return None  # most models have none
-    except (errors.HfHubHTTPError, OSError) as error:
-        raise InputError(
-            f"{hub_id}: reading its {file} from the hub failed: {type(error).__name__}"
-        ) from error
+    def both(self, sidecar: str) -> tuple[Path, Path | None]:
+        """config.json, and the file beside it."""
+        return self._config(), self._optional(sidecar)
+
+    def _download(self, file: str) -> Path:
+        from huggingface_hub import hf_hub_download
+
+        revision, cached = self.asked.revision, bool(self.offline)
+        return Path(hf_hub_download(self.asked.id, file, revision=revision, local_files_only=cached))
+
+    def _config(self) -> Path:
+        from huggingface_hub import errors
+
+        hub_id, by_hand = self.asked.id, _by_hand(self.asked)
+        try:
+            return self._download("config.json")
+        except errors.GatedRepoError as error:
+            raise InputError(
+                f"{hub_id}: gated on the hub: accept its terms on its page, then log in with `hf auth login` "
+                f"or set HF_TOKEN; or {by_hand}"
+            ) from error
+        except errors.RepositoryNotFoundError as error:
+            raise InputError(
+                f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`"
+            ) from error
+        except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
+            raise InputError(
+                f"{hub_id}: {self._why_not}, and its config is not in the hub's cache: {by_hand}"
+            ) from error
+        except errors.EntryNotFoundError as error:
+            raise self._lacking() from error
+        except (errors.HfHubHTTPError, OSError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(f"{hub_id}: reading it from the hub failed: {reason}; {by_hand}") from error
+
+    def _optional(self, file: str) -> Path | None:
+        """The path of another file of a model whose config.json was found; None if it has no such file."""
+        from huggingface_hub import errors
+
+        try:
+            return self._download(file)
+        except errors.LocalEntryNotFoundError as error:
+            raise InputError(
+                f"{self.asked.id}: {self._why_not}, and a {file} there may say how it is quantised; "
+                f"{_by_hand(self.asked)}"
+            ) from error
+        except errors.EntryNotFoundError:
+            return None  # most models have none
+        except (errors.HfHubHTTPError, OSError) as error:
+            raise InputError(
+                f"{self.asked.id}: reading its {file} from the hub failed: {type(error).__name__}"
+            ) from error
+
+    def _lacking(self) -> InputError:
+        """The error about a repository without config.json, by what it holds."""
+        from huggingface_hub import errors, list_repo_files
+
+        try:
+            files = list(list_repo_files(self.asked.id, revision=self.asked.revision))
+        except (errors.HfHubHTTPError, OSError):
+            return InputError(f"{self.asked.id}: has no config.json on the hub")
+        return lacking_config(f"{self.asked.id} on the hub", files, self._content)
+
+    def _content(self, file: str) -> Any:
+        """The content of a file that is JSON."""
+        path = self._optional(file)
+        return None if path is None else parse_json(read_text(path), f"{self.asked.id}/{file}")

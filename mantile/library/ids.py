@@ -7,14 +7,17 @@ from collections.abc import Iterable
 
 from mantile.library.errors import InputError, unknown
 
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
 
 def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
     """The id that a spelling stands for.
 
-    Case does not matter, and `_`, `.` and `-` are the same. The beginning of an id is enough where only one
-    id begins so; it must not end inside a version number: olmo-3 does not stand for olmo-3.1-32b.
+    Neither case matters nor what joins words and numbers: `_ . - :`, a blank or nothing. The beginning of an
+    id is enough where only one id begins so; it must not end inside a version number: olmo-3 does not stand
+    for olmo-3.1-32b.
 
-    >>> find_id("model", "Llama_3.3_70B", ["llama-3.1-70b", "llama-3.3-70b"])
+    >>> find_id("model", "Llama3.3_70B", ["llama-3.1-70b", "llama-3.3-70b"])
     'llama-3.3-70b'
 
     Args:
@@ -26,21 +29,34 @@ def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
     candidates = list(ids)
     if given in candidates:
         return given
-    spelling = _spelling(given)
-    alike = [name for name in candidates if _spelling(name) == spelling]
-    meant = alike or [name for name in candidates if spelling and _goes_on(name, spelling)]
+    spelling = words(given)
+    alike = [name for name in candidates if words(name) == spelling]
+    meant = alike or [name for name in candidates if begins(name, spelling)]
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise InputError(f"{kind} {given!r} is not clear: expected one of {', '.join(sorted(meant))}")
+        raise not_clear(kind, given, meant)
     raise unknown(kind, given, candidates)
 
 
-def _goes_on(name: str, spelling: str) -> bool:
-    """Whether an id begins with a spelling and goes on with a part of its own."""
-    return _spelling(name).startswith(f"{spelling}-") and name[len(spelling)] != "."
+def not_clear(kind: str, given: str, candidates: Iterable[str]) -> InputError:
+    """The error about a name that several could be meant by."""
+    return InputError(f"{kind} {given!r} is not clear: expected one of {', '.join(sorted(candidates))}")
 
 
-def _spelling(name: str) -> str:
-    """A name without regard to case and to what joins its parts."""
-    return re.sub(r"[_.\s-]+", "-", name.lower()).strip("-")
+def words(name: str) -> tuple[str, ...]:
+    """The words and numbers of a name, without regard to case and to what joins them.
+
+    >>> words("Llama3.1-8B")
+    ('llama', '3', '1', '8', 'b')
+    """
+    return tuple(_WORD.findall(name.lower()))
+
+
+def begins(name: str, start: tuple[str, ...]) -> bool:
+    """Whether a name begins with these words, and goes on with a part of its own."""
+    found = list(_WORD.finditer(name.lower()))
+    if not start or len(found) <= len(start):
+        return False
+    after = name[found[len(start) - 1].end()]
+    return tuple(match.group() for match in found[: len(start)]) == start and after in "-_ "

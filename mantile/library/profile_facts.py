@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from mantile.library.documents import Document, Strict
 from mantile.library.errors import InputError
+from mantile.library.versions import Versioned
 
 Status = Literal["datasheet", "secondary", "measured", "fitted", "assumed", "defined"]
 STATUSES: dict[Status, str] = {
@@ -82,8 +83,8 @@ class PriceFact(ProfileFact):
     term: str | None = Field(default=None, min_length=2)
 
 
-class Profile(Strict):
-    """What all profiles have: an id, as the file is called, and a version, which changes with any fact."""
+class Profile(Versioned):
+    """What all profiles have."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")
     version: str = Field(pattern=r"^[A-Za-z0-9.-]+$")

@@ -24,6 +24,7 @@ from mantile.library.profile_facts import (
     as_promised,
     check_sources,
 )
+from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
 Peak = Literal["bf16", "fp16", "fp8", "int8", "fp4"]
@@ -448,6 +449,11 @@ FOLDERS: dict[str, type[Accelerator] | type[System] | type[Prices] | type[Effici
 }
 
 
+def shelf(folder: str) -> Shelf[Any]:
+    """A folder of profiles with all their versions: accelerators, systems, prices or efficiency."""
+    return Shelf(f"profiles/{folder}", data_folder("profiles") / folder, FOLDERS[folder], as_promised)
+
+
 @cache
 def load_library(pins: tuple[str, ...] = ()) -> Library:
     """All profiles we ship.
@@ -465,15 +471,12 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
     """
     folder = data_folder("profiles")
     profiles: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
-    for name, kind in FOLDERS.items():
-        for path in sorted((folder / name).glob("*.yaml")):
-            item = load(kind, path)
-            check_sources(item, str(path))
-            if item.id != path.stem:
-                raise InputError(
-                    f"{path}: field id: expected {path.stem!r} as the file is called, found {item.id!r}"
-                )
-            profiles[name][item.id] = item
+    for name in FOLDERS:
+        entries = shelf(name)
+        for identifier in entries.ids:
+            item = entries.load(identifier)
+            check_sources(item, str(entries.place / f"{identifier}.yaml"))
+            profiles[name][identifier] = item
     for pin in pins:
         name, item = load_pinned(pin)
         profiles[name][item.id] = item
@@ -511,45 +514,4 @@ def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | Efficien
             f"profiles: {pin}: expected {', '.join(FOLDERS)}, a slash and id@version, or a .yaml file of "
             "an efficiency profile"
         )
-    return name, load_version(name, wanted)
-
-
-def versions(folder: str, identifier: str) -> list[str]:
-    """The versions of a profile that can be loaded, the current one first.
-
-    Raises:
-        InputError: if there is no such profile, with the nearest ids.
-    """
-    place = data_folder("profiles") / folder
-    current = place / f"{identifier}.yaml"
-    older = sorted(
-        (path.stem.partition("@")[2] for path in (place / "versions").glob(f"{identifier}@*.yaml")),
-        reverse=True,
-    )
-    if current.is_file():
-        return [load(FOLDERS[folder], current).version, *older]
-    if not older:  # a profile that is no longer in use still has its versions
-        raise unknown(folder.removesuffix("s"), identifier, [path.stem for path in place.glob("*.yaml")])
-    return older
-
-
-def load_version(folder: str, name: str) -> Any:
-    """A profile by id, or by id@version in any version there has been.
-
-    Raises:
-        InputError: if there is no such profile or version.
-    """
-    identifier, _, version = name.partition("@")
-    available = versions(folder, identifier)
-    if version and version not in available:
-        raise InputError(
-            f"profiles/{folder}/{identifier}: version {version!r} is unknown; expected one of "
-            f"{', '.join(available)}"
-        )
-    place = data_folder("profiles") / folder
-    current = place / f"{identifier}.yaml"
-    if current.is_file() and version in ("", available[0]):
-        return load(FOLDERS[folder], current)
-    return as_promised(
-        load(FOLDERS[folder], place / "versions" / f"{identifier}@{version or available[0]}.yaml")
-    )
+    return name, shelf(name).load(wanted)

@@ -51,8 +51,8 @@ class Audit:
     Values are worked out anew from the inputs in its cells, in the units of the cells.
 
     Args:
-        facts: workbook, title, model, date, generator, audited_with, bundle_format, digest (SHA-256), and
-            what effects mean.
+        facts: workbook, title, model, model_version, date, generator, audited_with, bundle_format, digest
+            (SHA-256), and what effects mean.
         scenarios: their names, base first, each behind the letter of its column.
         rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario
             (None where it has none), `formula` the text in the first cell, `edited` what stood in the cells
@@ -204,6 +204,7 @@ def audit(path: str | Path) -> Audit:
         "workbook": str(path),
         "title": estimates.title,
         "model": estimates.model.hub_id or estimates.model.id,
+        "model_version": estimates.model.version or None,
         "date": book.date,
         "why": estimates.scenario.why,
         "generator": book.bundle.generator,

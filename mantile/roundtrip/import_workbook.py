@@ -12,9 +12,11 @@ from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import agree
+from mantile.library.architecture import Model
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
+from mantile.library.models import load_model
 from mantile.library.scenario import Scenario
 from mantile.roundtrip.edits import edited
 from mantile.roundtrip.since import Before, since
@@ -110,6 +112,7 @@ class Imported:
                 raise InputError(
                     f"{path}: the models and profiles installed here are not those of {self.path}: {wrong} "
                     f"of scenario {column.name} would be another: expected --bundle"
+                    + _other_version(self.estimate.model, rebuilt.model)
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,6 +185,22 @@ def _change(edit: Mapping[str, Any]) -> dict[str, Any]:
         "from": edit["generated"],
         "to": edit["found"],
     }
+
+
+def _other_version(then: Model, now: Model) -> str:
+    """How a scenario could ask for the model of a workbook, where another version of it is the current one.
+
+    Empty where it is not, or where that version is not here or is another than that of the workbook.
+    """
+    if then.id != now.id or not then.version or then.version == now.version:
+        return ""
+    try:
+        pinned = load_model(then.pin)
+    except InputError:
+        return ""
+    if pinned.architecture != then.architecture:
+        return ""
+    return f", or a scenario with `model: {then.pin}`: that is the model that the workbook was made from"
 
 
 def _first_difference(left: Estimate, right: Estimate, column: int) -> str | None:

@@ -85,10 +85,11 @@ def since(before: Before, estimate: Estimate) -> Since:
 
 
 def _changes(left: Estimate, right: Estimate) -> Iterator[Changed]:
-    """Inputs that both have and that differ; of another model that it is another."""
+    """Inputs that both have and that differ; of another model, or version of it, that it is another."""
     models = left.model.id, right.model.id
-    if models[0] != models[1]:
-        yield Changed(id="model", was=models[0], now=models[1])
+    versions = left.model.version, right.model.version
+    if models[0] != models[1] or (all(versions) and versions[0] != versions[1]):
+        yield Changed(id="model", was=left.model.pin, now=right.model.pin)
     for item in input_differences(left, right):
         identifier, was, now = item["id"], item["a"], item["b"]
         in_both = identifier == "name" or all(identifier in side.equations.figures for side in (left, right))

@@ -51,6 +51,7 @@ class Report:
     """What was found in a file.
 
     Args:
+        model: that the file was made from, as id@version where its entry has one.
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
@@ -61,6 +62,7 @@ class Report:
 
     path: str
     engine: str
+    model: str = ""
     sheets: list[dict[str, Any]] = field(default_factory=list)
     mismatches: list[dict[str, Any]] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
@@ -119,6 +121,7 @@ class Report:
         return {
             "ok": self.ok,
             "engine": self.engine,
+            "model": self.model,
             "cells": sum(sheet["cells"] for sheet in self.sheets),
             "formulas": sum(sheet["formulas"] for sheet in self.sheets),
             "compared": sum(sheet["compared"] for sheet in self.sheets),

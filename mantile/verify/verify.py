@@ -111,6 +111,7 @@ class _Verification:
         self.report = Report(
             path=str(file.path),
             engine=engine,
+            model=file.book.estimate.model.pin,
             inputs=edits,
             formulas=self.diff.formulas,
             overwritten=self.diff.overwritten,

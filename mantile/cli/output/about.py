@@ -42,7 +42,7 @@ def print_about(about: About) -> None:
     then = ", as generated" if about.wrong else ""
     console.print(f"{about.path}: {about.estimate.title}{then}")
     for label, text in (
-        ("model", f"{base['model']}, weights {weights}, KV cache {kv}{then}"),
+        ("model", f"{about.estimate.model.pin}, weights {weights}, KV cache {kv}{then}"),
         ("system", f"{_systems(base)}{then}"),
         ("plan", f"{_plans(base)}{then}"),
         ("workload", f"{_workload(base)}{then}"),

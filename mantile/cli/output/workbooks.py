@@ -167,6 +167,7 @@ def print_report(report: Report, path: Path) -> None:
         _print_items(console, severity, found)
     for line in signature_lines(report):
         console.print(f"  {line}")
+    console.print(f"  model {report.model}")
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):

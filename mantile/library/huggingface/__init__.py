@@ -14,6 +14,7 @@ from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
 from mantile.library.huggingface.config import Config, Uncovered
 from mantile.library.huggingface.families import FAMILIES, read_architecture
+from mantile.library.huggingface.other_kinds import EMBEDDER, lacking_config, refuse_other_kinds
 from mantile.library.huggingface.unread import Recorded
 
 SIDECAR = "hf_quant_config.json"
@@ -32,6 +33,7 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
+    refuse_other_kinds(data, name)
     fields = Recorded(data)
     model_type = fields.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -55,12 +57,33 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
 
 
 def read_config(path: Path) -> Architecture:
-    """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too."""
+    """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too.
+
+    Raises:
+        InputError: as `parse_config`; for a folder without config.json, with what it holds.
+    """
     file = path / "config.json" if path.is_dir() else path
+    if path.is_dir() and not file.is_file():
+        raise lacking_config(str(path), _files_in(path), lambda name: _content(path / name))
+    if file.with_name(EMBEDDER).is_file():
+        raise InputError(f"{file}: an embedding model, as {EMBEDDER} beside it says; it writes no tokens")
     beside = file.with_name(SIDECAR)
-    sidecar = (
-        parse_json(read_text(beside), str(beside))
-        if file.name == "config.json" and beside.is_file()
-        else None
-    )
-    return parse_config(parse_json(read_text(file), str(file)), str(file), sidecar)
+    sidecar = _content(beside) if file.name == "config.json" and beside.is_file() else None
+    return parse_config(_content(file), str(file), sidecar)
+
+
+def _content(file: Path) -> Any:
+    return parse_json(read_text(file), str(file))
+
+
+def _files_in(folder: Path) -> list[str]:
+    """What a folder holds; of folders inside also a config.json, as the cache of the hub has it."""
+    try:
+        inside = sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror or error}") from error
+    configs = (*folder.glob("*/config.json"), *folder.glob("snapshots/*/config.json"))
+    return [
+        *(str(config.relative_to(folder)) for config in configs),
+        *(f"{item.name}/" if item.is_dir() else item.name for item in inside),
+    ]

@@ -11,6 +11,7 @@ from mantile.equations.metrics import OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, TPOT,
 from mantile.equations.summary import status
 from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import tensor_list
+from mantile.library.architecture import Model
 from mantile.library.fields import DECODE
 from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
 from mantile.workbook import style
@@ -202,7 +203,7 @@ class _RightColumn:
             ("generator", book.generator),
             ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
             ("profiles", _versions(book)),
-            ("model", book.estimate.model.hub_id or book.estimate.model.id),
+            ("model", _model(book.estimate.model)),
             ("architecture", book.estimate.model.source),
             ("handles", "defined names in_… for inputs; ttft, tpot, e2e, fits, … for results"),
             ("licence", "Apache-2.0"),
@@ -287,6 +288,12 @@ def _versions(book: EstimateBook) -> str:
                 if price is not None:
                     used[f"prices {price.version}"] = None
     return ", ".join(used)
+
+
+def _model(model: Model) -> str:
+    """The entry of the library with its version, and its name on the hub; of any other model its name."""
+    entry = [model.pin] if model.version else []
+    return ", ".join(filter(None, (*entry, model.hub_id))) or model.id
 
 
 def _extent(book: EstimateBook, name: str) -> str:

@@ -1,0 +1,394 @@
+"""What people hand over as a model: names as they are typed, paths, pages of the hub, what is no decoder."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from small_models import CONFIGS
+
+from mantile.library import hub
+from mantile.library.errors import InputError
+from mantile.library.hub import HubName, fetch_config, hub_name
+from mantile.library.huggingface import parse_config
+from mantile.library.huggingface.families import FAMILIES
+from mantile.library.huggingface.other_kinds import _KIND_OF
+from mantile.library.models import known_models, load_model, model_ids
+
+LLAMA = CONFIGS["llama"]
+
+# --- names --------------------------------------------------------------------------------------------------
+
+# Ids that the lists of supported models of vLLM and SGLang give as examples, of models we ship.
+OF_ENGINES = {
+    "CohereLabs/c4ai-command-r-v01": "command-r",
+    "EleutherAI/gpt-j-6b": "gpt-j-6b",
+    "MiniMaxAI/MiniMax-M2.5": "minimax-m2.5",
+    "Qwen/Qwen1.5-MoE-A2.7B-Chat": "qwen1.5-moe-a2.7b",
+    "Qwen/Qwen3-30B-A3B": "qwen3-30b-a3b",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct": "qwen3-next-80b",
+    "XiaomiMiMo/MiMo-V2-Flash": "mimo-v2-flash",
+    "ai21labs/Jamba-v0.1": "jamba-v0.1",
+    "allenai/OLMo-2-1124-7B-Instruct": "olmo-2-7b",
+    "deepseek-ai/DeepSeek-R1": "deepseek-r1",
+    "google/gemma-3-1b-it": "gemma-3-1b",
+    "meta-llama/Llama-2-70b-hf": "llama-2-70b",
+    "meta-llama/Llama-3.2-1B-Instruct": "llama-3.2-1b",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct": "llama-4-scout",
+    "meta-llama/Meta-Llama-3.1-405B-Instruct": "llama-3.1-405b",
+    "meta-llama/Meta-Llama-3.1-70B": "llama-3.1-70b",
+    "microsoft/Phi-3.5-MoE-instruct": "phi-3.5-moe",
+    "microsoft/Phi-4": "phi-4",
+    "mistral-community/Mixtral-8x22B-v0.1": "mixtral-8x22b",
+    "mistralai/Mistral-7B-Instruct-v0.1": "mistral-7b",
+    "mistralai/Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b",
+    "moonshotai/Kimi-K2-Instruct": "kimi-k2",
+    "moonshotai/Kimi-Linear-48B-A3B-Base": "kimi-linear-48b-a3b",
+    "nvidia/Nemotron-H-56B-Base-8K": "nemotron-h-56b",
+    "openai-community/gpt2": "gpt2",
+    "openai/gpt-oss-20b": "gpt-oss-20b",
+    "zai-org/GLM-5": "glm-5",
+}
+TYPED = {
+    "meta-llama/Llama-3.1-8B": "llama-3.1-8b",
+    "meta-llama/llama-3.1-8b": "llama-3.1-8b",
+    "Meta-Llama-3.1-8B-Instruct": "llama-3.1-8b",
+    "meta-llama/Llama-2-70b-chat-hf": "llama-2-70b",
+    "llama3.1:8b": "llama-3.1-8b",
+    "llama3.3": "llama-3.3-70b",
+    "Llama-3.3-70B": "llama-3.3-70b",
+    "Qwen2.5-7B-Instruct": "qwen2.5-7b",
+    "gemma-3-27b": "gemma-3-27b",
+    "deepseek-ai/DeepSeek-R1-0528": "deepseek-r1",
+}
+
+
+@pytest.mark.parametrize(("given", "meant"), (OF_ENGINES | TYPED).items())
+def test_names_people_type_are_found(given: str, meant: str) -> None:
+    """Without a network."""
+    assert load_model(given).id == meant
+
+
+def test_every_name_of_ours_stands_for_itself() -> None:
+    """No two entries go by the same name."""
+    for identifier, hub_id in known_models().hub_ids.items():
+        for name in (identifier, identifier.upper(), hub_id, hub_id.lower(), hub_id.partition("/")[2]):
+            assert known_models().find(name) == (identifier, ""), name
+    assert known_models().hub_ids.keys() == set(model_ids())
+
+
+def test_a_tuned_variant_says_what_it_takes_for_granted() -> None:
+    """Its own config was not read. Another spelling of the same model is the entry itself."""
+    ours, tuned = load_model("llama-3.1-8b"), load_model("meta-llama/Llama-3.1-8B-Instruct")
+    assert tuned.architecture == ours.architecture and tuned != ours
+    assert tuned.source.startswith(
+        f"{ours.source}; asked for as meta-llama/Llama-3.1-8B-Instruct: taken to have"
+    )
+    assert load_model("meta-llama/Llama-3.1-8B") == load_model("LLAMA_3.1-8B") == ours
+
+
+def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> None:
+    """Those that an entry lists, with the data type to ask for; those that have an entry are that."""
+    with pytest.raises(InputError) as raised:
+        load_model("nvidia/Llama-3.3-70B-Instruct-FP4")
+    assert str(raised.value).endswith(
+        "a checkpoint of llama-3.3-70b, which we ship: give that with weights_dtype nvfp4"
+    )
+    assert load_model("Qwen/Qwen3-32B-FP8").id == "qwen3-32b-fp8"
+    asked = load_model("deepseek-ai/DeepSeek-R1-0528")
+    assert asked.source.endswith("; asked for as deepseek-ai/DeepSeek-R1-0528, which the entry lists")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("Llama-3.1-8B-Instruct-FP8", "; the nearest that we ship is llama-3.1-8b, with weights_dtype"),
+        ("qwen3", "is not clear: expected one of qwen3-0.6b, qwen3-14b, "),
+        ("mixtral", "is not clear: expected one of mixtral-8x22b, mixtral-8x7b"),
+        ("mistral-7b-v0.2", "unknown model 'mistral-7b-v0.2'; did you mean mistral-7b-v0.3 or mistral-7b"),
+        ("qwen", "unknown model 'qwen'; "),
+    ],
+)
+def test_what_is_not_ours_is_told_with_what_comes_near(given: str, told: str) -> None:
+    """Another version or another data type is another model."""
+    with pytest.raises(InputError) as raised:
+        load_model(given)
+    assert told in str(raised.value)
+
+
+# --- paths and pages ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Writes files into the folder where the command runs."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(**files: Any) -> Path:
+        for name, content in files.items():
+            path = tmp_path / name.replace("__", "/").replace("_json", ".json").replace("_gguf", ".gguf")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_a_path_that_exists_goes_before_a_hub_id(here: Callable[..., Path]) -> None:
+    """Also before one of ours; and any .json is a config."""
+    here(Qwen__Qwen3__config_json=LLAMA, other_json=LLAMA, UPPER_json=LLAMA)
+    (Path("Qwen") / "Qwen3").rename("Qwen/Qwen3-8B")
+    assert load_model("Qwen/Qwen3-8B").source == "Qwen3-8B given by the user"
+    assert load_model("other.json").id == "other" and load_model("./Qwen/Qwen3-8B/").id == "qwen3-8b"
+    Path("UPPER.json").rename("UPPER.JSON")
+    assert load_model("UPPER.JSON").id == "upper"
+    Path("llama-3.1-8b").mkdir()
+    assert load_model("llama-3.1-8b").version, "our ids mean the same in every folder"
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "told"),
+    [
+        (
+            {"m__model_gguf": ""},
+            "m",
+            "m: holds GGUF files of llama.cpp and no config.json; expected the model",
+        ),
+        ({"m__notes_json": {}}, "m", "m: has no config.json; it holds notes.json; expected the config.json"),
+        ({"m__inner__config_json": LLAMA}, "m", "expected one inside: inner/config.json"),
+        ({"m__snapshots__1__config_json": LLAMA}, "m", "expected one inside: snapshots/1/config.json"),
+        (
+            {"model_gguf": ""},
+            "model.gguf",
+            "model.gguf: a file of weights; expected the config.json that lies",
+        ),
+        ({"notes": ""}, "./notes", "notes: expected a .json file such as config.json, or a folder"),
+        ({}, "./nothing", "nothing: No such file or folder; expected a config.json, or its folder"),
+        ({}, "../nothing/config.json", "config.json: No such file or folder"),
+        ({}, "~/nothing", "nothing: No such file or folder"),
+        ({"params_json": {"dim": 4096, "n_layers": 32}}, "params.json", "in its maker's own form; expected"),
+        (
+            {"m__adapter_config_json": {"peft_type": "LORA", "base_model_name_or_path": "some-lab/base"}},
+            "m",
+            "m: adapter_config.json: an adapter of the kind LORA, not a model: its weights come on top of "
+            "those of 'some-lab/base'",
+        ),
+        (
+            {"m__model_index_json": {"_class_name": "StableDiffusionXLPipeline"}},
+            "m",
+            "m: model_index.json: a diffusion model for images, video or sound",
+        ),
+        (
+            {"m__config_json": LLAMA, "m__config_sentence_transformers_json": {}},
+            "m",
+            "an embedding model, as config_sentence_transformers.json beside it says; it writes no tokens",
+        ),
+    ],
+)
+def test_a_path_that_is_no_config_is_told_by_what_it_is(
+    here: Callable[..., Path], files: dict[str, Any], given: str, told: str
+) -> None:
+    here(**files)
+    with pytest.raises(InputError) as raised:
+        load_model(given)
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://huggingface.co/some-lab/Tiny-1.1",
+        "https://huggingface.co/some-lab/Tiny-1.1/",
+        "https://huggingface.co/some-lab/Tiny-1.1/tree/main",
+        "https://huggingface.co/some-lab/Tiny-1.1/blob/main/config.json?download=true",
+        "https://huggingface.co/some-lab/Tiny-1.1/discussions/3#4",
+        "http://www.huggingface.co/some-lab/Tiny-1.1?library=transformers",
+        "HuggingFace.co/some-lab/Tiny-1.1",
+        "hf.co/some-lab/Tiny-1.1",
+        "hf://some-lab/Tiny-1.1",
+        "some-lab/Tiny-1.1",
+    ],
+)
+def test_the_page_of_a_model_is_its_hub_id(address: str) -> None:
+    assert hub_name(address) == HubName("some-lab/Tiny-1.1")
+
+
+def test_other_pages_of_the_hub() -> None:
+    """A revision is kept, a model of ours is ours, what is no model is refused."""
+    assert hub_name("https://huggingface.co/some-lab/tiny/tree/v2/sub") == HubName("some-lab/tiny", "v2")
+    assert load_model("https://huggingface.co/deepseek-ai/DeepSeek-V3/tree/main") == load_model("deepseek-v3")
+    assert load_model("https://huggingface.co/gpt2") == load_model("gpt2")
+    for address in ("https://huggingface.co/datasets/a/b", "https://huggingface.co", "hf.co/spaces/a/b"):
+        with pytest.raises(InputError, match=r"expected the page of a model: https://huggingface\.co/org"):
+            load_model(address)
+    assert hub_name("llama-3.1-8b") is None and hub_name("a/b/c") is None
+
+
+# --- without a network --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
+    """A machine without a network: only what is in this cache is there, by organisation/model/file."""
+    cache: dict[str, Path] = {}
+
+    class LocalEntryNotFoundError(Exception):
+        """As the library of the hub has it."""
+
+    def download(hub_id: str, file: str, revision: str, local_files_only: bool) -> str:
+        assert local_files_only, "the hub was asked"
+        if f"{hub_id}/{file}" not in cache:
+            raise LocalEntryNotFoundError
+        return str(cache[f"{hub_id}/{file}"])
+
+    names = ("GatedRepoError", "RepositoryNotFoundError", "EntryNotFoundError", "HfHubHTTPError")
+    errors = {name: type(name, (Exception,), {}) for name in names}
+    modules: dict[str, dict[str, Any]] = {
+        "huggingface_hub": {"hf_hub_download": download},
+        "huggingface_hub.errors": {**errors, "LocalEntryNotFoundError": LocalEntryNotFoundError},
+        "huggingface_hub.utils": {},
+        "huggingface_hub.utils.logging": {"get_verbosity": lambda: 30, "set_verbosity": lambda level: None},
+    }
+    for name, content in modules.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(variable, raising=False)
+    return cache
+
+
+def test_without_a_network_the_answer_comes_within_two_seconds(
+    cut_off: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing ever answers; and says what to do."""
+    monkeypatch.setattr(hub, "_answers", lambda: time.sleep(30) or True)
+    begun = time.monotonic()
+    with pytest.raises(InputError) as raised:
+        load_model("nvidia/Llama-3.1-8B-Instruct-FP8-x")
+    assert time.monotonic() - begun < 2
+    told = str(raised.value)
+    assert (
+        "the hub cannot be reached, and its config is not in the hub's cache: download https://hugg" in told
+    )
+    assert "/resolve/main/config.json and give its path" in told
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])
+def test_the_environment_says_that_the_hub_is_not_asked(
+    cut_off: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str
+) -> None:
+    """Nothing is tried then; what lies in the cache is read."""
+    monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr(hub, "_answers", lambda: pytest.fail("a connection was tried"))
+    with pytest.raises(InputError, match=rf"^some-lab/tiny: {variable} is set, and its config is not in the"):
+        load_model("some-lab/tiny")
+    for name, content in (
+        ("config.json", LLAMA),
+        ("hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}}),
+    ):
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+        cut_off[f"some-lab/tiny/{name}"] = tmp_path / name
+    assert load_model("some-lab/tiny").architecture.choices["weights_dtype"].value == "fp8"
+    del cut_off["some-lab/tiny/hf_quant_config.json"]
+    with pytest.raises(
+        InputError, match=rf"{variable} is set, and a hf_quant_config\.json there may say how"
+    ):
+        fetch_config(HubName("some-lab/tiny"), "hf_quant_config.json")
+
+
+def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its address, at another that HF_ENDPOINT states, or through a proxy."""
+    tried: list[tuple[str, int]] = []
+
+    def refuse(address: tuple[str, int], timeout: float) -> None:
+        tried.append(address)
+        raise OSError("no route")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    for variable in ("HF_ENDPOINT", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("https_proxy", "")
+    assert not hub._answers()
+    monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example:8080")
+    assert not hub._answers()
+    monkeypatch.delenv("HF_ENDPOINT")
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    assert not hub._answers()
+    assert tried == [("huggingface.co", 443), ("mirror.example", 8080), ("proxy.example", 3128)]
+
+
+def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[str, Path]) -> None:
+    """Only the hub can say what it is; without it, ours is told as what comes nearest."""
+    for given, asked in (
+        ("unsloth/Llama-3.3-70B-Instruct", "unsloth/Llama-3.3-70B-Instruct/resolve/main"),
+        ("https://huggingface.co/meta-llama/Llama-3.3-70B-Instruct/tree/v2", "70B-Instruct/resolve/v2"),
+    ):
+        with pytest.raises(InputError) as raised:
+            load_model(given)
+        assert f"{asked}/config.json" in str(raised.value)
+        assert str(raised.value).endswith("the nearest that we ship is llama-3.3-70b")
+
+
+# --- what is no decoder -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"model_type": "t5"}, "model_type 't5': an encoder-decoder, which reads with one stack"),
+        ({"model_type": "new_kind", "is_encoder_decoder": True}, "model_type 'new_kind': an encoder-decoder"),
+        (
+            {"model_type": "whisper", "is_encoder_decoder": True},
+            "model_type 'whisper': an audio model; expected",
+        ),
+        (
+            {"model_type": "qwen2_audio"},
+            "a decoder that also hears; expected a config.json with its text_config",
+        ),
+        (
+            {"model_type": "bert"},
+            "model_type 'bert': an encoder, as embeddings, rerankers and classifiers use",
+        ),
+        ({"model_type": "clip"}, "model_type 'clip': a vision model without a decoder"),
+        ({"model_type": "Dream"}, "model_type 'Dream': a diffusion language model"),
+        ({"_class_name": "UNet2DConditionModel"}, "'UNet2DConditionModel' of a diffusion model for images"),
+        ({"_diffusers_version": "0.30"}, "a diffusion model for images, video or sound; expected"),
+        (
+            {"peft_type": "LORA"},
+            "an adapter of the kind LORA, not a model: .* a base model that it does not name",
+        ),
+        (
+            LLAMA | {"architectures": ["LlamaModel"]},
+            "architectures 'LlamaModel': an embedding model: it writes no",
+        ),
+        (
+            LLAMA | {"architectures": ["LlamaForSequenceClassification"]},
+            "'LlamaForSequenceClassification': a classifier, reranker or reward model: it writes no tokens",
+        ),
+    ],
+)
+def test_what_is_no_decoder_is_refused_by_what_it_is(config: dict[str, Any], told: str) -> None:
+    """Not as a model type that nobody knows; and with what to give instead."""
+    with pytest.raises(InputError, match=rf"^config\.json: .*{told}"):
+        parse_config(config, "config.json")
+
+
+def test_decoders_are_not_taken_for_anything_else() -> None:
+    """Every model type that is read, and classes that write tokens."""
+    assert not set(_KIND_OF) & set(FAMILIES)
+    for classes in (["LlamaForCausalLM"], ["GPT2LMHeadModel"], [], None, ["LlamaModel", "LlamaForCausalLM"]):
+        assert parse_config(LLAMA | {"architectures": classes}, "config.json").model_type == "llama"
+    assert parse_config(LLAMA | {"is_encoder_decoder": False}, "config.json").value("layers") == 5
+
+
+def test_embedding_models_of_the_hub_are_told_by_their_name(cut_off: dict[str, Path]) -> None:
+    """Their configs are those of decoders."""
+    with pytest.raises(InputError, match=r"^Qwen/Qwen3-Embedding-8B: named as an embedding model"):
+        load_model("Qwen/Qwen3-Embedding-8B")
