@@ -1,14 +1,17 @@
-"""Bytes of the weights of checkpoints."""
+"""Bytes of the weights of checkpoints: of every model that we ship, and of files that were counted."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import parameters
-from mantile.library.models import model_ids
+from mantile.library.models import load_model, model_ids
 
 Make = Callable[..., Estimate]
 
@@ -59,3 +62,33 @@ def test_a_model_has_the_bytes_that_its_name_says(make: Make, name: str) -> None
     made = make(**SERVED | {"model": name})
     least, most = expected(name)
     assert least <= weights(made) / parameters(made.equations.ir)["total"] <= most
+
+
+@cache
+def counted(shared_data: Path) -> dict[str, int]:
+    """Bytes of quantised checkpoints, counted tensor by tensor, by folder of their config."""
+    with (shared_data / "checkpoint_bytes.csv").open(newline="", encoding="utf-8") as file:
+        return {row["folder"]: int(row["weight_bytes"]) for row in csv.DictReader(file)}
+
+
+def test_models_that_we_ship_have_the_bytes_that_were_counted(make: Make, shared_data: Path) -> None:
+    """Where their checkpoint was counted: within 0.1 %."""
+    by_folder = counted(shared_data)
+    folders = {name: load_model(name).hub_id.replace("/", "--") for name in model_ids()}
+    both = {name: folder for name, folder in folders.items() if folder in by_folder}
+    off = {
+        name: weights(make(**SERVED | {"model": name})) / by_folder[folder] - 1
+        for name, folder in both.items()
+    }
+    assert len(both) >= 10
+    assert {name: error for name, error in off.items() if abs(error) > 0.001} == {}
+
+
+def test_bytes_of_checkpoints_are_those_that_were_counted(make: Make, shared_data: Path) -> None:
+    """Read from their configs: all of them within 0.1 %."""
+    off = {}
+    for folder, size in counted(shared_data).items():
+        made = make(**SERVED | {"model": str(shared_data / "configs2" / folder)})
+        off[folder] = weights(made) / size - 1
+    assert len(off) >= 33
+    assert {folder: error for folder, error in off.items() if abs(error) > 0.001} == {}

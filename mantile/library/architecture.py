@@ -53,10 +53,13 @@ class Block(Strict):
     Args:
         uses: facts by the role that they play in the block, where their names differ: a layer with a window
             uses {window: sliding_window}.
+        stored: data types of matrices that the checkpoint keeps in another than that of their class, by our
+            key of the matrix: {o: nvfp4}.
     """
 
     kind: BlockKind
     uses: dict[str, str] = Field(default_factory=dict)
+    stored: dict[str, str] = Field(default_factory=dict)
 
 
 LayerKind = tuple[str, ...]

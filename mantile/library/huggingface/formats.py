@@ -12,6 +12,9 @@ from mantile.library.huggingface.module_patterns import ModulePatterns
 BODY_CLASSES = ("experts", "ffn", "attention")
 """Classes of matrices in layers; the first of them that is quantised states the data type of the weights."""
 CLASSES = (*BODY_CLASSES, "head")
+"""Classes of what multiplies."""
+ALL_CLASSES = (*CLASSES, "embedding")
+"""Classes that a rule may name one by one."""
 _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 
