@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -92,3 +93,76 @@ def test_bytes_of_checkpoints_are_those_that_were_counted(make: Make, shared_dat
         off[folder] = weights(made) / size - 1
     assert len(off) >= 33
     assert {folder: error for folder, error in off.items() if abs(error) > 0.001} == {}
+
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 512,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "intermediate_size": 1024,
+    "vocab_size": 4096,
+    "tie_word_embeddings": False,
+}
+KEPT = ["lm_head", "model.layers.0.mlp*", "*.self_attn.k_proj", "*.self_attn.o_proj"]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A checkpoint in fp8 whose first FFN, keys and attention output are in 16 bit."""
+    folder = tmp_path_factory.mktemp("mixed")
+    quantisation = {"quant_method": "modelopt", "quant_algo": "FP8", "ignore": KEPT}
+    config = json.dumps(LLAMA | {"quantization_config": quantisation})
+    (folder / "config.json").write_text(config, encoding="utf-8")
+    return str(folder)
+
+
+def test_bytes_are_those_of_every_tensor(make: Make, mixed: str) -> None:
+    """And a pass reads what lies in memory."""
+    made = make(**SERVED | {"model": mixed})
+    hidden, kv, inner = 512, 128, 1024
+    narrow = 6 * (hidden * hidden + kv * hidden) + 5 * 3 * hidden * inner
+    wide = 6 * (hidden * hidden + kv * hidden) + 3 * hidden * inner + 2 * 4096 * hidden + 13 * hidden
+    assert weights(made) == narrow + 2 * wide
+    values = made.values()
+    read = sum(
+        values[block.reads] * (values[block.repeats] if block.repeats is not None else 1)
+        for block in made.equations.decode.blocks
+        if block.reads is not None and block.module is not None and block.module.tensors
+    )
+    assert read == narrow + 2 * (wide - 4096 * hidden - 13 * hidden)
+
+
+@pytest.mark.parametrize(
+    ("asked", "bits"),
+    [
+        ({}, {"attention": 8, "attention.bf16": 16, "ffn": 8, "ffn.bf16": 16, "embedding": 16, "head": 16}),
+        (
+            {"weights_dtype": "q4_k_m"},
+            {
+                "attention": 4.8,
+                "attention.bf16": 4.8,
+                "ffn": 4.8,
+                "ffn.bf16": 4.8,
+                "embedding": 4.5,
+                "head": 6.5625,
+            },
+        ),
+        ({"ffn_dtype": "nvfp4"}, {"attention": 8, "attention.bf16": 16, "ffn": 4.5, "ffn.bf16": 4.5}),
+    ],
+)
+def test_what_is_kept_apart_follows_its_class(
+    make: Make, mixed: str, asked: dict[str, str], bits: dict[str, float]
+) -> None:
+    """A matrix is kept as in the checkpoint while its class is; embedding and head follow the weights."""
+    made = make(**SERVED | {"model": mixed} | asked)
+    values, stored = made.values(), made.equations.prefill_workers.formats.stored
+    assert {name: values[stored[name].bytes] * 8 for name in bits} == pytest.approx(bits)
+
+
+def test_files_of_llama_cpp_have_the_bytes_that_are_published(make: Make) -> None:
+    """Meta-Llama-3.1-8B-Instruct in GGUF, bartowski: 4.92 GB in Q4_K_M, 5.73 in Q5_K_M, 8.54 in Q8_0."""
+    for kind, gigabytes in (("q4_k_m", 4.92), ("q5_k_m", 5.73), ("q8_0", 8.54)):
+        made = make(**SERVED | {"model": "llama-3.1-8b", "weights_dtype": kind})
+        assert weights(made) / 1e9 == pytest.approx(gigabytes, rel=0.003), kind

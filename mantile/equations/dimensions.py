@@ -8,7 +8,7 @@ from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
-from mantile.graph.quantity import Node, maximum, sum_of
+from mantile.graph.quantity import Node, sum_of
 from mantile.ir.modules import Attention, Indexer, LatentAttention, ModelGraph
 
 
@@ -71,9 +71,4 @@ def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
 
 def _machine(workers: Workers, ranks: Node) -> Machine:
     """The best peak of any matrices in the layers, the memory bandwidth, the ranks that work at once."""
-    peaks = [
-        formats.linear_peak
-        for name, formats in workers.formats.classes.items()
-        if name not in ("router", "head")
-    ]
-    return Machine(maximum(*peaks), workers.hardware.memory_bandwidth, ranks)
+    return Machine(workers.formats.best_peak, workers.hardware.memory_bandwidth, ranks)

@@ -115,6 +115,7 @@ class Formats:
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
+        best_peak: FLOP/s of the fastest products of the layers.
         defaults: the data types of activations, LM head and embedding until somebody states them, by input.
     """
 
@@ -125,6 +126,7 @@ class Formats:
     sixteen_peak: Quantity
     sixteen_format: Quantity
     native: Quantity
+    best_peak: Node
     defaults: Mapping[str, Quantity]
     sections: tuple[Section, ...]
 
@@ -144,6 +146,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
     checkpoint = _Checkpoint(ir)
     classes, stored, sections = _classes(ir, inputs, checkpoint, chosen, hardware, types)
     native = _native(chosen, classes)
+    best = _best_peak(classes) if ir.kept_apart() else ()
     defaults = _activation_default(checkpoint, inputs, hardware, types)
     ends = _end_defaults(ir, checkpoint, inputs, types)
     return Formats(
@@ -154,13 +157,14 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         sixteen_peak=chosen.sixteen_peak,
         sixteen_format=chosen.sixteen_format,
         native=native,
+        best_peak=best[0] if best else maximum(*_peaks(classes)),
         defaults={"activation_dtype": defaults.last} | ends,
         sections=(
             *types.sections(),
             rows.section("Chosen data types", "activations and KV cache"),
-            *sections,
-            Section("Paths", (native,), "0 where another format stands in"),
             *checkpoint.sections(),
+            *sections,
+            Section("Paths", (native, *best), "0 where another format stands in"),
             defaults.section("Activations by default", "until somebody types over them"),
             Section("Ends by default", tuple(ends.values()), "until somebody types over them"),
         ),
@@ -488,7 +492,8 @@ def _weight_class(
     products = _products(rows, key, peak, wide_kernels, chosen, hardware)
     low = products.low_precision > 0
     in_wide_format = join(own_type, " held, multiplied in ", products.wide_format)
-    rows("path", "How products run", "1", where(low, join("in ", own_type), in_wide_format))
+    if "." not in name:
+        rows("path", "How products run", "1", where(low, join("in ", own_type), in_wide_format))
     kernel_format = rows(
         "kernel_format",
         "Kernel format",
@@ -603,6 +608,17 @@ def _stored_only(rows: Rows, peak: Quantity, products: _Products) -> Quantity:
         where(peak > 0, (1 - products.sixteen_bit) * (1 - products.low_precision), 0),
         "the accelerator could multiply in the weights' format, but activations are wider",
     )
+
+
+def _peaks(classes: Mapping[str, WeightClass]) -> list[Quantity]:
+    """FLOP/s of the products of the layers, by class."""
+    return [kind.linear_peak for name, kind in classes.items() if name not in ("router", "head")]
+
+
+def _best_peak(classes: Mapping[str, WeightClass]) -> tuple[Quantity]:
+    """The row of the fastest products, where some matrices are kept in a data type of their own."""
+    label = "Largest peak of products of the layers"
+    return (Quantity("hardware.best_peak", label, "FLOP/s", maximum(*_peaks(classes))),)
 
 
 def _native(chosen: _Activations, classes: Mapping[str, WeightClass]) -> Quantity:

@@ -44,9 +44,16 @@ def bytes_per_weight(rows: Rows, module: Module, product: MatMul | GroupedMatMul
     matrices = [tensor for tensor in module.tensors if tensor.matrix]
     if len({tensor.stored for tensor in matrices}) < 2:
         return stored[product.stored].bytes
-    total = sum_of([sizes[tensor] for tensor in matrices])
-    of_all = sum_of([sizes[tensor] * stored[tensor.stored].bytes for tensor in matrices])
-    return rows("weight_size", "Bytes per weight", "B", of_all / total, "of matrices in several data types")
+    values: list[Node] = []
+    held: list[Node] = []
+    for kind in dict.fromkeys(tensor.stored for tensor in matrices):
+        of_kind = sum_of([sizes[tensor] for tensor in matrices if tensor.stored == kind])
+        _, _, kept = kind.partition(".")
+        called = f"in {kept}" if kept else "in the data type of the class"
+        values.append(rows(f"values.{kind}", f"Weights {called}", "parameter", of_kind, "of all layers"))
+        held.append(rows(f"held.{kind}", f"Bytes {called}", "B", values[-1] * stored[kind].bytes))
+    body = sum_of(held) / sum_of(values)
+    return rows("weight_size", "Bytes per weight", "B", body, "of matrices in several data types")
 
 
 def channels_on_rank(

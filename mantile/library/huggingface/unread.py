@@ -59,6 +59,7 @@ _WHY = {
         use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
         vocab_size_per_layer_input vt_num_attention_heads mm_projector_type merge_type
         deepstack_visual_indexes""",
+    "the field of the whole file decides": "tie_word_embeddings",
     "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",
     "the scenario states image tokens": """
