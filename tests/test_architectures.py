@@ -798,7 +798,7 @@ OF_CLASS = {
 
 
 @pytest.mark.parametrize("name", OF_CLASS)
-@pytest.mark.parametrize(("kind", "bits"), [("fp8", 8), ("int4", 4.25), ("mxfp4", 4.25)])
+@pytest.mark.parametrize(("kind", "bits"), [("fp8", 8), ("int4", 4.15625), ("mxfp4", 4.25)])
 def test_the_data_type_of_a_class_changes_its_bytes_only(name: str, kind: str, bits: float) -> None:
     """In proportion to its bits.
 

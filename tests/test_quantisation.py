@@ -383,7 +383,86 @@ CASES = {
     "gptq": (
         {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True},
         DENSE,
-        {"weights": "int4-g32", "head": "bf16", "activation": "bf16"},
+        {"weights": "awq-g32", "head": "bf16", "activation": "bf16"},
+    ),
+    "gptq, 8 bit in groups": (
+        {"quant_method": "gptq", "bits": 8, "group_size": 128},
+        DENSE,
+        {"weights": "int8-g128", "head": "bf16", "activation": "bf16"},
+    ),
+    "bitsandbytes, double quantisation": (
+        {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+        DENSE,
+        {"weights": "nf4-dq", "head": "bf16", "activation": "bf16"},
+    ),
+    "Quark, fp8 with fp8 KV cache (Llama-3.1-FP8-KV)": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {
+                "weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                "input_tensors": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+            },
+            "kv_cache_quant_config": {"*k_proj": {"output_tensors": {"dtype": "fp8_e4m3"}}},
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"},
+    ),
+    "Quark, mxfp4 with attention in fp8 (MI355X)": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {
+                "weight": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32},
+                "input_tensors": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32},
+            },
+            "layer_quant_config": {
+                "*self_attn*": {
+                    "weight": {"dtype": "fp8_e4m3", "qscheme": "per_channel"},
+                    "input_tensors": None,
+                }
+            },
+        },
+        MOE,
+        {"weights": "mxfp4", "attention": "fp8", "head": "bf16", "activation": "mxfp4"},
+    ),
+    "AutoRound, some modules left out and LM head in 8 bit": (
+        {
+            "quant_method": "auto-round",
+            "bits": 4,
+            "group_size": 128,
+            "data_type": "int",
+            "extra_config": {
+                **{f"model.layers.{layer}.self_attn": {"bits": 16} for layer in range(8)},
+                "lm_head": {"bits": 8},
+            },
+        },
+        DENSE,
+        {"weights": "int4", "attention": "bf16", "head": "int8", "activation": "bf16"},
+    ),
+    "torchao by class": (
+        {
+            "quant_method": "torchao",
+            "quant_type": {
+                "default": {"_type": "Float8DynamicActivationFloat8WeightConfig", "_data": {}, "_version": 1}
+            },
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8"},
+    ),
+    "torchao by function": (
+        {
+            "quant_method": "torchao",
+            "quant_type": "int4_weight_only",
+            "quant_type_kwargs": {"group_size": 64},
+        },
+        DENSE,
+        {"weights": "int4-g64", "head": "bf16", "activation": "bf16"},
+    ),
+    "MLX, 4 bit but for the LM head and a module left out": (
+        {"group_size": 64, "bits": 4, "lm_head": {"bits": 6}, "model.layers.0.mlp.down_proj": False},
+        DENSE,
+        {"weights": "int4-g64", "embedding": "int4-g64", "head": "int6-g64", "activation": "bf16"},
     ),
     "gptq, 8 bit with LM head, attention left out": (
         {"quant_method": "gptq", "bits": 8, "group_size": -1, "lm_head": True, "dynamic": {"-:.*attn.*": {}}},
@@ -460,6 +539,17 @@ def test_experts_are_read_no_faster_than_their_weights_are_widened() -> None:
         assert reached == memory, (chip, dtype)
     early = figures("h200-sxm", "int4", experts_dtype="int4", engine_release="before 2025-12")[0]
     assert early < rates["h200-sxm", "int4"][0]
+
+
+def test_mlx_states_it_at_the_top() -> None:
+    """Experts are called switch_mlp there."""
+    data = {
+        "quantization": {"group_size": 64, "bits": 4, "model.layers.3.mlp.switch_mlp.up_proj": {"bits": 8}}
+    }
+    found = kept(Config("config.json", "qwen3_moe", data), MOE, experts=8, expert_size=512)
+    assert found.choices["weights_dtype"].value == found.choices["head_dtype"].value == "int4-g64"
+    assert found.layers[3] == ("attention", "moe_int8-g64")
+    assert found.blocks["moe_int8-g64"].stored == {"expert_up": "int8-g64"}
 
 
 def test_sidecar_alone() -> None:
@@ -587,6 +677,16 @@ def test_a_class_partly_left_out_has_the_type_of_its_majority_and_says_so() -> N
     ("quantisation", "field", "supported"),
     [
         ({"quant_method": "hqq"}, "quantization_config.quant_method", "compressed-tensors"),
+        ({"quant_method": "quark"}, "global_quant_config", "mapping"),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp6_e3m2"}}},
+            "global_quant_config.weight.dtype",
+            "int4",
+        ),
+        ({"quant_method": "auto-round", "bits": 2}, "bits", "4 or 8"),
+        ({"quant_method": "torchao", "quant_type": "uintx"}, "quant_type", "float8weightonly"),
+        ({"quant_method": "torchao"}, "quant_type", "its class"),
+        ({"bits": 3, "group_size": 64}, "bits", "8 bit in groups of 64"),
         ({"quant_method": None}, "quantization_config.quant_method", "bitsandbytes"),
         ({"quant_method": 8}, "quantization_config.quant_method", "text"),
         ([], "quantization_config", "mapping"),

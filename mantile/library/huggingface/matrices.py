@@ -202,7 +202,13 @@ _FFN = (
 def _routed(places: Sequence[str]) -> tuple[Matrix, ...]:
     """Experts, each by itself or all of a layer in one tensor."""
     return tuple(
-        Matrix(f"expert_{part}", "experts", places, (f"0.{part}_proj", f"0.{own}", fused), _expert_values)
+        Matrix(
+            f"expert_{part}",
+            "experts",
+            places,
+            (f"0.{part}_proj", f"0.{own}", fused, f"{part}_proj"),
+            _expert_values,
+        )
         for part, own, fused in (
             ("gate", "w1", "gate_up_proj"),
             ("up", "w3", "gate_up_proj"),
