@@ -881,6 +881,7 @@ def test_description_and_modules_are_those_of_the_model() -> None:
         "order",
         "modules",
         "caches",
+        "not_used",
         "prefill_flops",
         "tensors",
     }

@@ -824,7 +824,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
             "checks.config_unknown",
             "Fields of the config that are not known",
             "1",
-            sum(why_unread(path) is None for path in unread),
+            sum(why_unread(path, value) is None for path, value in unread.items()),
             "nothing was read from them",
             "as read from the config",
         )
