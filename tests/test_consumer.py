@@ -78,14 +78,16 @@ def test_prefill_on_a_spark_and_decode_on_a_mac_gain_as_much_as_published() -> N
 def test_formats_are_those_of_the_files_that_a_framework_reads() -> None:
     """GGUF's by default, with a head in Q6_K; experts in MXFP4 stay; what is stated holds."""
     lengths = {"accelerator": "rtx-4090", "input_tokens": 512, "output_tokens": 128}
-    usual = ask(**lengths).columns[0].values
-    assert (usual["weights_dtype"], usual["head_dtype"]) == ("q4_k_m", "q6_k")
-    wider = ask(**lengths, weights_dtype="q8_0").columns[0].values
-    assert (wider["weights_dtype"], wider["head_dtype"]) == ("q8_0", "q8_0")
+
+    def formats(**fields: Any) -> list[Any]:
+        asked = ask(**lengths | fields).results()
+        return [asked[f"{name}_dtype"] for name in ("weights", "embedding", "head")]
+
+    assert formats() == ["q4_k_m", "q4_k", "q6_k"]
+    assert formats(weights_dtype="q8_0") == ["q8_0", "q8_0", "q8_0"]
     experts = ask(**lengths | {"model": "gpt-oss-20b"}).columns[0].values
     assert (experts["weights_dtype"], experts["attention_dtype"]) == ("mxfp4", "q8_0")
-    served = ask(**lengths | {"framework": "vllm"}).columns[0].values
-    assert (served["weights_dtype"], served["head_dtype"]) == ("bf16", "bf16")
+    assert formats(framework="vllm") == ["bf16", "bf16", "bf16"]
 
 
 def test_a_framework_multiplies_in_formats_that_it_has() -> None:

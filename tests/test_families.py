@@ -139,3 +139,39 @@ def test_names_of_no_family_are_refused() -> None:
     )
     with pytest.raises(InputError, match=r"^choices\.tensor_names: expected one of llama, .* found 'alpaca'"):
         families.tensor_names_of(wrong)
+
+
+# Whether the embedding is the LM head in a class of transformers 5.23 whose config says nothing, and whether
+# a true switch in text_config counts. Else that one decides nothing.
+TIED = {
+    "llava": (False, True),
+    "mistral3": (True, False),
+    "gemma3": (True, False),
+    "gemma4": (True, False),
+    "llama4": (False, False),
+    "qwen2_vl": (False, True),
+    "qwen2_5_vl": (False, True),
+    "qwen3_vl": (False, False),
+    "qwen3_vl_moe": (False, False),
+    "qwen3_5": (False, False),
+    "qwen3_5_moe": (False, False),
+    "glm4v_moe": (False, True),
+    "kimi_k25": (True, False),
+}
+
+
+@pytest.mark.parametrize("inner", [None, True, False])
+@pytest.mark.parametrize("outer", [None, True, False])
+@pytest.mark.parametrize("name", VISION)
+def test_the_class_of_the_whole_says_whether_the_embedding_is_the_head(
+    name: str, outer: bool | None, inner: bool | None
+) -> None:
+    """The switch of the whole file, else its class's default; that of text_config in some classes only."""
+    data = copy.deepcopy(CONFIGS[name])
+    data.pop("tie_word_embeddings", None)
+    data["text_config"].pop("tie_word_embeddings", None)
+    data |= {} if outer is None else {"tie_word_embeddings": outer}
+    data["text_config"] |= {} if inner is None else {"tie_word_embeddings": inner}
+    default, text_ties = TIED[name]
+    tied = (default if outer is None else outer) or (text_ties and bool(inner))
+    assert bool(parse_config(data, "config.json").value("tied_embeddings")) == tied

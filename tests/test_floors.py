@@ -98,6 +98,7 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.as_of": generator.choice([46_000, 46_349, 60_000], count),
         "inputs.compute_speed": generator.choice([1, 1, 1, 0.5, 0.01], count),
         "inputs.network_speed": generator.choice([1, 1, 1, 0.5, 0.01], count),
+        "inputs.embedding_dtype": generator.choice(dtypes(library, "weights"), count),
     }
     has = made.equations.inputs.named()
     assert {name.removeprefix("inputs.") for name in inputs} >= set(has), "an input that no case varies"

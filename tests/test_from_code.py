@@ -1,4 +1,4 @@
-"""Architectures read from the code of a class: what is seen, what is refused, and agreement with our readers."""
+"""Architectures read from the code of a class: what is seen, what is refused, agreement with our readers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ def between(seen: Fields) -> Fields:
         (lambda config, seen: config.update(num_hidden_layers=6), "num_hidden_layers is 6"),
         (lambda config, seen: seen["lists"].clear(), "no list of layers"),
         (lambda config, seen: seen["caches"].pop(), "4 of its 5 layers have a cache"),
-        (lambda config, seen: forget(seen, "model.layers.2.self_attn.k_proj"), "reads self_attn.k_proj.weight"),
+        (
+            lambda config, seen: forget(seen, "model.layers.2.self_attn.k_proj"),
+            "reads self_attn.k_proj.weight",
+        ),
         (lambda config, seen: seen["events"].append(between(seen)), "runs between the layers"),
     ],
 )

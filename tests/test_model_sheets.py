@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import few_of
 from live import exit_status, few, loaded
+from small_models import CONFIGS
 
 from mantile.equations.ir import ir_sheet
 from mantile.equations.layers import layers
@@ -17,6 +18,9 @@ from mantile.equations.order import LayerOrder
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
+from mantile.ir.build import build_ir
+from mantile.ir.counts import describe
+from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.unread import why_unread
 from mantile.library.models import Model, load_model, model_ids
@@ -197,8 +201,50 @@ def test_every_unread_field_of_our_models_has_a_reason() -> None:
     for name in model_ids():
         unread = load_model(name).architecture.unread
         recorded += unread is not None
-        assert [path for path in unread or () if why_unread(path) is None] == [], name
+        assert [path for path, value in (unread or {}).items() if why_unread(path, value) is None] == [], name
     assert recorded >= 70
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "known"),
+    [
+        ("num_experts", 8, False),
+        ("num_experts", 0, True),
+        ("num_experts", None, True),
+        ("q_lora_rank", 1536, False),
+        ("block_configs", [{"attention": {"n_heads_in_group": 8}}], False),
+        ("block_configs", [], True),
+        ("auto_map", {"AutoModel": "modeling.Own"}, True),
+        ("architectures", ["LlamaForCausalLM"], None),
+        ("architectures", ["MixtralForCausalLM"], False),
+    ],
+)
+def test_a_field_that_contradicts_the_class_is_not_silent(field: str, value: Any, known: bool | None) -> None:
+    """Listed as not used, in `ir` too; without a reason where it would change the model."""
+    data = CONFIGS["llama"] | {field: value}
+    architecture = parse_config(data, "config.json")
+    model = Model(id="m", name="M", source="test", architecture=architecture)
+    told = {item["field"]: item["why"] for item in describe(build_ir(model))["not_used"]}
+    assert (field in told) == (known is not None)
+    assert (told.get(field) is not None) == bool(known)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("LlamaForCausalLMEagle3", "drafts tokens for another model"),
+        ("Eagle3LlamaForCausalLM", "drafts tokens for another model"),
+        ("DeepSeekMTPModel", "drafts tokens for another model"),
+        ("LlamaModel", "leave architectures out"),
+        ("Qwen3ForSequenceClassification", "leave architectures out"),
+        ("Qwen2ForRewardModel", "leave architectures out"),
+    ],
+)
+def test_a_class_that_generates_nothing_is_refused(name: str, what: str) -> None:
+    """Draft heads, and checkpoints without an LM head, with a way out."""
+    with pytest.raises(InputError, match=rf"field architectures: .*{name}.*{what}"):
+        parse_config(CONFIGS["llama"] | {"architectures": [name]}, "config.json")
+    parse_config(CONFIGS["llama"] | {"architectures": ["LlamaForCausalLM"]}, "config.json")
 
 
 def test_an_unknown_field_is_amber_and_raises_an_alert() -> None:

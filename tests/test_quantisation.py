@@ -13,7 +13,7 @@ from mantile import estimate
 from mantile.library.architecture import Block, Fact
 from mantile.library.errors import InputError
 from mantile.library.huggingface.config import Config
-from mantile.library.huggingface.quantisation import data_types
+from mantile.library.huggingface.quantisation import MOST_KINDS, Stored, stored
 from mantile.library.profiles import load_library
 
 DENSE = [["attention", "ffn"]] * 8
@@ -58,22 +58,31 @@ MX4 = {"num_bits": 4, "type": "float", "strategy": "group", "group_size": 32, "s
 KV8 = {"dynamic": False, "num_bits": 8, "type": "float"}
 
 
+def kept(config: Config, layers: Any, shared: bool = False, **facts: int) -> Stored:
+    """How a checkpoint of these blocks is stored; blocks are called after their kind."""
+    known = {name: Fact(value=value, origin="config", source="") for name, value in (SIZES | facts).items()}
+    if shared:
+        known["shared_expert_size"] = Fact(value=2048, origin="config", source="")
+    blocks = {kind: Block(kind=kind) for layer in layers for kind in layer}
+    return stored(config, blocks, [tuple(layer) for layer in layers], known)
+
+
 def choices(config: Config, layers: Any, shared: bool = False) -> dict[str, Any]:
     """What a checkpoint of these blocks is stored in."""
-    facts = {name: Fact(value=value, origin="config", source="") for name, value in SIZES.items()}
-    if shared:
-        facts["shared_expert_size"] = Fact(value=2048, origin="config", source="")
-    return data_types(config, [[Block(kind=kind) for kind in layer] for layer in layers], facts)
+    return kept(config, layers, shared).choices
 
 
 def found(
     data: dict[str, Any], layers: list[list[str]], shared: bool = False, sidecar: Any = None
 ) -> dict[str, str]:
-    """Data types without their sources, weights_dtype as `weights`."""
+    """Data types without their sources, weights_dtype as `weights`; an embedding in 16 bit is left out."""
     config = Config("config.json", "llama", data, sidecar=sidecar)
-    return {
+    types = {
         name.removesuffix("_dtype"): choice.value for name, choice in choices(config, layers, shared).items()
     }
+    if types.get("embedding") == "bf16":
+        del types["embedding"]
+    return types
 
 
 def compressed(
@@ -224,7 +233,7 @@ CASES = {
     "ModelOpt W4A8": (
         modelopt("W4A8_NVFP4_FP8"),
         DENSE,
-        {"weights": "nvfp4", "head": "bf16", "activation": "fp8"},
+        {"weights": "nvfp4", "head": "nvfp4", "activation": "fp8"},
     ),
     "ModelOpt W4A16 AWQ": (
         {
@@ -241,7 +250,7 @@ CASES = {
     "ModelOpt, KV cache only": (
         modelopt("NO_QUANT", kv_cache_scheme=KV8),
         DENSE,
-        {"weights": "bf16", "kv": "fp8"},
+        {"weights": "bf16", "head": "bf16", "kv": "fp8"},
     ),
     "ModelOpt MIXED_PRECISION (Nemotron 3)": (
         modelopt(
@@ -328,7 +337,7 @@ CASES = {
     "w8a8 float, LM head not ignored": (
         compressed(FLOAT8, TOKEN8, ignore=[]),
         DENSE,
-        {"weights": "fp8", "activation": "fp8"},
+        {"weights": "fp8", "head": "fp8", "activation": "fp8"},
     ),
     "float in blocks": (
         compressed({**FLOAT8, "strategy": "block", "block_structure": [128, 128]}, TOKEN8),
@@ -374,12 +383,91 @@ CASES = {
     "gptq": (
         {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True},
         DENSE,
-        {"weights": "int4-g32", "head": "bf16", "activation": "bf16"},
+        {"weights": "awq-g32", "head": "bf16", "activation": "bf16"},
+    ),
+    "gptq, 8 bit in groups": (
+        {"quant_method": "gptq", "bits": 8, "group_size": 128},
+        DENSE,
+        {"weights": "int8-g128", "head": "bf16", "activation": "bf16"},
+    ),
+    "bitsandbytes, double quantisation": (
+        {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+        DENSE,
+        {"weights": "nf4-dq", "head": "bf16", "activation": "bf16"},
+    ),
+    "Quark, fp8 with fp8 KV cache (Llama-3.1-FP8-KV)": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {
+                "weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+                "input_tensors": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"},
+            },
+            "kv_cache_quant_config": {"*k_proj": {"output_tensors": {"dtype": "fp8_e4m3"}}},
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "fp8"},
+    ),
+    "Quark, mxfp4 with attention in fp8 (MI355X)": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {
+                "weight": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32},
+                "input_tensors": {"dtype": "fp4", "qscheme": "per_group", "group_size": 32},
+            },
+            "layer_quant_config": {
+                "*self_attn*": {
+                    "weight": {"dtype": "fp8_e4m3", "qscheme": "per_channel"},
+                    "input_tensors": None,
+                }
+            },
+        },
+        MOE,
+        {"weights": "mxfp4", "attention": "fp8", "head": "bf16", "activation": "mxfp4"},
+    ),
+    "AutoRound, some modules left out and LM head in 8 bit": (
+        {
+            "quant_method": "auto-round",
+            "bits": 4,
+            "group_size": 128,
+            "data_type": "int",
+            "extra_config": {
+                **{f"model.layers.{layer}.self_attn": {"bits": 16} for layer in range(8)},
+                "lm_head": {"bits": 8},
+            },
+        },
+        DENSE,
+        {"weights": "int4", "attention": "bf16", "head": "int8", "activation": "bf16"},
+    ),
+    "torchao by class": (
+        {
+            "quant_method": "torchao",
+            "quant_type": {
+                "default": {"_type": "Float8DynamicActivationFloat8WeightConfig", "_data": {}, "_version": 1}
+            },
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8"},
+    ),
+    "torchao by function": (
+        {
+            "quant_method": "torchao",
+            "quant_type": "int4_weight_only",
+            "quant_type_kwargs": {"group_size": 64},
+        },
+        DENSE,
+        {"weights": "int4-g64", "head": "bf16", "activation": "bf16"},
+    ),
+    "MLX, 4 bit but for the LM head and a module left out": (
+        {"group_size": 64, "bits": 4, "lm_head": {"bits": 6}, "model.layers.0.mlp.down_proj": False},
+        DENSE,
+        {"weights": "int4-g64", "embedding": "int4-g64", "head": "int6-g64", "activation": "bf16"},
     ),
     "gptq, 8 bit with LM head, attention left out": (
         {"quant_method": "gptq", "bits": 8, "group_size": -1, "lm_head": True, "dynamic": {"-:.*attn.*": {}}},
         DENSE,
-        {"weights": "int8", "attention": "bf16", "activation": "bf16"},
+        {"weights": "int8", "attention": "bf16", "head": "int8", "activation": "bf16"},
     ),
     "gptq of some modules": (
         {
@@ -453,6 +541,17 @@ def test_experts_are_read_no_faster_than_their_weights_are_widened() -> None:
     assert early < rates["h200-sxm", "int4"][0]
 
 
+def test_mlx_states_it_at_the_top() -> None:
+    """Experts are called switch_mlp there."""
+    data = {
+        "quantization": {"group_size": 64, "bits": 4, "model.layers.3.mlp.switch_mlp.up_proj": {"bits": 8}}
+    }
+    found = kept(Config("config.json", "qwen3_moe", data), MOE, experts=8, expert_size=512)
+    assert found.choices["weights_dtype"].value == found.choices["head_dtype"].value == "int4-g64"
+    assert found.layers[3] == ("attention", "moe_int8-g64")
+    assert found.blocks["moe_int8-g64"].stored == {"expert_up": "int8-g64"}
+
+
 def test_sidecar_alone() -> None:
     """Some checkpoints state nothing in config.json."""
     sidecar = {
@@ -503,13 +602,68 @@ def test_nested_config_is_seen_from_the_decoder() -> None:
     ):
         text = Config("config.json", "llava", data).section("text_config", "llama")
         classes = {name: choice.value for name, choice in choices(text, DENSE).items()}
-        assert classes == {"weights_dtype": "int4", "head_dtype": "fp16", "activation_dtype": "fp16"}
+        ends = {"head_dtype": "fp16", "embedding_dtype": "fp16"}
+        assert classes == {"weights_dtype": "int4", "activation_dtype": "fp16"} | ends
 
 
-def test_a_class_partly_left_out_counts_as_its_majority_and_says_so() -> None:
+def test_matrices_that_are_kept_apart_are_named_in_their_block() -> None:
+    """A class has the data type of most of its weights; layers that differ are of a kind of their own."""
+    ignored = ["lm_head", "re:.*self_attn\\.o_proj", "model.layers.0.mlp"]
+    config = Config("config.json", "llama", {"quantization_config": modelopt("FP8", ignore=ignored)})
+    found = kept(config, DENSE)
+    assert found.layers == [("attention", "ffn_bf16"), *[("attention", "ffn")] * 7]
+    assert {name: block.stored for name, block in found.blocks.items()} == {
+        "attention": {"o": "bf16"},
+        "ffn": {},
+        "ffn_bf16": {"gate": "bf16", "up": "bf16", "down": "bf16"},
+    }
+
+
+def test_rare_kinds_of_layers_count_as_the_most_common() -> None:
+    """A checkpoint that keeps every layer otherwise would make a workbook of nothing but blocks."""
+    parts = [[f"model.layers.{layer}.self_attn.{part}_proj" for part in "qkvo"[:layer]] for layer in range(5)]
+    ignored = [name for names in parts for name in names]
+    config = Config("config.json", "llama", {"quantization_config": modelopt("FP8", ignore=ignored)})
+    found = kept(config, DENSE)
+    assert len({name for layer in found.layers for name in layer if "attention" in name}) == MOST_KINDS
+    assert found.layers.count(("attention", "ffn")) >= 4
+
+
+def test_dense_ffn_beside_experts_is_told_from_them() -> None:
+    """Gemma 4: mlp is the dense FFN, the experts stand beside it."""
+    ignored = ["lm_head", "model.language_model.layers.*.mlp*", "model.language_model.layers.*.self_attn*"]
+    config = Config("config.json", "gemma4", {"quantization_config": modelopt("NVFP4", ignore=ignored)})
+    found = kept(config, MOE, shared=True, branch_norms=1, experts=8, expert_size=512).choices
+    assert {name: choice.value for name, choice in found.items()} | {"activation_dtype": ""} == {
+        "weights_dtype": "nvfp4",
+        "ffn_dtype": "bf16",
+        "attention_dtype": "bf16",
+        "head_dtype": "bf16",
+        "embedding_dtype": "bf16",
+        "activation_dtype": "",
+    }
+
+
+def test_a_tied_head_is_quantised_as_the_embedding_is() -> None:
+    """The checkpoint holds one matrix, which a scheme of linear layers does not name."""
+    config = Config("config.json", "llama", {"quantization_config": modelopt("FP8")})
+    found = kept(config, DENSE, tied_embeddings=1).choices
+    assert found["head_dtype"].value == "bf16" and "embedding_dtype" not in found
+
+
+def test_a_file_without_a_list_of_what_is_left_out_says_so() -> None:
+    found = choices(Config("config.json", "llama", {"quantization_config": modelopt("FP8")}), DENSE)
+    assert "no list of modules left out" in found["head_dtype"].source
+    listed = {"quantization_config": modelopt("FP8", ignore=["lm_head"])}
+    found = choices(Config("config.json", "llama", listed), DENSE)
+    assert "no list" not in found["head_dtype"].source
+
+
+def test_a_class_partly_left_out_has_the_type_of_its_majority_and_says_so() -> None:
     ignored = [f"model.layers.{layer}.self_attn" for layer in range(3)]
     config = Config("config.json", "llama", {"quantization_config": modelopt("FP8", ignore=ignored)})
-    classes = choices(config, DENSE)
+    classes, layers = choices(config, DENSE), kept(config, DENSE).layers
+    assert layers.count(("attention_bf16", "ffn")) == 3
     assert "attention_dtype" not in classes
     assert "38% of attention is in 16 bit" in classes["weights_dtype"].source
     ignored += [f"model.layers.{layer}.self_attn" for layer in (3, 4)]
@@ -523,6 +677,16 @@ def test_a_class_partly_left_out_counts_as_its_majority_and_says_so() -> None:
     ("quantisation", "field", "supported"),
     [
         ({"quant_method": "hqq"}, "quantization_config.quant_method", "compressed-tensors"),
+        ({"quant_method": "quark"}, "global_quant_config", "mapping"),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp6_e3m2"}}},
+            "global_quant_config.weight.dtype",
+            "int4",
+        ),
+        ({"quant_method": "auto-round", "bits": 2}, "bits", "4 or 8"),
+        ({"quant_method": "torchao", "quant_type": "uintx"}, "quant_type", "float8weightonly"),
+        ({"quant_method": "torchao"}, "quant_type", "its class"),
+        ({"bits": 3, "group_size": 64}, "bits", "8 bit in groups of 64"),
         ({"quant_method": None}, "quantization_config.quant_method", "bitsandbytes"),
         ({"quant_method": 8}, "quantization_config.quant_method", "text"),
         ([], "quantization_config", "mapping"),

@@ -421,10 +421,10 @@ def _multiplied(matrix: RankWeights, workers: Workers, decode: Pass) -> Iterator
         work = module.operation
         if module.tensors and not any(tensor.matrix for tensor in module.tensors):
             continue  # a table, such as one of embeddings
-        if isinstance(work, GroupedMatMul) and matrix.weights == "experts":
+        if isinstance(work, GroupedMatMul) and work.stored == matrix.weights:
             assert workers.plan.experts is not None
             yield workers.plan.experts.per_rank * _row(block, "parameters")
-        elif isinstance(work, MatMul) and work.weights == matrix.weights:
+        elif isinstance(work, MatMul) and work.stored == matrix.weights:
             yield _row(block, "parameters")
 
 
@@ -824,7 +824,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
             "checks.config_unknown",
             "Fields of the config that are not known",
             "1",
-            sum(why_unread(path) is None for path in unread),
+            sum(why_unread(path, value) is None for path, value in unread.items()),
             "nothing was read from them",
             "as read from the config",
         )

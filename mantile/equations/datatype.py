@@ -9,6 +9,7 @@ from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
 
 _KERNELS = "which row of the efficiency tables applies"
+_ENDS = "as files have it, until a scenario states it"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class DataTypes:
         activations: the format that activations take beside weights of it.
         kernels_bf16: kernel format with 16-bit activations.
         kernels_native: kernel format with activations of its own format.
+        heads, embeddings: the data types of LM head and embedding in files of such weights.
     """
 
     ids: tuple[Input, ...]
@@ -30,6 +32,8 @@ class DataTypes:
     kernels_bf16: tuple[Input, ...]
     kernels_native: tuple[Input, ...]
     activations: tuple[Input, ...]
+    heads: tuple[Input, ...]
+    embeddings: tuple[Input, ...]
 
     def sections(self) -> tuple[Section, ...]:
         """Their blocks."""
@@ -40,6 +44,8 @@ class DataTypes:
             Section("Kernels with 16-bit activations", self.kernels_bf16),
             Section("Kernels with native activations", self.kernels_native),
             Section("Activations beside weights of a data type", self.activations),
+            Section("LM head beside weights of a data type", self.heads),
+            Section("Embedding beside weights of a data type", self.embeddings),
         )
 
 
@@ -94,5 +100,15 @@ def datatypes(library: Library) -> DataTypes:
             "datatype",
             FactKind("activations", "Activations beside such weights", "1", "until a scenario states them"),
             {kind.id: kind.id if "activations" in kind.roles else kind.peak for kind in kinds},
+        ),
+        heads=text_rows(
+            "datatype",
+            FactKind("head", "LM head beside such weights", "1", _ENDS),
+            {kind.id: kind.head or "bf16" for kind in kinds},
+        ),
+        embeddings=text_rows(
+            "datatype",
+            FactKind("embedding", "Embedding beside such weights", "1", _ENDS),
+            {kind.id: kind.embedding or "bf16" for kind in kinds},
         ),
     )

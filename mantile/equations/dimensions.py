@@ -8,7 +8,7 @@ from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
-from mantile.graph.quantity import Node, maximum, sum_of
+from mantile.graph.quantity import Node, sum_of
 from mantile.ir.modules import Attention, Indexer, LatentAttention, ModelGraph
 
 
@@ -30,8 +30,8 @@ def dimensions(
         head=Weights("head", ir.facts["vocabulary"] * ir.facts["hidden_size"], formats.classes["head"].bytes),
         cores=tuple(_cores(ir, formats)),
         kv_bytes=formats.kv_bytes,
-        prefill=_machine(ir, prefill_workers, prefill_workers.ranks.replica),
-        decode=_machine(ir, decode_workers, decode_workers.ranks.stage),
+        prefill=_machine(prefill_workers, prefill_workers.ranks.replica),
+        decode=_machine(decode_workers, decode_workers.ranks.stage),
         prompts=prefill.phase.requests,
         input_tokens=inputs.input_tokens,
         output_tokens=inputs.output_tokens,
@@ -45,10 +45,14 @@ def _weights(ir: ModelGraph, workers: Workers) -> Iterator[Weights]:
         matrices = [tensor for tensor in module.tensors if tensor.matrix and tensor.layers is not None]
         if not matrices:
             continue
-        parameters = sum_of([workers.tensors.sizes[tensor] for tensor in matrices])
-        if matrices[0].routed:
-            parameters = parameters * (ir.facts["experts_per_token"] / ir.facts["experts"])
-        yield Weights(module.id, parameters, workers.formats.classes[matrices[0].weights].bytes)
+        kinds = dict.fromkeys(tensor.stored for tensor in matrices)
+        for kind in kinds:
+            sizes = [workers.tensors.sizes[tensor] for tensor in matrices if tensor.stored == kind]
+            parameters = sum_of(sizes)
+            if matrices[0].routed:
+                parameters = parameters * (ir.facts["experts_per_token"] / ir.facts["experts"])
+            name = module.id if len(kinds) == 1 else f"{module.id}.{kind}"
+            yield Weights(name, parameters, workers.formats.stored[kind].bytes)
 
 
 def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
@@ -65,11 +69,6 @@ def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
             yield Core(module.id, layers, query, kept, work.span.length)
 
 
-def _machine(ir: ModelGraph, workers: Workers, ranks: Node) -> Machine:
+def _machine(workers: Workers, ranks: Node) -> Machine:
     """The best peak of any matrices in the layers, the memory bandwidth, the ranks that work at once."""
-    peaks = [
-        workers.formats.classes[name].linear_peak
-        for name in ir.weight_classes()
-        if name not in ("router", "head")
-    ]
-    return Machine(maximum(*peaks), workers.hardware.memory_bandwidth, ranks)
+    return Machine(workers.formats.best_peak, workers.hardware.memory_bandwidth, ranks)

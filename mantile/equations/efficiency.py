@@ -20,7 +20,7 @@ from mantile.equations.factors import (
     FactorKind,
 )
 from mantile.equations.fallback import Choice, Fallback, LibraryFigures
-from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.formats import CLASSES, Formats, class_label
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.override import Overridable, override_cell, unless_overridden
@@ -239,7 +239,7 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
     of_formats = {
         name: Quantity(
             f"efficiency.format_in_use.{name}",
-            f"Place of the kernel format, {CLASSES[name]}",
+            f"Place of the kernel format, {class_label(name)}",
             "number",
             match(weights.kernel_format, span(names)),
         )
@@ -386,7 +386,8 @@ def _in_use(kind: FactorKind, value: Node, user: str) -> Quantity:
     elif unit in ("GB", "GB/s"):
         value, unit = value * GIGA, unit.replace("GB", "B")
     of_class = f".{user}" if user and GroupedMatMul not in kind.needs else ""
-    label = f", {CLASSES.get(user, {'tp': 'TP'}.get(user, user))}" if user else ""
+    of_user = class_label(user) if user.partition(".")[0] in CLASSES else {"tp": "TP"}.get(user, user)
+    label = f", {of_user}" if user else ""
     return Quantity(
         f"efficiency.{kind.name}{of_class}",
         f"{kind.label} in use{label}",

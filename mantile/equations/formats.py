@@ -40,8 +40,15 @@ CLASSES = {
     "ffn": "FFN",
     "experts": "experts",
     "router": "router",
-    "head": "embedding and LM head",
+    "head": "LM head",
+    "embedding": "embedding",
 }
+
+
+def class_label(name: str) -> str:
+    """What a class of matrices is called, or the part of it that is kept in a data type of its own."""
+    of_class, _, kept = name.partition(".")
+    return f"{CLASSES[of_class]} kept in {kept}" if kept else CLASSES[of_class]
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,23 @@ class PeakInUse:
 
 
 @dataclass(frozen=True)
-class WeightClass:
-    """What the data type of a class of matrices leads to.
+class StoredClass:
+    """How a class of matrices is stored.
 
     Args:
         dtype: the data type itself.
         bytes: per weight, scales included.
+    """
+
+    dtype: Quantity
+    bytes: Quantity
+
+
+@dataclass(frozen=True)
+class WeightClass(StoredClass):
+    """What the data type of a class of matrices leads to.
+
+    Args:
         low_precision: 1 if products run below 16 bit.
         linear_peak: FLOP/s that its products run at.
         kernel_format: whose efficiency figures hold.
@@ -77,8 +95,6 @@ class WeightClass:
             nobody asks.
     """
 
-    dtype: Quantity
-    bytes: Quantity
     low_precision: Quantity
     linear_peak: Quantity
     kernel_format: Quantity
@@ -93,21 +109,25 @@ class Formats:
     """Data types of a scenario on its accelerator.
 
     Args:
-        classes: those of the weights, by class.
+        classes: those of the weights that are multiplied by themselves, by class.
+        stored: how all weights are stored: those, the embedding, and experts that are kept apart.
         kv_bytes: per channel and token of the cache.
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
-        activation_default: the data type that activations have until somebody states one.
+        best_peak: FLOP/s of the fastest products of the layers.
+        defaults: the data types of activations, LM head and embedding until somebody states them, by input.
     """
 
     classes: Mapping[str, WeightClass]
+    stored: Mapping[str, StoredClass]
     kv_bytes: Quantity
     kv_format: Quantity
     sixteen_peak: Quantity
     sixteen_format: Quantity
     native: Quantity
-    activation_default: Quantity
+    best_peak: Node
+    defaults: Mapping[str, Quantity]
     sections: tuple[Section, ...]
 
     def kept_bytes(self, work: Operation) -> Node:
@@ -123,62 +143,163 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
     kv = _number(rows, "kv", inputs.kv_dtype, types)
     chosen = _activations(rows, activations, inputs, hardware, types)
     kv_format, kv_bytes = _kv(rows, kv, hardware, types)
-    own_types = {
-        "attention": inputs.attention_dtype,
-        "ffn": inputs.ffn_dtype,
-        "experts": inputs.experts_dtype,
-        "head": inputs.head_dtype,
-    }
-    classes: dict[str, WeightClass] = {}
-    sections: list[Section] = []
-    for name in ir.weight_classes():
-        dtype = _dtype(name, own_types.get(name), inputs)
-        classes[name], section = _weight_class(name, dtype, chosen, hardware, types)
-        sections.append(section)
+    checkpoint = _Checkpoint(ir)
+    classes, stored, sections = _classes(ir, inputs, checkpoint, chosen, hardware, types)
     native = _native(chosen, classes)
-    defaults = _activation_default(ir, inputs, hardware, types)
+    best = _best_peak(classes) if ir.kept_apart() else ()
+    defaults = _activation_default(checkpoint, inputs, hardware, types)
+    ends = _end_defaults(ir, checkpoint, inputs, types)
     return Formats(
         classes=classes,
+        stored=stored,
         kv_bytes=kv_bytes,
         kv_format=kv_format,
         sixteen_peak=chosen.sixteen_peak,
         sixteen_format=chosen.sixteen_format,
         native=native,
-        activation_default=defaults.last,
+        best_peak=best[0] if best else maximum(*_peaks(classes)),
+        defaults={"activation_dtype": defaults.last} | ends,
         sections=(
             *types.sections(),
             rows.section("Chosen data types", "activations and KV cache"),
+            *checkpoint.sections(),
             *sections,
-            Section("Paths", (native,), "0 where another format stands in"),
+            Section("Paths", (native, *best), "0 where another format stands in"),
             defaults.section("Activations by default", "until somebody types over them"),
+            Section("Ends by default", tuple(ends.values()), "until somebody types over them"),
         ),
     )
 
 
-def _activation_default(ir: ModelGraph, inputs: Workload, hardware: Hardware, types: DataTypes) -> Rows:
+class _Checkpoint:
+    """What a checkpoint is stored in, as its config states it: texts, each made when it is asked for."""
+
+    def __init__(self, ir: ModelGraph) -> None:
+        self._choices = ir.model.architecture.choices
+        self._rows: dict[str, Input] = {}
+
+    def __contains__(self, field: str) -> bool:
+        return field in self._choices
+
+    def __getitem__(self, field: str) -> Input:
+        if field not in self._rows:
+            choice = self._choices[field]
+            label = f"{_CHECKPOINT[field]} of the checkpoint"
+            row = f"model.{field}"
+            self._rows[field] = defined(
+                row, label, "1", choice.value, "what its config states", choice.source, status=choice.origin
+            )
+        return self._rows[field]
+
+    def of_class(self, name: str) -> Input:
+        """The data type of a class of matrices."""
+        return self[f"{name}_dtype" if f"{name}_dtype" in self else "weights_dtype"]
+
+    def kept(self, name: str, dtype: str) -> Input:
+        """The data type of matrices that are kept in one of their own."""
+        field = f"kept.{name}.{dtype}"
+        if field not in self._rows:
+            self._rows[field] = defined(
+                f"model.{field}",
+                f"Of {CLASSES[name]}, kept in {dtype}",
+                "1",
+                dtype,
+                "matrices that the checkpoint keeps in another data type than the most of their class",
+                self._choices["weights_dtype"].source,
+                status="config",
+            )
+        return self._rows[field]
+
+    def sections(self) -> tuple[Section, ...]:
+        """What was asked for."""
+        rows = tuple(self._rows.values())
+        return (Section("Data types of the checkpoint", rows, "as its config states them"),) if rows else ()
+
+
+_CHECKPOINT = {
+    "weights_dtype": "Weights",
+    "activation_dtype": "Activations",
+    "attention_dtype": "Attention weights",
+    "ffn_dtype": "FFN weights",
+    "experts_dtype": "Expert weights",
+    "head_dtype": "LM head",
+    "embedding_dtype": "Embedding",
+}
+
+
+def _classes(
+    ir: ModelGraph,
+    inputs: Workload,
+    checkpoint: _Checkpoint,
+    chosen: _Activations,
+    hardware: Hardware,
+    types: DataTypes,
+) -> tuple[dict[str, WeightClass], dict[str, StoredClass], list[Section]]:
+    """The classes of matrices: those that are multiplied by themselves, and how all are stored."""
+    own_types = {
+        "attention": inputs.attention_dtype,
+        "ffn": inputs.ffn_dtype,
+        "experts": inputs.experts_dtype,
+        "head": inputs.head_dtype,
+        "embedding": inputs.embedding_dtype,
+    }
+    stored: dict[str, StoredClass] = {}
+    sections: list[Section] = []
+    apart = [f"{name}.{dtype}" for name, dtype in ir.kept_apart()]
+    for name in (*ir.weight_classes(), *apart):
+        of_class, _, kept = name.partition(".")
+        if kept:
+            dtype = _kept(stored[of_class], checkpoint.of_class(of_class), checkpoint.kept(of_class, kept))
+        else:
+            dtype = _dtype(name, own_types.get(name), inputs)
+        if name == "embedding" or (kept and of_class == "experts"):
+            stored[name], section = _stored_class(name, dtype, types)
+        else:
+            stored[name], section = _weight_class(name, dtype, chosen, hardware, types)
+        sections.append(section)
+    classes = {name: kind for name, kind in stored.items() if isinstance(kind, WeightClass)}
+    return classes, stored, sections
+
+
+def _kept(of_class: StoredClass, in_checkpoint: Node, kept: Node) -> Node:
+    """What matrices are kept in as long as their class has the data type that the checkpoint gives it."""
+    return where(equal(of_class.dtype, in_checkpoint), kept, of_class.dtype)
+
+
+def _end_defaults(
+    ir: ModelGraph, checkpoint: _Checkpoint, inputs: Workload, types: DataTypes
+) -> dict[str, Quantity]:
+    """The data types of LM head and embedding, by input: the checkpoint's beside its own weights.
+
+    Beside other weights they are as files in that data type have them.
+    """
+    ends = {"head": types.heads} | (
+        {"embedding": types.embeddings} if "embedding" in ir.weight_classes() else {}
+    )
+    defaults: dict[str, Quantity] = {}
+    for name, of_files in ends.items():
+        field = f"{name}_dtype"
+        body: Node = index(span(of_files), match(inputs.weights_dtype, span(types.ids)))
+        if field in checkpoint:
+            body = where(equal(inputs.weights_dtype, checkpoint["weights_dtype"]), checkpoint[field], body)
+        label = f"{CLASSES[name][0].upper()}{CLASSES[name][1:]} by default"
+        defaults[field] = Quantity(f"hardware.{name}_default", label, "1", body)
+    return defaults
+
+
+def _activation_default(
+    checkpoint: _Checkpoint, inputs: Workload, hardware: Hardware, types: DataTypes
+) -> Rows:
     """The data type that activations have by default, in the last row.
 
     They follow the weights, or what the checkpoint states beside its own weights, where the accelerator has a
     peak for that format; else they are bf16.
     """
-    choices = ir.model.architecture.choices
     weights: Node = inputs.weights_dtype
     rows = Rows("hardware")
-    if "activation_dtype" in choices:
-        stated = {
-            name: defined(
-                f"model.{name}",
-                f"{label} of the checkpoint",
-                "1",
-                choices[name].value,
-                "what its config states",
-                choices[name].source,
-                status=choices[name].origin,
-            )
-            for name, label in (("weights_dtype", "Weights"), ("activation_dtype", "Activations"))
-        }
-        rows.add(*stated.values())
-        weights = where(equal(weights, stated["weights_dtype"]), stated["activation_dtype"], weights)
+    if "activation_dtype" in checkpoint:
+        same = equal(weights, checkpoint["weights_dtype"])
+        weights = where(same, checkpoint["activation_dtype"], weights)
     basis = rows("activation_basis", "Format that activations follow", "1", weights)
     number = rows(
         "activation_basis_number", "Place of the format followed", "number", match(basis, span(types.ids))
@@ -335,15 +456,32 @@ def _dtype(name: str, own: Input | None, inputs: Workload) -> Node:
     return where(equal(own, SAME), inputs.weights_dtype, own) if SAME in own.choices else own
 
 
+def _rows(name: str) -> Rows:
+    return Rows(f"hardware.{name}", f", {class_label(name)}")
+
+
+def _stored_rows(rows: Rows, dtype: Node, types: DataTypes) -> tuple[StoredClass, Quantity]:
+    """How a class is stored, and the place of its data type."""
+    own_type = rows("dtype", "Data type", "1", dtype)
+    number = rows("number", "Place of the data type", "number", match(own_type, span(types.ids)))
+    size = rows("bytes", "Bytes per weight", "B", index(span(types.bits), number) / BITS_PER_BYTE)
+    return StoredClass(own_type, size), number
+
+
+def _stored_class(name: str, dtype: Node, types: DataTypes) -> tuple[StoredClass, Section]:
+    """A class that is only stored: no product of its own reads it."""
+    rows = _rows(name)
+    of_class, _ = _stored_rows(rows, dtype, types)
+    return of_class, rows.section(f"Data type: {class_label(name)}", "what it takes to store")
+
+
 def _weight_class(
     name: str, dtype: Node, chosen: _Activations, hardware: Hardware, types: DataTypes
 ) -> tuple[WeightClass, Section]:
     """What the data types of a class of matrices and of the activations lead to: bytes, peak, kernels."""
-    label = CLASSES[name]
-    rows = Rows(f"hardware.{name}", f", {label}")
-    own_type = rows("dtype", "Data type", "1", dtype)
-    number = rows("number", "Place of the data type", "number", match(own_type, span(types.ids)))
-    size = rows("bytes", "Bytes per weight", "B", index(span(types.bits), number) / BITS_PER_BYTE)
+    label, rows = class_label(name), _rows(name)
+    of_class, number = _stored_rows(rows, dtype, types)
+    own_type, size = of_class.dtype, of_class.bytes
     key, peak = _peak(rows, "stored", "weights", number, hardware, types)
     wide_kernels = rows(
         "wide_kernels",
@@ -354,7 +492,8 @@ def _weight_class(
     products = _products(rows, key, peak, wide_kernels, chosen, hardware)
     low = products.low_precision > 0
     in_wide_format = join(own_type, " held, multiplied in ", products.wide_format)
-    rows("path", "How products run", "1", where(low, join("in ", own_type), in_wide_format))
+    if "." not in name:
+        rows("path", "How products run", "1", where(low, join("in ", own_type), in_wide_format))
     kernel_format = rows(
         "kernel_format",
         "Kernel format",
@@ -469,6 +608,17 @@ def _stored_only(rows: Rows, peak: Quantity, products: _Products) -> Quantity:
         where(peak > 0, (1 - products.sixteen_bit) * (1 - products.low_precision), 0),
         "the accelerator could multiply in the weights' format, but activations are wider",
     )
+
+
+def _peaks(classes: Mapping[str, WeightClass]) -> list[Quantity]:
+    """FLOP/s of the products of the layers, by class."""
+    return [kind.linear_peak for name, kind in classes.items() if name not in ("router", "head")]
+
+
+def _best_peak(classes: Mapping[str, WeightClass]) -> tuple[Quantity]:
+    """The row of the fastest products, where some matrices are kept in a data type of their own."""
+    label = "Largest peak of products of the layers"
+    return (Quantity("hardware.best_peak", label, "FLOP/s", maximum(*_peaks(classes))),)
 
 
 def _native(chosen: _Activations, classes: Mapping[str, WeightClass]) -> Quantity:

@@ -161,7 +161,8 @@ def build_graph(
     inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
-    inputs.set_default("activation_dtype", prefill_workers.formats.activation_default)
+    for name, default in prefill_workers.formats.defaults.items():
+        inputs.set_default(name, default)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)

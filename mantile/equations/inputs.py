@@ -54,6 +54,7 @@ class Workload:
     activation_dtype: Input
     kv_dtype: Input
     head_dtype: Input
+    embedding_dtype: Input | None = None
     attention_dtype: Input
     ffn_dtype: Input | None = None
     experts_dtype: Input | None = None
@@ -111,6 +112,11 @@ class Workload:
             if name.startswith(DECODE)
         }
 
+    def following(self) -> tuple[Input, ...]:
+        """Data types that follow what is worked out, alike for prefill and decode workers."""
+        ends = (self.activation_dtype, self.head_dtype, self.embedding_dtype)
+        return tuple(entry for entry in ends if entry is not None)
+
     def set_default(self, name: str, figure: Named) -> None:
         """State the figure, worked out from other inputs, that an input follows until somebody types over it.
 
@@ -163,6 +169,7 @@ def workload(
         "experts": "experts" in classes,
         "dense FFNs": "ffn" in classes,
         "images": ir.vision is not None,
+        "embedding": "embedding" in classes,
         "decode workers": disaggregated,
         "request rate": open_loop,
     }

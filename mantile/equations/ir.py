@@ -292,7 +292,7 @@ class _Sheet:
         sizes: list[Quantity] = []
         for tensor, values in members:
             of_class = (
-                None if sixteen_bit or not tensor.matrix else self.workers.formats.classes[tensor.weights]
+                None if sixteen_bit or not tensor.matrix else self.workers.formats.stored[tensor.stored]
             )
             size: Node = VECTOR_BYTES if of_class is None else of_class.bytes
             stored = Quantity(f"ir.{values.id}", f"Bytes of {values.label}", "B", values * size)
@@ -304,7 +304,7 @@ class _Sheet:
     def _dtype(self, module: Module) -> Node | str | None:
         matrices = [tensor for tensor in module.tensors if tensor.matrix]
         if matrices:
-            return self.workers.formats.classes[matrices[0].weights].dtype
+            return self.workers.formats.stored[getattr(module.operation, "stored", matrices[0].stored)].dtype
         return SIXTEEN_BIT if module.tensors else None
 
     def _cache(self, module: Module) -> Quantity | None:

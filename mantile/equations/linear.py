@@ -7,7 +7,7 @@ from mantile.equations.phase import Phase
 from mantile.equations.plan import Sharding, scope
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Apply, Node
+from mantile.graph.quantity import Apply, Node, sum_of
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, Module
 
@@ -17,14 +17,14 @@ def linear(phase: Phase, module: Module, product: MatMul, workers: Workers) -> B
 
     2 x tokens x parameters FLOPs against weights read once, input and result moved once.
     """
-    efficiency, weights_class = workers.efficiency, product.weights
+    efficiency, weights_class = workers.efficiency, product.stored
     formats = workers.formats.classes[weights_class]
     tokens = phase.rank_requests * TOKENS_PER_STEP if product.rows == "requests" else phase.tokens_of(module)
     rows = rows_of(phase, module)
     inputs, outputs = channels_on_rank(rows, module, product, workers.plan)
     parameters = rows("parameters", "Parameters per rank", "parameter", inputs * outputs, called="parameters")
     of_head = product.rows == "requests"
-    once = parameters * formats.bytes
+    once = parameters * bytes_per_weight(rows, module, product, workers)
     weights = rows("weight_bytes", "Weight bytes", "B", once if of_head else phase.in_all_passes(once))
     launch = efficiency[f"gemm_launch_time.{weights_class}"]
     work = Work(
@@ -36,6 +36,24 @@ def linear(phase: Phase, module: Module, product: MatMul, workers: Workers) -> B
         reads=weights,
     )
     return operation(rows, module, work, _sharded(module, product, workers.plan))
+
+
+def bytes_per_weight(rows: Rows, module: Module, product: MatMul | GroupedMatMul, workers: Workers) -> Node:
+    """Bytes of a weight; a row where a module's matrices are kept in several data types."""
+    stored, sizes = workers.formats.stored, workers.tensors.sizes
+    matrices = [tensor for tensor in module.tensors if tensor.matrix]
+    if len({tensor.stored for tensor in matrices}) < 2:
+        return stored[product.stored].bytes
+    values: list[Node] = []
+    held: list[Node] = []
+    for kind in dict.fromkeys(tensor.stored for tensor in matrices):
+        of_kind = sum_of([sizes[tensor] for tensor in matrices if tensor.stored == kind])
+        _, _, kept = kind.partition(".")
+        called = f"in {kept}" if kept else "in the data type of the class"
+        values.append(rows(f"values.{kind}", f"Weights {called}", "parameter", of_kind, "of all layers"))
+        held.append(rows(f"held.{kind}", f"Bytes {called}", "B", values[-1] * stored[kind].bytes))
+    body = sum_of(held) / sum_of(values)
+    return rows("weight_size", "Bytes per weight", "B", body, "of matrices in several data types")
 
 
 def channels_on_rank(

@@ -223,7 +223,7 @@ def weights(ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors
 
 
 def _bytes_per_weight(of_layer: RankWeights, formats: Formats) -> Node:
-    return VECTOR_BYTES if of_layer.weights == VECTORS else formats.classes[of_layer.weights].bytes
+    return VECTOR_BYTES if of_layer.weights == VECTORS else formats.stored[of_layer.weights].bytes
 
 
 def _kinds_of(ir: ModelGraph, layers: Node | None) -> list[Input]:
@@ -255,8 +255,9 @@ def end_weights(
     rows: Rows, ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors
 ) -> tuple[Quantity, Quantity]:
     """What the first stage holds before its layers, and the last behind them."""
-    of_head = formats.classes["head"].bytes
-    embedding = rows("embedding_weights", "Weights of the embedding", "B", tensors.embedding * of_head)
+    of_head = formats.stored["head"].bytes
+    of_embedding = formats.stored.get("embedding", formats.stored["head"]).bytes
+    embedding = rows("embedding_weights", "Weights of the embedding", "B", tensors.embedding * of_embedding)
     head = rows(
         "head_weights",
         "Weights of the LM head",

@@ -10,7 +10,7 @@ from mantile.equations.constant import (
     SATURATED,
     SMALLEST,
 )
-from mantile.equations.linear import channels_on_rank
+from mantile.equations.linear import bytes_per_weight, channels_on_rank
 from mantile.equations.phase import Phase
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
@@ -98,7 +98,10 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         "touched", "Experts touched on the busiest rank", "expert", phase.coverage * plan.experts.per_rank
     )
     weights = rows(
-        "weight_bytes", "Weight bytes", "B", phase.in_all_passes(touched * parameters * formats.bytes)
+        "weight_bytes",
+        "Weight bytes",
+        "B",
+        phase.in_all_passes(touched * parameters * bytes_per_weight(rows, module, product, workers)),
     )
     sent = where(plan.experts.ranks.sends_tokens > 0, efficiency["moe_sent"], 1)
     row_bytes = rows(

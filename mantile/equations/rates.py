@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.factors import KINDS
-from mantile.equations.formats import CLASSES, Formats
+from mantile.equations.formats import Formats, class_label
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import CURRENT, EARLY, Workload
 from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
@@ -142,27 +142,27 @@ class _Rates:
         for name, factor in self.users("gemm_launch"):
             self.rate(
                 f"gemm_launch_time.{name}",
-                f"GEMM launch time, {CLASSES[name]}",
+                f"GEMM launch time, {class_label(name)}",
                 "s",
                 factor * self.launches,
             )
         for name, factor in self.users("gemm_compute"):
-            share = self.fraction(f"gemm_compute.{name}", f"GEMM compute, {CLASSES[name]}", factor)
+            share = self.fraction(f"gemm_compute.{name}", f"GEMM compute, {class_label(name)}", factor)
             self.rate(
                 f"gemm_flops.{name}",
-                f"GEMM FLOP/s reached, {CLASSES[name]}",
+                f"GEMM FLOP/s reached, {class_label(name)}",
                 "FLOP/s",
                 share * self.formats.classes[name].linear_peak * self.speed,
             )
         for name, factor in self.users("gemm_bandwidth"):
             share = self.fraction(
                 f"gemm_bandwidth.{name}",
-                f"GEMM bandwidth, {CLASSES[name]}",
+                f"GEMM bandwidth, {class_label(name)}",
                 factor * self.factors["gemm_bandwidth_scale"],
             )
             self.rate(
                 f"gemm_bytes.{name}",
-                f"GEMM bandwidth reached, {CLASSES[name]}",
+                f"GEMM bandwidth reached, {class_label(name)}",
                 "B/s",
                 share * self.bandwidth,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mantile.equations.formats import CLASSES
+from mantile.equations.formats import class_label
 from mantile.equations.plan import Sharding
 from mantile.graph.quantity import Input, Node, Quantity, Section, span, sum_of, sum_range, where
 from mantile.graph.rows import Rows
@@ -229,7 +229,7 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
     groups: dict[tuple[str, Node], list[Tensor]] = {}
     for tensor in ir.tensors():
         if tensor.layers is not None and not tensor.buffer:
-            weights = tensor.weights if tensor.matrix else VECTORS
+            weights = tensor.stored if tensor.matrix else VECTORS
             groups.setdefault((weights, tensor.layers), []).append(tensor)
     classes = [weights for weights, _ in groups]
     owners = _owners(ir)
@@ -250,7 +250,9 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
         rows.add(*on_rank)
         name, title = weights, "Norms, biases"
         if weights != VECTORS:
-            title = f"{CLASSES[weights][0].upper()}{CLASSES[weights][1:]} weights"
+            of_class, _, kept = weights.partition(".")
+            label = class_label(of_class)
+            title = f"{label[0].upper()}{label[1:]} weights" + (f" kept in {kept}" if kept else "")
         label = f"{'norms and biases' if weights == VECTORS else lowered(title)} in"
         if classes.count(weights) > 1:
             kinds = _called(layers)

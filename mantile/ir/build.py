@@ -13,9 +13,10 @@ from mantile.ir.delta import delta, gated_delta
 from mantile.ir.ffn import ffn, moe
 from mantile.ir.latent import latent_attention
 from mantile.ir.mamba import mamba, mamba2
-from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor
+from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor, Weights
 from mantile.ir.prediction import prediction_tensors
 from mantile.ir.recorded import recorded
+from mantile.ir.stored import kept_apart
 from mantile.ir.streams import collapse, streams
 from mantile.ir.vision import vision
 from mantile.library.architecture import AFTER, BEFORE, BESIDE, FFN_KINDS, LayerKind, Model
@@ -112,7 +113,7 @@ def _build_block(builder: DecoderBuilder, name: str) -> list[Module]:
     """A block's modules with the norms and the residual streams around it."""
     block = builder.architecture.blocks[name]
     is_ffn = block.kind in FFN_KINDS
-    modules = _BLOCKS[block.kind](builder, BlockFacts(builder, block))
+    modules = kept_apart(_BLOCKS[block.kind](builder, BlockFacts(builder, block)), block, builder.names)
     if block.kind == "recorded":  # with its norms
         return modules
     if is_ffn and builder.architecture.value("layer_scale"):
@@ -233,10 +234,11 @@ def _before_layers(builder: DecoderBuilder) -> list[Module]:
     """The embedding."""
     vocabulary, hidden = builder.columns(builder.facts["vocabulary"]), builder.facts["hidden_size"]
     top, names = builder.names.top, builder.names
-    tensors = [Tensor(f"{top}{names['embedding']}.weight", (vocabulary, hidden), weights="head")]
+    weights: Weights = "head" if builder.architecture.value("tied_embeddings") else "embedding"
+    tensors = [Tensor(f"{top}{names['embedding']}.weight", (vocabulary, hidden), weights=weights)]
     if builder.architecture.value("learned_positions"):
         shape = (builder.facts["position_rows"], hidden)
-        tensors.append(Tensor(f"{top}{names['positions']}.weight", shape, weights="head"))
+        tensors.append(Tensor(f"{top}{names['positions']}.weight", shape, weights=weights))
     return [
         elementwise("embedding", "embedding", hidden, tuple(tensors), label="Embedding", short="embedding")
     ]

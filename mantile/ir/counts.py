@@ -28,6 +28,7 @@ from mantile.ir.modules import (
     Recurrence,
     Tensor,
 )
+from mantile.library.huggingface.unread import why_unread
 
 KV_BYTES = 2  # of a cached value, by convention
 ONE = as_node(1)
@@ -275,6 +276,11 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
             "parameters": _size(ir.prediction),
             "tensors": len(_entries(ir.prediction)),
         }
+    if architecture.unread is not None:
+        description["not_used"] = [
+            {"field": path, "value": value, "why": why_unread(path, value)}
+            for path, value in architecture.unread.items()
+        ]
     if tokens is not None:
         description["prefill_flops"] = prefill_flops(ir, tokens)
     if with_tensors:

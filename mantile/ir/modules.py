@@ -14,8 +14,8 @@ from mantile.graph.quantity import Input, Node, Quantity, Row
 from mantile.library.architecture import Model
 from mantile.library.facts import block_title
 
-Weights = Literal["attention", "ffn", "experts", "router", "head"]
-"""Classes of matrices that a checkpoint may store in different data types."""
+Weights = Literal["attention", "ffn", "experts", "router", "head", "embedding"]
+"""Classes of matrices that a checkpoint may store in different data types; a tied embedding is the head."""
 Split = Literal["heads", "kv heads", "columns"]
 Part = Literal["projections", "attention", "ffn", "experts", "small", "head", "vision"]
 """What a module belongs to where times are shown by kind."""
@@ -32,6 +32,7 @@ class Tensor:
         copies: how many a layer holds, for experts stored one by one; None for one.
         matrix: False for norms and biases, which stay in 16 bit.
         weights: the class that its data type follows.
+        kept: the data type that the checkpoint keeps it in, where that is not the one of its class.
         routed: belongs to the experts, of which a token goes through some only.
         buffer: stored, but no parameter.
     """
@@ -42,8 +43,19 @@ class Tensor:
     copies: Node | None = None
     matrix: bool = True
     weights: Weights = "attention"
+    kept: str = ""
     routed: bool = False
     buffer: bool = False
+
+    @property
+    def stored(self) -> str:
+        """Its class, with the data type behind it where that is one of its own: "attention.nvfp4"."""
+        return stored_as(self.weights, self.kept)
+
+
+def stored_as(weights: Weights, kept: str) -> str:
+    """A class of matrices, or the part of it that is kept in a data type of its own."""
+    return f"{weights}.{kept}" if kept else weights
 
 
 @dataclass(frozen=True)
@@ -61,23 +73,38 @@ FULL = AttentionSpan("full")
 class MatMul:
     """Rows times a matrix of `outputs` x `inputs` channels.
 
-    `rows`: every token, or the last of each request.
+    `rows`: every token, or the last of each request. `kept`: as of the largest of its tensors.
     """
 
     inputs: Node
     outputs: Node
     weights: Weights
     rows: Literal["tokens", "requests"] = "tokens"
+    kept: str = ""
+
+    @property
+    def stored(self) -> str:
+        """As of its tensors."""
+        return stored_as(self.weights, self.kept)
 
 
 @dataclass(frozen=True)
 class GroupedMatMul:
-    """A product of each token with `per_token` of `count` matrices of `outputs` x `inputs` channels."""
+    """A product of each token with `per_token` of `count` matrices of `outputs` x `inputs` channels.
+
+    `kept`: as of its tensors.
+    """
 
     inputs: Node
     outputs: Node
     count: Input
     per_token: Input
+    kept: str = ""
+
+    @property
+    def stored(self) -> str:
+        """As of its tensors."""
+        return stored_as("experts", self.kept)
 
 
 @dataclass(frozen=True)
@@ -299,6 +326,12 @@ class ModelGraph:
         """The classes of matrices the model has, in order."""
         classes = {tensor.weights for tensor in self.tensors() if tensor.matrix} | {"head"}
         return tuple(name for name in get_args(Weights) if name in classes)
+
+    def kept_apart(self) -> tuple[tuple[Weights, str], ...]:
+        """The classes with matrices in a data type of their own, and which, in order."""
+        tensors = (*self.tensors(), *self.prediction)
+        pairs = dict.fromkeys((tensor.weights, tensor.kept) for tensor in tensors if tensor.kept)
+        return tuple(pair for name in get_args(Weights) for pair in pairs if pair[0] == name)
 
     def operations(self) -> frozenset[type]:
         """Which kinds of operation its modules are."""

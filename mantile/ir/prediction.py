@@ -40,9 +40,10 @@ def prediction_tensors(
         matrix = len(shape) > 1
         return (Tensor(f"{names.prefix}{name}.weight", shape, layers, matrix=matrix, weights=weights),)
 
+    of_embedding: Weights = "head" if architecture.value("tied_embeddings") else "embedding"
     joined = hidden if names.join_hidden else hidden + hidden
     return (
-        *stored(names.embedding, vocabulary, hidden, weights="head"),
+        *stored(names.embedding, vocabulary, hidden, weights=of_embedding),
         *stored(names.embedding_norm, hidden),
         *stored(names.hidden_norm, hidden),
         *stored(names.join, hidden, joined),

@@ -157,12 +157,13 @@ def _is_split(size: Size) -> bool:
 
 
 def _tensor(builder: DecoderBuilder, step: Step, tensor: StoredTensor) -> Tensor:
+    tied = step.weights == "embedding" and builder.architecture.value("tied_embeddings")
     return Tensor(
         name=tensor.name,
         shape=tuple(_size(builder, size) for size in tensor.shape),
         copies=builder.facts[tensor.copies] if tensor.copies else None,
         matrix=tensor.matrix,
-        weights=step.weights,
+        weights="head" if tied else step.weights,
         routed=step.work == "experts",
         buffer=tensor.buffer,
     )

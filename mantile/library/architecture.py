@@ -133,7 +133,7 @@ class Step(Strict):
     work: Work
     sizes: dict[str, Size]
     tensors: tuple[StoredTensor, ...] = ()
-    weights: Literal["attention", "ffn", "experts", "router", "head"] = "attention"
+    weights: Literal["attention", "ffn", "experts", "router", "head", "embedding"] = "attention"
     kind: str = ""
     remark: str = ""
 
@@ -159,11 +159,14 @@ class Block(Strict):
         uses: facts by the role that they play in the block, where their names differ: a layer with a window
             uses {window: sliding_window}.
         steps: of a recorded block, in execution order, with its norms.
+        stored: data types of matrices that the checkpoint keeps in another than that of their class, by our
+            key of the matrix: {o: nvfp4}.
     """
 
     kind: BlockKind
     uses: dict[str, str] = Field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+    stored: dict[str, str] = Field(default_factory=dict)
 
 
 LayerKind = tuple[str, ...]

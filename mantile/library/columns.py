@@ -95,6 +95,7 @@ def _require_use(given: Iterable[str], model: Model, where: str) -> None:
     lacking = {
         "experts": "" if architecture.value("experts") else "experts",
         "images": "" if architecture.vision else "vision tower",
+        "embedding": "embedding beside its LM head" if architecture.value("tied_embeddings") else "",
     }
     for name in given:
         part = lacking.get(SCENARIO_FIELDS[name].needs or "") if name in SCENARIO_FIELDS else ""
@@ -147,13 +148,20 @@ def _published(model: Model, scenario: Scenario, engine: str, library: Library) 
     formats = {field: value for field, value in stored.items() if not field.endswith("_dtype")}
     if scenario.weights_dtype is None and of_checkpoint in framework.keeps:
         kept = {"weights_dtype": of_checkpoint, "attention_dtype": framework.attention}
-        return formats | kept | {"head_dtype": framework.attention}
+        ends = dict.fromkeys(_ends(model), framework.attention)
+        return formats | kept | ends
     weights = library.datatype(scenario.weights_dtype or framework.weights, "weights")
+    if weights.head is not None:
+        return formats | {"weights_dtype": weights.id}
     head = library.datatype(framework.head, "weights")
-    return formats | {
-        "weights_dtype": weights.id,
-        "head_dtype": (weights if weights.bits >= head.bits else head).id,
-    }
+    ends = dict.fromkeys(_ends(model), (weights if weights.bits >= head.bits else head).id)
+    return formats | {"weights_dtype": weights.id} | ends
+
+
+def _ends(model: Model) -> tuple[str, ...]:
+    """Fields of the data types of embedding and LM head; a tied embedding is the head."""
+    tied = model.architecture.value("tied_embeddings")
+    return ("head_dtype",) if tied else ("head_dtype", "embedding_dtype")
 
 
 def _merge(

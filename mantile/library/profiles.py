@@ -242,7 +242,8 @@ class DataType(Strict):
     """A number format: what it costs to store, which peak it computes at, whose kernels it runs on.
 
     `kernels_bf16` are the kernels used when activations are 16 bit, `kernels_native` when they have their own
-    peak. `aliases` are other names for the format of weights; neither case nor - or _ matter.
+    peak. `aliases` are other names for the format of weights; neither case nor - or _ matter. `head` and
+    `embedding` are the data types that LM head and embedding have in files of such weights; None: 16 bit.
     """
 
     id: str
@@ -253,6 +254,8 @@ class DataType(Strict):
     peak: Peak
     kernels_bf16: KernelFormat
     kernels_native: KernelFormat
+    head: str | None = None
+    embedding: str | None = None
     source: str
 
 
@@ -289,6 +292,10 @@ class Library(Strict):
             if system.accelerator not in accelerators:
                 raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
         stored = {kind.id for kind in self.datatypes if "weights" in kind.roles} | {CHECKPOINT}
+        for kind in self.datatypes:
+            unknown = {kind.head, kind.embedding} - stored - {None}
+            if unknown:
+                raise ValueError(f"data type {kind.id}: unknown data type of head or embedding {unknown}")
         for framework in self.frameworks:
             formats = {framework.weights, framework.attention, framework.head, *framework.keeps}
             if formats - stored:

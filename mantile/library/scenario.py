@@ -270,14 +270,27 @@ class Inputs(Deployment):
         aliases=("kv_cache_dtype",),
     )
     head_dtype: Text | None = field(
-        "Embedding, head",
-        "data type of embedding and LM head",
+        "LM head",
+        "data type of the LM head, and of an embedding that is the head too",
         group=DEPLOYMENT,
-        default="bf16",
-        otherwise=_CHECKPOINT,
+        otherwise="the checkpoint's; with other weights as files in their data type have it",
+        initial="bf16",
+        follows="weights",
+        listed="datatypes",
+        role="weights",
+        term="LM head data type",
+    )
+    embedding_dtype: Text | None = field(
+        "Embedding",
+        "data type of an embedding that is not the LM head",
+        group=DEPLOYMENT,
+        otherwise="the checkpoint's; with other weights as files in their data type have it",
+        initial="bf16",
+        follows="weights",
         listed="datatypes",
         role="weights",
         term="embedding data type",
+        needs="embedding",
     )
     attention_dtype: Text | None = field(
         "Attention weights",

@@ -391,6 +391,12 @@ _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
 CHANGES: tuple[Change, ...] = (
     Change(
+        since=(0, 11),
+        ids=r"memory\.embedding_weights",
+        formula=r"=\[[\w.]*tensors\.embedding\]\*\[[\w.]*hardware\.head\.bytes\]",
+        why="an embedding that is not the LM head has a data type of its own; 0.10.0 took that of the head",
+    ),
+    Change(
         since=(0, 10),
         ids=r"stamp\.changed",
         formula=r"=SUM\(\{(?:\[stamp\.[\w.]+\.changed\],?)+\}\)",

@@ -229,6 +229,7 @@ def print_description(description: dict[str, Any]) -> None:
     for module in description["modules"]:
         table.add_row(module["label"], module["kind"], number(module["count"]))
     console.print(table)
+    _print_not_used(console, description.get("not_used", []))
     if "tensors" in description:
         table = new_table("tensor", "shape", "times", right=(2,))
         for tensor in description["tensors"]:
@@ -236,6 +237,18 @@ def print_description(description: dict[str, Any]) -> None:
                 tensor["name"], " × ".join(number(size) for size in tensor["shape"]), number(tensor["count"])
             )
         console.print(table)
+
+
+def _print_not_used(console: Console, fields: Sequence[dict[str, Any]]) -> None:
+    """Fields of a config that nothing was read from; all of those that are not known, of others how many."""
+    unknown = [field for field in fields if field["why"] is None]
+    if unknown:
+        table = new_table("not used: not known", "value")
+        for field in unknown:
+            table.add_row(field["field"], field["value"])
+        console.print(table)
+    if len(fields) > len(unknown):
+        console.print(f"{number(len(fields) - len(unknown))} other fields were not used: they change nothing")
 
 
 def _counts(description: dict[str, Any]) -> Table:

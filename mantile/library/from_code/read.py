@@ -27,7 +27,7 @@ from mantile.library.from_code.sizes import FactBook, Sizes
 from mantile.library.from_code.steps import BlockReader, is_matrix_product, split
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import RECORDED
-from mantile.library.huggingface.quantisation import data_types
+from mantile.library.huggingface.quantisation import stored
 
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length")
 
@@ -59,11 +59,13 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     blocks[AFTER] = _once(recording, book, AFTER, recording.after)
     if recording.never_run:
         blocks[BESIDE] = _beside(recording, book)
-    _count_layers(book, layers)
     head = next((event.weight for event in reversed(recording.after.events) if event.kind == "product"), "")
     book.facts["tied_embeddings"] = Fact(
         value=int(recording.is_tied(head)), origin="code", source=recording.class_name
     )
+    kept = stored(config, blocks, layers, book.facts)
+    blocks, layers = kept.blocks, kept.layers
+    _count_layers(book, layers)
     positions = next(
         (recording.config[key] for key in _POSITIONS if isinstance(recording.config.get(key), int)), 0
     )
@@ -76,7 +78,7 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
             "facts": book.facts,
             "blocks": blocks,
             "stack": runs(layers),
-            "choices": _choices(recording) | data_types(config, _weighed(blocks, layers), book.facts),
+            "choices": _choices(recording) | kept.choices,
         },
         name,
     )
@@ -207,7 +209,7 @@ def _read_before(reader: BlockReader, book: FactBook) -> None:
                 event.module,
                 **({"step": "embedding", "label": "Embedding", "short": "embedding"} if first else {}),
             )
-            draft.weights = "head"
+            draft.weights = "embedding"
             draft.parts.append((table, (rows, width)))
         elif is_matrix_product(event, reader.parameters):
             reader.product(event, weights="ffn")
@@ -268,10 +270,6 @@ def _choices(recording: Recording) -> dict[str, Choice]:
         "tensor_names": RECORDED,
     }
     return {name: Choice(value=value, origin="code", source=source) for name, value in stated.items()}
-
-
-def _weighed(blocks: dict[str, Block], layers: Sequence[LayerKind]) -> list[list[Block]]:
-    return [[blocks[name] for name in layer] for layer in layers]
 
 
 _STATED = {

@@ -153,7 +153,7 @@ class BlockReader:
         for draft in self.drafts:
             used[draft.step] = used.get(draft.step, 0) + 1
             name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
-            is_read = draft.work in ("product", "experts") or draft.weights == "head"
+            is_read = draft.work in ("product", "experts") or draft.weights in ("head", "embedding")
             steps.append(
                 Step(
                     step=name,

@@ -12,6 +12,7 @@ from typing import Any
 from mantile.library.architecture import Architecture
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
+from mantile.library.huggingface.architectures import FIELD, read_class
 from mantile.library.huggingface.config import Config, Uncovered
 from mantile.library.huggingface.families import FAMILIES, read_architecture
 from mantile.library.huggingface.other_kinds import EMBEDDER, lacking_config, refuse_other_kinds
@@ -29,7 +30,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         sidecar: the parsed hf_quant_config.json beside it, if there is one.
 
     Raises:
-        InputError: for an unsupported model_type, or a field that is missing or wrong, naming it.
+        InputError: for an unsupported model_type, a class without an LM head, or a field that is missing or
+            wrong, naming it.
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
@@ -44,6 +46,7 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         raise InputError(
             f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
         )
+    of_type = read_class(data, name, model_type)
     try:
         architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
     except Uncovered:
@@ -53,7 +56,10 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
         if model_type in FAMILIES and not can_record():
             raise
         return read_from_code(Config(name, model_type, data, sidecar=sidecar))
-    return architecture.model_copy(update={"unread": fields.unread()})
+    unread = fields.unread()
+    if of_type:
+        unread.pop(FIELD, None)
+    return architecture.model_copy(update={"unread": unread})
 
 
 def read_config(path: Path) -> Architecture:

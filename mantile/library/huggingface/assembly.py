@@ -8,7 +8,7 @@ from typing import Any
 from mantile.library.architecture import Architecture, Block, BlockKind, Choice, Fact, LayerKind, Tower, runs
 from mantile.library.documents import validate
 from mantile.library.huggingface.config import Config, Facts
-from mantile.library.huggingface.quantisation import data_types
+from mantile.library.huggingface.quantisation import stored
 
 
 def block(kind: BlockKind, /, **uses: str) -> Block:
@@ -49,11 +49,12 @@ def assemble(
     Raises:
         InputError: if the facts contradict each other.
     """
+    kept = stored(config, blocks, layers, facts)
     description = {
         "model_type": config.outer_type or config.model_type,
-        "facts": _layer_counts(config, layers, layer_count, pattern) | facts,
-        "blocks": dict(blocks),
-        "stack": runs(layers),
+        "facts": _layer_counts(config, kept.layers, layer_count, pattern) | facts,
+        "blocks": kept.blocks,
+        "stack": runs(kept.layers),
         "choices": {
             "norms": _class_choice(config, norms, "where norms stand"),
             "norm": _class_choice(config, norm),
@@ -64,7 +65,7 @@ def assemble(
             ),
         }
         | _prediction_layer(config, facts, prediction_blocks)
-        | data_types(config, [[blocks[name] for name in layer] for layer in layers], facts),
+        | kept.choices,
         "vision": vision,
     }
     return validate(Architecture, description, config.name)

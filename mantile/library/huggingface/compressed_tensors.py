@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import (
+    ALL_CLASSES,
     CLASSES,
     Format,
     Rule,
@@ -49,7 +50,9 @@ def _group_rules(group: Config) -> tuple[list[Rule], list[Rule]]:
     names = [target for target in targets if target not in ("Linear", "FusedMoE")]
     if any(re.fullmatch(r"[A-Z]\w*", name) for name in names):
         raise group.invalid("targets", "Linear, or names and patterns of modules")
-    by_name = [Rule(format, CLASSES, ModulePatterns(group, f"{group.path}targets", names))] if names else []
+    by_name = (
+        [Rule(format, ALL_CLASSES, ModulePatterns(group, f"{group.path}targets", names))] if names else []
+    )
     if "Linear" in targets:
         return by_name, [Rule(format, CLASSES)]
     return by_name, [Rule(format, ("experts",))] if "FusedMoE" in targets else []

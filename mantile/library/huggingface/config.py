@@ -34,6 +34,7 @@ class Config:
         sidecar: content of the hf_quant_config.json that lies beside the file, if there is one.
         parent: what this section is a section of.
         defaults: values of the model class, for fields that a nested section may leave out.
+        decided: switches of this section that the file around it decides, whatever the section says.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Config:
     sidecar: Mapping[str, Any] | None = None
     parent: Config | None = None
     defaults: Mapping[str, int] = field(default_factory=dict)
+    decided: Mapping[str, Fact] = field(default_factory=dict)
 
     def invalid(self, field: str, expected: str) -> InputError:
         """The error about a field: what was expected there, and what the file says."""
@@ -126,6 +128,9 @@ class Config:
 
     def flag(self, *fields: str, default: bool) -> Fact:
         """A switch as 0 or 1; null counts as missing."""
+        outside = next((self.decided[name] for name in fields if name in self.decided), None)
+        if outside is not None:
+            return outside
         field = next((field for field in fields if self.has(field)), fields[0])
         if not self.has(field):
             return self._class_default(field, int(default))

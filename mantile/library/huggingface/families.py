@@ -146,6 +146,7 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         vision_type="clip_vision_model",
         top="language_model.model.",
         head_prefix="language_model.",
+        text_ties=True,
     ),
     "mistral3": VisionFamily(
         decoders={"mistral": text_defaults.MISTRAL, "ministral3": text_defaults.MINISTRAL3},
@@ -153,6 +154,7 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         vision_type="pixtral",
         top="language_model.model.",
         head_prefix="language_model.",
+        tied=True,
     ),
     "gemma3": VisionFamily(
         decoders={"gemma3_text": text_defaults.GEMMA3},
@@ -160,12 +162,14 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         vision_type="siglip_vision_model",
         top="language_model.model.",
         head_prefix="language_model.",
+        tied=True,
     ),
     "gemma4": VisionFamily(
         decoders={"gemma4_text": text_defaults.GEMMA4},
         tower=towers.gemma4,
         vision_type="gemma4_vision",
         top="model.language_model.",
+        tied=True,
     ),
     "llama4": VisionFamily(
         decoders={"llama4_text": text_defaults.LLAMA4},
@@ -180,12 +184,14 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         tower=towers.qwen2_vl,
         vision_type="qwen2_vl_vision",
         flat=True,
+        text_ties=True,
     ),
     "qwen2_5_vl": VisionFamily(
         decoders={"qwen2_5_vl_text": text_defaults.QWEN2_VL},
         tower=towers.qwen2_5_vl,
         vision_type="qwen2_5_vl_vision",
         flat=True,
+        text_ties=True,
     ),
     "qwen3_vl": VisionFamily(
         decoders={"qwen3_vl_text": text_defaults.QWEN3_VL},
@@ -216,6 +222,7 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         tower=towers.glm4v,
         vision_type="glm4v_moe_vision",
         top="model.language_model.",
+        text_ties=True,
     ),
     "kimi_k25": VisionFamily(
         decoders={"deepseek_v3": text_defaults.DEEPSEEK_V3, "kimi_k2": text_defaults.DEEPSEEK_V3},
@@ -223,6 +230,7 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         vision_type="kimi_k25_vision",
         top="language_model.model.",
         head_prefix="language_model.",
+        tied=True,
     ),
 }
 

@@ -12,6 +12,9 @@ from mantile.library.huggingface.module_patterns import ModulePatterns
 BODY_CLASSES = ("experts", "ffn", "attention")
 """Classes of matrices in layers; the first of them that is quantised states the data type of the weights."""
 CLASSES = (*BODY_CLASSES, "head")
+"""Classes of what multiplies."""
+ALL_CLASSES = (*CLASSES, "embedding")
+"""Classes that a rule may name one by one."""
 _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 
@@ -74,14 +77,18 @@ def ignored_modules(section: Config, *fields: str) -> dict[str, Any]:
     return {"ignored": ModulePatterns(section, field, section.texts(name) or ()), "ignored_source": field}
 
 
-def int4(section: Config, *fields: str) -> str:
-    """The 4 bit integer type by how many values share a scale; -1 is a whole channel."""
+def int4(section: Config, *fields: str, zero_points: bool = False) -> str:
+    """The 4 bit integer type by how many values share a scale; -1 is a whole channel.
+
+    Args:
+        zero_points: whether every group has a zero point beside its scale.
+    """
     name = next((name for name in fields if section.has(name)), fields[0])
     size = section.data.get(name, 128)
     size = -1 if size is None else size
     if isinstance(size, bool) or not isinstance(size, int) or size not in _INT4:
         raise section.invalid(name, "32, 64, 128 or -1")
-    return _INT4[size]
+    return f"awq-g{size}" if zero_points and size in (32, 64) else _INT4[size]
 
 
 def kv_cache_scheme(section: Config) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import (
+    ALL_CLASSES,
     CLASSES,
     Format,
     Rule,
@@ -54,7 +55,10 @@ def read_modelopt(section: Config) -> Scheme:
         return Scheme(source, _rules_by_module(section), kv=kv, **ignored)
     format = format_of_algorithm(section)
     scheme = f"ModelOpt {section.data['quant_algo']}" if format else "ModelOpt, no weights"
-    return Scheme(source_of(section, scheme), [Rule(format)] if format else [], kv=kv, **ignored)
+    if not ignored and format:
+        scheme += ", no list of modules left out: the LM head is taken to be quantised too"
+    rules = [Rule(format, CLASSES)] if format else []
+    return Scheme(source_of(section, scheme), rules, kv=kv, **ignored)
 
 
 def format_of_algorithm(section: Config, field: str = "quant_algo") -> Format | None:
@@ -85,6 +89,6 @@ def _rules_by_module(section: Config) -> list[Rule]:
         format = format_of_algorithm(replace(section, data=fields, path=f"{field}.{name}."))
         names_by_format.setdefault(format, []).append(name)
     return [
-        Rule(format, CLASSES, ModulePatterns(section, field, names))
+        Rule(format, ALL_CLASSES, ModulePatterns(section, field, names))
         for format, names in names_by_format.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from mantile.library.architecture import Architecture, Tower
+from mantile.library.architecture import Architecture, Fact, Tower
 from mantile.library.huggingface.config import Config, Uncovered
 
 
@@ -21,6 +21,8 @@ class VisionFamily:
         top, head_prefix: prefixes of the decoder's tensors and of the LM head in checkpoints.
         flat: the decoder's fields may stand at the top level, without text_config.
         default_tower: a config without vision_config has a tower of class defaults.
+        tied: class default of tie_word_embeddings of the whole; that of text_config decides nothing.
+        text_ties: but where it is true.
     """
 
     decoders: Mapping[str, Mapping[str, int]]
@@ -30,11 +32,11 @@ class VisionFamily:
     head_prefix: str = ""
     flat: bool = False
     default_tower: bool = False
+    tied: bool = False
+    text_ties: bool = False
 
     def read(self, config: Config, read_decoder: Callable[[Config], Architecture]) -> Architecture:
         """The decoder with the tower beside it.
-
-        tie_word_embeddings at the top level goes before that of the decoder.
 
         Args:
             read_decoder: reads a decoder by the model type of its section.
@@ -42,12 +44,19 @@ class VisionFamily:
         Raises:
             InputError: if a section is missing or wrong, or its model type is not one of this family.
         """
-        decoder = read_decoder(self._decoder_section(config))
-        facts = dict(decoder.facts)
-        if config.has("tie_word_embeddings"):
-            facts["tied_embeddings"] = config.flag("tie_word_embeddings", default=False)
+        section = self._decoder_section(config)
+        decided = {"tie_word_embeddings": self._tie(config, section)}
+        decoder = read_decoder(replace(section, decided=decided))
         tower = self.tower(config, self._tower_section(config))
-        return decoder.model_copy(update={"facts": facts, "vision": tower})
+        return decoder.model_copy(update={"vision": tower})
+
+    def _tie(self, config: Config, section: Config) -> Fact:
+        """Whether the embedding is the LM head too, as the class of the whole has it."""
+        whole = config.flag("tie_word_embeddings", default=self.tied)
+        if self.text_ties and not whole.value:
+            of_text = section.flag("tie_word_embeddings", default=False)
+            return of_text if of_text.value else whole
+        return whole
 
     def _decoder_section(self, config: Config) -> Config:
         first = next(iter(self.decoders))

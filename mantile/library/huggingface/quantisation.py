@@ -1,68 +1,56 @@
-"""The data types in which a checkpoint stores its matrices, by class, from its quantization_config.
+"""The data types in which a checkpoint stores its matrices, from its quantization_config.
 
-Classes are attention (every mixer), ffn (dense and shared experts), experts, and head (embedding and LM
-head). Patterns say which modules a scheme takes or leaves out. A class of which only some matrices are named
-counts as most of its weights are. Routers, norms and vision towers stay in 16 bit.
+Classes are attention (every mixer), ffn (dense and shared experts), experts, head and embedding. A class has
+the data type of most of its weights; matrices that are kept in another are named in their block. Layers whose
+matrices are kept otherwise than those of most layers are layers of another kind. Routers, norms and vision
+towers stay in 16 bit.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from mantile.library.architecture import Block, Choice, Fact, Step, size_of
+from mantile.library.architecture import Block, Choice, Fact, LayerKind
 from mantile.library.huggingface.config import Config
-from mantile.library.huggingface.formats import BODY_CLASSES, CLASSES, Format, Scheme
+from mantile.library.huggingface.formats import ALL_CLASSES, BODY_CLASSES, Format, Scheme
+from mantile.library.huggingface.matrices import Matrix, Sizes, matrices_of
 from mantile.library.huggingface.schemes import scheme_of
 
 _SIXTEEN_BIT = {"bfloat16": "bf16", "float16": "fp16", "float32": "bf16"}
-_MIXERS = ("self_attn", "mixer", "attn")
-_FFNS = ("mlp", "feed_forward", "block_sparse_moe", "mixer", "ffn")
-# The matrices of a part of a block: the modules they may stand in, and for each matrix the names it may have.
-_MATRICES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = {
-    "attention": (_MIXERS, tuple((f"{part}_proj", "qkv_proj") for part in "qkv") + (("o_proj",),)),
-    "latent": (
-        _MIXERS,
-        (
-            ("q_a_proj", "q_proj", "wq_a", "fused_wqa_wkv"),
-            ("q_b_proj", "q_proj", "wq_b"),
-            ("kv_a_proj_with_mqa", "wkv", "fused_wqa_wkv"),
-            ("kv_b_proj", "wkv", "fused_wqa_wkv"),
-            ("o_proj", "wo_b"),
-        ),
-    ),
-    "recurrent": (
-        ("linear_attn", "mamba", *_MIXERS),
-        (("in_proj", "in_proj_qkvz", "in_proj_qkv", "q_proj"), ("out_proj", "o_proj")),
-    ),
-    "ffn": (_FFNS, (("gate_proj", "gate_up_proj", "up_proj"), ("up_proj", "gate_up_proj"), ("down_proj",))),
-    "experts": (
-        _FFNS,
-        (
-            ("experts.0.gate_proj", "experts.0.up_proj", "experts.0.w1", "experts.gate_up_proj"),
-            ("experts.0.down_proj", "experts.0.w2", "experts.down_proj"),
-        ),
-    ),
-    "shared": (
-        _FFNS,
-        tuple((f"shared_experts.{part}_proj", f"shared_expert.{part}_proj") for part in ("up", "up", "down")),
-    ),
-}
-_HEAD = ("lm_head", "head")
+_HEAD = ("lm_head", "head", "embed_out", "output")
+_EMBEDDING = ("embed_tokens", "embeddings", "word_embeddings", "embed_in", "wte", "embed")
+MOST_KINDS = 4  # of layers with the same blocks but other formats; what is rarer counts as the most common
+Formats = dict[str, Format | None]
+"""The format of each matrix of a block by our key of it; None is 16 bit."""
 Counts = dict[str, Counter[Format | None]]
-"""How many values of each class of matrices are in which format; None is 16 bit."""
+"""How many values of each class of matrices are in which format."""
 
 
-def data_types(
-    config: Config, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]
-) -> dict[str, Choice]:
-    """The data type of the matrices, and of each class that differs.
-
-    That of activations and KV cache too, where the scheme fixes them.
+@dataclass(frozen=True)
+class Stored:
+    """How a checkpoint stores its matrices.
 
     Args:
-        layers: the blocks of each layer.
+        choices: the data type of the matrices, and of each class that differs; that of activations and KV
+            cache too, where the scheme fixes them.
+        blocks, layers: as they were given, with the matrices that are kept in a data type of their own.
+    """
+
+    choices: dict[str, Choice]
+    blocks: dict[str, Block]
+    layers: list[LayerKind]
+
+
+def stored(
+    config: Config, blocks: Mapping[str, Block], layers: Sequence[LayerKind], facts: Mapping[str, Fact]
+) -> Stored:
+    """What the scheme of a config makes of blocks and layers.
+
+    Args:
+        blocks: by name.
+        layers: the names of the blocks of each layer.
         facts: of the decoder; they weigh the matrices of a class.
 
     Raises:
@@ -71,23 +59,124 @@ def data_types(
     sixteen_bit = _sixteen_bit(config)
     scheme = scheme_of(config)
     if scheme is None:
-        return {"weights_dtype": sixteen_bit}
-    counts = _counts(scheme, layers, facts)
-    formats = {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
-    main = next((formats[kind] for kind in BODY_CLASSES if formats.get(kind) is not None), None)
+        return Stored({"weights_dtype": sixteen_bit}, dict(blocks), list(layers))
+    matrices = {name: matrices_of(block, facts) for name, block in blocks.items()}
+    found = [
+        {
+            name: {item.key: scheme.format(item.weights, item.modules(index)) for item in matrices[name]}
+            for name in layer
+        }
+        for index, layer in enumerate(layers)
+    ]
+    counts = _counts(scheme, blocks, matrices, found, facts)
+    main = {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
+    variants = _Variants(blocks, matrices, main, sixteen_bit.value)
+    variants.add(found)
+    new_layers = [tuple(variants.name(name, layer[name]) for name in layer) for layer in found]
+    return Stored(_choices(scheme, counts, main, sixteen_bit), variants.blocks(), new_layers)
+
+
+def _counts(
+    scheme: Scheme,
+    blocks: Mapping[str, Block],
+    matrices: Mapping[str, Sequence[Matrix]],
+    found: Sequence[Mapping[str, Formats]],
+    facts: Mapping[str, Fact],
+) -> Counts:
+    """How many values of each class are in which format."""
+    tied = "tied_embeddings" in facts and bool(facts["tied_embeddings"].value)
+    embedding = scheme.format("embedding", _EMBEDDING)
+    counts: Counts = {"head": Counter({embedding if tied else scheme.format("head", _HEAD): 1})}
+    if not tied:
+        counts["embedding"] = Counter({embedding: 1})
+    sizes = {
+        name: [item.size(Sizes(blocks[name], facts)) for item in items] for name, items in matrices.items()
+    }
+    for layer in found:
+        for name, formats in layer.items():
+            for item, size in zip(matrices[name], sizes[name], strict=True):
+                counts.setdefault(item.weights, Counter())[formats[item.key]] += max(1, size)
+    return counts
+
+
+class _Variants:
+    """Blocks by how their matrices are kept."""
+
+    def __init__(
+        self,
+        blocks: Mapping[str, Block],
+        matrices: Mapping[str, Sequence[Matrix]],
+        main: Mapping[str, Format | None],
+        sixteen_bit: str,
+    ) -> None:
+        self._blocks, self._matrices, self._main, self._sixteen_bit = blocks, matrices, main, sixteen_bit
+        self._names: dict[str, dict[tuple[tuple[str, str], ...], str]] = {}
+
+    def add(self, layers: Sequence[Mapping[str, Formats]]) -> None:
+        """Name the ways in which a block's matrices are kept in these layers, the most common after it."""
+        for name in self._blocks:
+            ways = Counter(self._kept(name, layer[name]) for layer in layers if name in layer)
+            names: dict[tuple[tuple[str, str], ...], str] = {}
+            for way, _ in ways.most_common(MOST_KINDS):
+                names[way] = name if not names else self._title(name, way, next(iter(names)), names.values())
+            self._names[name] = names
+
+    def name(self, block: str, formats: Formats) -> str:
+        """The block whose matrices are kept in these formats."""
+        return self._names[block].get(self._kept(block, formats), block)
+
+    def blocks(self) -> dict[str, Block]:
+        """Every block that a layer is made of, and those that none is."""
+        result: dict[str, Block] = {}
+        for name, block in self._blocks.items():
+            ways = self._names[name] or {(): name}
+            result |= {title: block.model_copy(update={"stored": dict(way)}) for way, title in ways.items()}
+        return result
+
+    def _kept(self, block: str, formats: Formats) -> tuple[tuple[str, str], ...]:
+        """The matrices that are in another data type than their class, and in which."""
+        pairs = ((item, self._dtype(formats[item.key])) for item in self._matrices[block])
+        return tuple(
+            (item.key, dtype) for item, dtype in pairs if dtype != self._dtype(self._main[item.weights])
+        )
+
+    def _dtype(self, format: Format | None) -> str:
+        return format.weights if format else self._sixteen_bit
+
+    def _title(
+        self,
+        block: str,
+        way: tuple[tuple[str, str], ...],
+        usual: tuple[tuple[str, str], ...],
+        taken: Iterable[str],
+    ) -> str:
+        """A name for a block after the data type that sets it apart from the usual one."""
+        apart = [dtype for key, dtype in way if (key, dtype) not in usual]
+        main = next((self._dtype(self._main[item.weights]) for item in self._matrices[block]), "")
+        title = f"{block}_{(apart or [main])[0]}".replace(".", "_")
+        return title if title not in taken else f"{title}_{len(list(taken)) + 1}"
+
+
+def _choices(
+    scheme: Scheme, counts: Counts, main: Mapping[str, Format | None], sixteen_bit: Choice
+) -> dict[str, Choice]:
+    """The data types of the classes."""
+    of_body = next((main[kind] for kind in BODY_CLASSES if main.get(kind) is not None), None)
 
     def stored_in(format: Format | None) -> str:
         return format.weights if format else sixteen_bit.value
 
-    like_main = [kind for kind in formats if stored_in(formats[kind]) == stored_in(main)]
-    remarks = [_remark(scheme, counts, kind) for kind in BODY_CLASSES if kind in like_main]
-    choices = {"weights_dtype": _choice(stored_in(main), scheme.source, remarks)}
-    for kind in CLASSES:
-        if kind in formats and kind not in like_main:
+    like_body = [
+        kind for kind in BODY_CLASSES if kind in main and stored_in(main[kind]) == stored_in(of_body)
+    ]
+    remarks = [_remark(scheme, counts, kind) for kind in like_body]
+    choices = {"weights_dtype": _choice(stored_in(of_body), scheme.source, remarks)}
+    for kind in ALL_CLASSES:
+        if kind in main and kind not in like_body:
             remark = _remark(scheme, counts, kind)
-            choices[f"{kind}_dtype"] = _choice(stored_in(formats[kind]), scheme.source, [remark])
-    if main and main.activations:
-        activations = sixteen_bit.value if main.activations == "16" else main.activations
+            choices[f"{kind}_dtype"] = _choice(stored_in(main[kind]), scheme.source, [remark])
+    if of_body and of_body.activations:
+        activations = sixteen_bit.value if of_body.activations == "16" else of_body.activations
         choices["activation_dtype"] = _choice(activations, scheme.source)
     if scheme.kv:
         choices["kv_dtype"] = _choice(scheme.kv, scheme.source)
@@ -100,92 +189,15 @@ def _choice(value: str, source: str, remarks: Iterable[str] = ()) -> Choice:
 
 
 def _remark(scheme: Scheme, counts: Counts, kind: str) -> str:
-    """How much of a class is in another format than it counts as, or why it is in 16 bit; empty otherwise."""
+    """How much of a class is in another format than the most of it, or why it is in 16 bit; else empty."""
     ranked = counts[kind].most_common()
     total, most = counts[kind].total(), ranked[0][1]
-    field = f" ({scheme.ignored_source})" if scheme.ignored_source and kind != "head" else ""
+    ends = ("head", "embedding")
+    field = f" ({scheme.ignored_source})" if scheme.ignored_source and kind not in ends else ""
     if len(ranked) > 1:
         others = ", ".join(format.weights if format else "16 bit" for format, _ in ranked[1:])
-        return f"{(total - most) / total:.0%} of {kind} is in {others} and counted with the rest{field}"
+        return f"{(total - most) / total:.0%} of {kind} is in {others}{field}"
     return f"{kind} in 16 bit{field}" if ranked[0][0] is None else ""
-
-
-def _counts(scheme: Scheme, layers: Sequence[Sequence[Block]], facts: Mapping[str, Fact]) -> Counts:
-    counts: Counts = {"head": Counter({scheme.format("head", _HEAD): 1})}
-    for index, blocks in enumerate(layers):
-        for block in blocks:
-            for step in block.steps:
-                for name, size in recorded_matrices(step, facts):
-                    weights = "ffn" if step.weights == "router" else step.weights
-                    if step.weights not in ("router", "head"):
-                        placed = name.replace("{}", str(index), 1).replace("{}", "0")
-                        counts.setdefault(weights, Counter())[scheme.format(weights, [placed])] += size
-            for part in _parts(block, facts):
-                kind = part if part in ("experts", "ffn") else "ffn" if part == "shared" else "attention"
-                places, matrices = _MATRICES[part]
-                for matrix, size in zip(matrices, _sizes(part, block, facts), strict=True):
-                    names = [f"layers.{index}.{place}.{name}" for place in places for name in matrix]
-                    counts.setdefault(kind, Counter())[scheme.format(kind, names)] += size
-    return counts
-
-
-def recorded_matrices(step: Step, facts: Mapping[str, Fact]) -> Iterator[tuple[str, int]]:
-    """The matrices of a recorded step: the module that each is the weight of, and its values."""
-    for tensor in step.tensors:
-        if tensor.matrix:
-            size = prod(size_of(dimension, facts) for dimension in tensor.shape)
-            copies = facts[tensor.copies].value if tensor.copies else 1
-            yield tensor.name.removesuffix(".weight"), size * copies
-
-
-def _parts(block: Block, facts: Mapping[str, Fact]) -> tuple[str, ...]:
-    """The parts of a block in the table of matrices."""
-    match block.kind:
-        case "attention" | "ffn":
-            return (block.kind,)
-        case "latent_attention" | "compressed_attention":
-            return ("latent",)
-        case "recorded":
-            return ()
-        case "moe":
-            shared = block.uses.get("shared_expert_size", "shared_expert_size")
-            return ("experts", "shared") if shared in facts else ("experts",)
-        case _:
-            return ("recurrent",)
-
-
-def _sizes(part: str, block: Block, facts: Mapping[str, Fact]) -> tuple[int, ...]:
-    """Sizes of a part's matrices in the order of the table, each divided by the hidden size."""
-
-    def of(role: str, missing: int = 1) -> int:
-        name = block.uses.get(role, role)
-        return facts[name].value if name in facts else missing
-
-    match part:
-        case "attention":
-            query, key, size = of("attention_heads"), of("kv_heads"), of("head_dim")
-            value_size = of("value_head_dim", size)
-            return query * size, key * size, key * value_size, query * value_size
-        case "latent":
-            hidden, heads, query_rank = of("hidden_size"), of("attention_heads"), of("q_lora_rank")
-            latent, rope = of("kv_lora_rank"), of("qk_rope_head_dim")
-            plain, value = of("qk_nope_head_dim"), of("v_head_dim")
-            return (
-                query_rank,
-                (query_rank or hidden) * heads * (plain + rope) // hidden,
-                latent + rope,
-                latent * heads * (plain + value) // hidden,
-                heads * value,
-            )
-        case "recurrent":
-            inner = of("mamba_inner", of("mamba_heads") * of("mamba_head_dim"))
-            value = of("linear_value_heads", 0) * of("linear_value_dim", 0) or inner
-            key = of("linear_key_heads", 0) * of("linear_key_dim", 0)
-            return 2 * (key + value), value
-        case "experts":
-            return of("ffn_input_matrices"), 1
-        case _:
-            return (of("shared_expert_size" if part == "shared" else "ffn_size"),) * 3
 
 
 def _sixteen_bit(config: Config) -> Choice:

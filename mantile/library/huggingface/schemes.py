@@ -18,10 +18,14 @@ from mantile.library.huggingface.formats import (
     int4,
     source_of,
 )
+from mantile.library.huggingface.mlx import read_mlx
 from mantile.library.huggingface.modelopt import format_of_algorithm, read_modelopt
 from mantile.library.huggingface.module_patterns import ModulePatterns
+from mantile.library.huggingface.quark import read_quark
+from mantile.library.huggingface.rounding import read_auto_round
+from mantile.library.huggingface.torchao import read_torchao
 
-_FIELDS = ("quantization_config", "compression_config")
+_FIELDS = ("quantization_config", "compression_config", "quantization")
 
 
 def scheme_of(config: Config) -> Scheme | None:
@@ -64,11 +68,15 @@ def _method(section: Config) -> str:
             return "modelopt"
         if "config_groups" in data:
             return "compressed-tensors"
+        if "bits" in data and "group_size" in data:
+            return "mlx"
         if "load_in_4bit" in data or "load_in_8bit" in data:
             return "bitsandbytes"
     method = section.text("quant_method", default="").value.lower().replace("_", "-")
     if method.startswith("modelopt"):
         return "modelopt"
+    if method == "intel/auto-round":
+        return "auto-round"
     return next((name for name in METHODS if name.replace("_", "-") == method), method)
 
 
@@ -122,7 +130,8 @@ def _mxfp4(section: Config) -> Scheme:
 def _awq(section: Config) -> Scheme:
     if section.integer("bits", "w_bit", default=4).value != 4:
         raise section.invalid("bits" if "bits" in section.data else "w_bit", "4")
-    return _plain(section, "awq, 4 bit", Rule(Format(int4(section, "group_size", "q_group_size"), "16")))
+    weights = int4(section, "group_size", "q_group_size", zero_points=True)
+    return _plain(section, "awq, 4 bit", Rule(Format(weights, "16")))
 
 
 def _plain(section: Config, scheme: str, rule: Rule) -> Scheme:
@@ -140,7 +149,7 @@ def _gptq(section: Config) -> Scheme:
         isinstance(key, str) and key.startswith("-:") for key in dynamic
     ):
         raise section.invalid("dynamic", "only modules to leave out, as -:pattern")
-    format = Format("int8" if bits == 8 else int4(section, "group_size"), "16")
+    format = _gptq_format(section, bits)
     classes = CLASSES if section.flag("lm_head", default=False).value else BODY_CLASSES
     ignored: dict[str, Any] = {}
     if dynamic:
@@ -149,6 +158,12 @@ def _gptq(section: Config) -> Scheme:
         ignored = {"ignored": patterns, "ignored_source": field}
     rule = Rule(format, classes, _gptq_modules(section))
     return Scheme(source_of(section, f"gptq, {bits} bit"), [rule], **ignored)
+
+
+def _gptq_format(section: Config, bits: int) -> Format:
+    if bits == 4:
+        return Format(int4(section, "group_size", zero_points=True), "16")
+    return Format("int8" if section.data.get("group_size", 128) in (-1, 0, None) else "int8-g128", "16")
 
 
 def _gptq_modules(section: Config) -> ModulePatterns | None:
@@ -170,16 +185,20 @@ def _bitsandbytes(section: Config) -> Scheme:
     eight = section.flag("load_in_8bit", "_load_in_8bit", default=False).value
     if four == eight:
         raise section.invalid("load_in_4bit", "either this or load_in_8bit to be true")
-    format, scheme = (
-        (Format("nf4", "16"), "bitsandbytes, 4 bit")
-        if four
-        else (Format("int8", "int8"), "bitsandbytes, 8 bit")
-    )
+    format, scheme = Format("int8", "int8"), "bitsandbytes, 8 bit"
+    if four:
+        double = section.flag("bnb_4bit_use_double_quant", default=False).value
+        format = Format("nf4-dq" if double else "nf4", "16")
+        scheme = f"bitsandbytes, 4 bit{', scales quantised too' if double else ''}"
     ignored = ignored_modules(section, "llm_int8_skip_modules")
     return Scheme(source_of(section, scheme), [Rule(format)], **ignored)
 
 
 _READERS: dict[str, Callable[[Config], Scheme]] = {
+    "quark": read_quark,
+    "mlx": read_mlx,
+    "auto-round": read_auto_round,
+    "torchao": read_torchao,
     "mxfp4": _mxfp4,
     "mxfp8": _mxfp8,
     "compressed-tensors": read_compressed_tensors,

@@ -122,6 +122,10 @@ class TensorNames:
         """
         return self.table.get(key) or LLAMA[key]
 
+    def __contains__(self, key: str) -> bool:
+        """Whether the family, or llama, has such a tensor."""
+        return key in self.table or key in LLAMA
+
     @property
     def layer(self) -> str:
         """Prefix of what a layer holds."""

@@ -10,9 +10,10 @@ LONGEST = 60  # characters of a value that is kept
 
 _WHY = {
     "says how the file was made": """
-        _name_or_path architectures auto_map dtype model_type producer tokenizer_class torch_dtype
+        _name_or_path dtype model_type producer tokenizer_class torch_dtype
         torchscript transformers_version use_bfloat16 return_dict prefix task_specific_params problem_type
         id2label label2id quantization_status observer observer_kwargs""",
+    "code beside the file, which is not run: the class is read by its model type": "auto_map",
     "training only": """
         aux_loss_alpha attention_dropout attention_probs_dropout_prob attn_pdrop embd_pdrop embedding_dropout
         finetuning_task hidden_dropout ignore_index initializer_range init_std moe_shared_expert_overlap
@@ -53,12 +54,13 @@ _WHY = {
         attention_chunk_size expand expert_intermediate_size experts_per_token first_k_dense_replace
         full_attention_interval global_head_dim head_dim image_size index_skip_topk_offset index_topk_freq
         intermediate_size intermediate_size_mlp max_position_embeddings max_window_layers mlp_only_layers
-        mlp_type model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_experts num_heads
+        mlp_type model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_heads
         num_key_value_heads projection_dim qk_head_dim qk_rope_head_dim qkv_bias rms_norm
         shared_expert_intermediate_size sliding_window text_hidden_size time_step_rank top_k_experts
         use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
         vocab_size_per_layer_input vt_num_attention_heads mm_projector_type merge_type
         deepstack_visual_indexes""",
+    "the field of the whole file decides": "tie_word_embeddings",
     "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",
     "the scenario states image tokens": """
@@ -66,23 +68,33 @@ _WHY = {
         video_seq_length vision_feature_select_strategy""",
     "an encoder, which the class has not": """
         add_cross_attention cross_attention_hidden_size is_decoder is_encoder_decoder""",
+    "said by the scheme of the experts": "expert_dtype",
     "said by hf_quant_config.json beside it": """
         config_groups ignore kv_cache_quant_algo quant_algo quantized_layers group_size""",
 }
 _REASONS = {key: why for why, keys in _WHY.items() for key in keys.split()}
+_OF_PARTS = {"architectures": "the class of the whole file decides"}
+_NOTHING = ("null", "[]", "{}", '""', "0", "false")
 _TOKENS = ("token_id", "token_index", "token_ids")
 
 
-def why_unread(path: str) -> str | None:
+def why_unread(path: str, value: str) -> str | None:
     """Why a field that nobody read changes nothing; None for a field that is not known.
 
+    One that is not known says nothing where it is null or empty, and one of experts or ranks where it is 0.
+
+    Args:
+        value: of the field, as JSON.
+
     Example:
-        why_unread("text_config.initializer_range")    # "training only"
+        why_unread("text_config.initializer_range", "0.02")    # "training only"
     """
     key = path.rpartition(".")[2]
     if key.endswith(_TOKENS):
         return "a number of the special tokens"
-    return _REASONS.get(key)
+    why = _OF_PARTS.get(key) if "." in path else None
+    why = why or _REASONS.get(key)
+    return "says nothing" if why is None and value in _NOTHING else why
 
 
 def unknown_fields(data: Mapping[str, Any], known: Container[str], path: str = "") -> dict[str, str]:

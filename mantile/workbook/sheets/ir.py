@@ -266,9 +266,9 @@ class _Layout:
         sheet.set_style(row + 1, 0, IN, style.HEADER)
         at = row + 2
         for path, value in sorted(
-            unread.items(), key=lambda field: (why_unread(field[0]) is not None, field[0])
+            unread.items(), key=lambda field: (why_unread(*field) is not None, field[0])
         ):
-            why = why_unread(path)
+            why = why_unread(path, value)
             look = _TEXT if why else _TEXT.but(bold=True, colour=style.ALERT, fill=style.ALERT_FILL)
             sheet.set_text(at, 0, self._cut(path if why else f"! {path}", 0, KIND), look)
             sheet.set_text(at, KIND, self._cut(value, KIND, TIMES), look)
