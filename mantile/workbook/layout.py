@@ -26,6 +26,7 @@ from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
+from mantile.workbook.sheets.generated import add_generated
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
@@ -142,6 +143,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     of_edits = (*tables.sections, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
+    add_generated(book, found.generated)
     origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
     sensitivity_sheet.add_origins(origins)
     checks_sheet(book, check_verdict)
