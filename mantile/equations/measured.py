@@ -83,7 +83,7 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The blocks with a row of each result: what is predicted, how it compares, what is missing."""
+    """Rows of each result: what is predicted, how that compares, whether it is missing, how far it is off."""
 
     predicted: Rows = field(default_factory=lambda: Rows("measured.predicted"))
     ratios: Rows = field(default_factory=lambda: Rows("measured.ratio"))
@@ -109,11 +109,13 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
     values = {result.field: _value(result) for result in results}
     blocks = _Blocks()
     squared = [error(result, values[result.field], blocks) for result in results]
+    missing = blocks.missing.quantities()
+    blocks.errors.add(*missing)
     total = Rows("measured", rows=blocks.errors.rows)(
         "error",
         "Error of the scenario",
         "1",
-        where(sum_range(span(blocks.missing.quantities())) > 0, NOT_KNOWN, sum_range(span(squared))),
+        where(sum_range(span(missing)) > 0, NOT_KNOWN, sum_range(span(squared))),
         called="error of the scenario",
     )
     return Measured(
@@ -127,7 +129,6 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
             ),
             blocks.predicted.section("Predicted", "as it stands now"),
             blocks.ratios.section("Predicted ÷ measured", "1 where both agree"),
-            blocks.missing.section("Measured, but not predicted", "a plan that cannot be has no prediction"),
             blocks.errors.section(
                 "How far off", "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL
             ),
@@ -170,6 +171,7 @@ def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
         f"Not predicted: {label}",
         "flag",
         where(is_number(value), 1, 0) * where(is_number(prediction), 0, 1),
+        "1 where it was measured of a plan that cannot be",
         called=f"whether {label} is not predicted",
     )
     return blocks.errors(
