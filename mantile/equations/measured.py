@@ -128,7 +128,10 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
                 "type what was measured of this very scenario; an empty cell is left out",
             ),
             blocks.predicted.section("Predicted", "as it stands now"),
-            blocks.ratios.section("Predicted ÷ measured", "1 where both agree"),
+            blocks.ratios.section(
+                "Predicted ÷ measured",
+                "1 where both agree, above 1 more is predicted; 0: not measured, or not predicted",
+            ),
             blocks.errors.section(
                 "How far off", "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL
             ),
@@ -163,7 +166,6 @@ def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
         f"Ratio: {label}",
         "1",
         where(all_of(is_number(value), is_number(prediction)), prediction / value, 0),
-        "above 1 more is predicted than was measured; 0 is not measured or not predicted",
         called=f"ratio of {label}",
     )
     blocks.missing(
