@@ -138,6 +138,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
+    for column, stamps in enumerate(book.stamps):
+        stamps[edits.of_base.id] = 0 if column else 1
     book.store_tables(zip(tables.tables, tables.places, strict=True))
     signatures = sign_off(edits, book.digest, book.columns)
     of_edits = (*tables.sections, *edits.sections, signatures.section)
@@ -186,7 +188,14 @@ def _add_workings(
         family, purpose = _WORKINGS[name]
         purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
         workings(
-            book, name, family, purpose, sections[name], master, linked=name not in ("Inputs", EDITS_SHEET)
+            book,
+            name,
+            family,
+            purpose,
+            sections[name],
+            master,
+            linked=name not in ("Inputs", EDITS_SHEET),
+            once=name == EDITS_SHEET,
         )
 
 
